@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openMount } from '../src/config/open-mount.ts'
-import { tellsOfChanges } from '../src/config/plan.ts'
+import { reportsChanges } from '../src/config/plan.ts'
 import { loadConfigSchema, type MountConfig } from '../src/config/schema.ts'
 import { createCatalog } from '../src/core/catalog.ts'
 import type { Entry, Provider, Template } from '../src/core/provider.ts'
@@ -86,7 +86,7 @@ export interface Abilities {
 export function findAbilities(): Promise<Abilities> {
   return withSamples(async (opened) => {
     const misjudged = opened
-      .filter(({ config, provider }) => tellsOfChanges(config) !== (provider.watch !== undefined))
+      .filter(({ config, provider }) => reportsChanges(config) !== (provider.watch !== undefined))
       .map(({ name }) => name)
     const uncompleted: string[] = []
     for (const sample of opened)

@@ -16,7 +16,7 @@ export interface BasketItem {
 /** The picked items, in the order of picking. They are immutable: each change returns new items. */
 export type BasketItems = readonly BasketItem[]
 
-export function isIn(items: BasketItems, uri: string): boolean {
+export function hasItem(items: BasketItems, uri: string): boolean {
   return items.some(({ resource }) => resource.uri === uri)
 }
 
@@ -76,7 +76,7 @@ export interface Plan {
 }
 
 /** Returns the usable part of a budget: a reserve stays free, since other models count differently. */
-export function usableOf(budget: number, reserve = 0.03): number {
+export function usableBudget(budget: number, reserve = 0.03): number {
   return Math.floor(budget * (1 - reserve))
 }
 

@@ -98,11 +98,11 @@ export function shownFolder<F>({ folders }: Tree<F>, uri: string, above: readonl
  * on. `lacks`: the directory whose next page is needed to continue.
  */
 export function wayTo<F>(tree: Tree<F>, uri: string, enters: Enters) {
-  const wanted = bare(uri)
+  const wanted = uriPath(uri)
   const folders: string[] = []
   let here = towards(tree.roots ?? [], uri, enters, 0)
   while (here !== undefined && folders.length < maxDepth) {
-    if (bare(here.uri) === wanted) return { folders, found: here }
+    if (uriPath(here.uri) === wanted) return { folders, found: here }
     folders.push(here.uri)
     const { items, next } = folderAt(tree, here.uri)
     const below = towards(items, uri, enters, folders.length)
@@ -114,12 +114,12 @@ export function wayTo<F>(tree: Tree<F>, uri: string, enters: Enters) {
 
 /** Returns the item with a URI, or the deepest directory among the items that contains the URI. */
 function towards(items: readonly Resource[], uri: string, enters: Enters, depth: number): Resource | undefined {
-  const wanted = bare(uri)
+  const wanted = uriPath(uri)
   let best: Resource | undefined
   let length = -1
   for (const item of items) {
     if (item.uri === uri) return item
-    const path = bare(item.uri)
+    const path = uriPath(item.uri)
     if (path.length <= length || (path !== wanted && !(isBelow(wanted, path) && enters(item, depth)))) continue
     best = item
     length = path.length
@@ -128,7 +128,7 @@ function towards(items: readonly Resource[], uri: string, enters: Enters, depth:
 }
 
 /** The path of a URI, without query, fragment and trailing slashes. Equivalent spellings give the same path. */
-export function bare(uri: string): string {
+export function uriPath(uri: string): string {
   const [path = ''] = uri.split(/[?#]/)
   const trimmed = path.replace(/\/+$/, '')
   return decodeComponent(trimmed) ?? trimmed

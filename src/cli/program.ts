@@ -219,12 +219,12 @@ const synonyms: Readonly<Record<string, string>> = {
 }
 
 /** Returns the command that an unknown word means, if it is the name of such a command in other programs. */
-export function meantBy(word: string): string | undefined {
+export function commandMeantBy(word: string): string | undefined {
   return Object.keys(synonyms).find((command) => synonyms[command]?.split(' ').includes(word))
 }
 
 /** Sentences for commands of other versions. They name the commands to use. */
-export const replacements: Readonly<Record<string, string>> = {
+export const replacementHints: Readonly<Record<string, string>> = {
   tui: `There is no command 'tui'. hikidashi ui shows the resources in a browser. In a terminal: hikidashi ls, tree, search and read, and pack for a context.`,
 }
 

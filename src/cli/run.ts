@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { createProgram, meantBy, replacements, welcome } from './program.ts'
+import { commandMeantBy, createProgram, replacementHints, welcome } from './program.ts'
 import { exitCodes, explain } from './terminal/exit.ts'
 import { createIo, outputClosed, type ProcessIo, type Sharing, writeError } from './terminal/io.ts'
 import { createSecrets, secretsInArguments, secretsInEnvironment } from './terminal/secrets.ts'
@@ -18,12 +18,12 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
     return exitCodes.ok
   }
   if (words.length === 2 && /^(?:-V|--version)$/.test(first) && words[1] === '--check') return checkVersion(io)
-  const replacement = Object.hasOwn(replacements, first) ? replacements[first] : undefined
+  const replacement = Object.hasOwn(replacementHints, first) ? replacementHints[first] : undefined
   if (replacement !== undefined) {
     io.complain(replacement)
     return exitCodes.usage
   }
-  const meant = meantBy(first)
+  const meant = commandMeantBy(first)
   if (meant !== undefined) {
     io.complain(`unknown command '${first}'\n(Did you mean ${meant}?)\n\nHow it is used: hikidashi ${meant} --help`)
     return exitCodes.usage

@@ -12,7 +12,7 @@ import { isResourceError, type ResourceError } from '../core/errors.ts'
 import { untilAborted, withResolvers } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
-import { traceContext, traced } from '../core/trace.ts'
+import { runInSpan, traceContext } from '../core/trace.ts'
 import { toResourceError, unavailable } from './errors.ts'
 import type { ServerStream } from './http.ts'
 import type { About, RequestOptions } from './target.ts'
@@ -169,7 +169,7 @@ export function bind(
       requireOpen()
       const attributes = { 'mcp.method.name': method, 'mcp.protocol.version': revision }
       const traces = { kind: 'client', attributes, duration: 'mcp.client.operation.duration' } as const
-      return traced(method, traces, async () => {
+      return runInSpan(method, traces, async () => {
         try {
           const { onProgress, headers } = options ?? {}
           const onprogress = onProgress && ((progress: Progress) => onProgress(defined({ ...progress })))

@@ -19,7 +19,7 @@ export function isAnswer(error: unknown): boolean {
 }
 
 /** Whether a request is worth a retry on another connection: this one has ended, or the server has forgotten its session. */
-export function isLost(error: unknown): boolean {
+export function isConnectionLost(error: unknown): boolean {
   if (!isResourceError(error, 'unavailable') || isAnswer(error)) return false
   // A retry would take as much memory again.
   if (error.detail.fault === memoryFault) return false

@@ -8,7 +8,7 @@ import { httpFault, streamEnded, tooLarge, toResourceError } from './errors.ts'
 import { type ByteStream, eventsOf } from './events.ts'
 import { type Flood, pacedEvents } from './flood.ts'
 import { parseLarge, partLength } from './large-json.ts'
-import { readable } from './messages.ts'
+import { normalizeMessage } from './messages.ts'
 
 /** Called when an answer was cut off because it is too large. */
 export type OnTooLarge = (error: ResourceError) => void
@@ -98,7 +98,7 @@ function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: Flood, he
     const { status, statusText, headers } = response
     const answer = new Response(body, { status, statusText, headers })
     if (isStream || !response.ok) return answer
-    return Object.assign(answer, { json: async () => readable(await parseLarge(await answer.text()), asked) })
+    return Object.assign(answer, { json: async () => normalizeMessage(await parseLarge(await answer.text()), asked) })
   }
 }
 
@@ -125,7 +125,7 @@ function readableEvents(
     const message = await parseLarge(data).catch(() => undefined)
     let text = message === undefined ? data : ''
     if (message !== undefined) {
-      const answer = readable(message, asked)
+      const answer = normalizeMessage(message, asked)
       const isLong = data.length >= partLength && asked !== undefined && memberOf(answer, 'id') === asked
       if (isLong) hear?.(answer)
       // The SDK still has to see that the request was answered. It ignores an answer that comes a second time.

@@ -7,7 +7,7 @@ import { openConnection } from './open.ts'
 import type { RemoteView, Target } from './target.ts'
 import { createRemoteView } from './view.ts'
 
-export { isAnswer, isHeaderMismatch, isLost, isUnknownMethod, refusalOf } from './failures.ts'
+export { isAnswer, isConnectionLost, isHeaderMismatch, isUnknownMethod, refusalOf } from './failures.ts'
 export { type About, brokenOutput, type CommandTarget, type RemoteView, type Target, type UrlTarget } from './target.ts'
 
 export interface ConnectOptions {

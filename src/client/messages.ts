@@ -13,8 +13,8 @@ type RequestId = string | number
  *
  * @param asked Id of the request that the HTTP answer belongs to. An answer without an id gets it.
  */
-export function readable(value: unknown, asked?: RequestId): unknown {
-  if (Array.isArray(value)) return value.map((one) => readable(one, asked))
+export function normalizeMessage(value: unknown, asked?: RequestId): unknown {
+  if (Array.isArray(value)) return value.map((one) => normalizeMessage(one, asked))
   if (!isObject(value)) return asked === undefined ? value : refused(asked, 'it is not an object')
   const { method, params } = value
   const id = isId(value.id) ? value.id : undefined

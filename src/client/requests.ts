@@ -91,7 +91,7 @@ function directoryBase(uri: string): string {
 }
 
 /** Whether a URI is a root that this module made up (`memo://`, `note:`), so that no server knows it. */
-export function isMadeUp(uri: string): boolean {
+export function isInventedRoot(uri: string): boolean {
   return /^[a-z][a-z0-9+.-]*:(?:\/\/)?$/i.test(uri)
 }
 

@@ -13,7 +13,7 @@ import { type MemoryLimit, type ProcessGroup, watchGroup } from '../core/kit/pro
 import type { Limits } from './connection.ts'
 import { tooLarge } from './errors.ts'
 import { type Flood, paceLines } from './flood.ts'
-import { readable } from './messages.ts'
+import { normalizeMessage } from './messages.ts'
 import type { CommandTarget } from './target.ts'
 
 /**
@@ -173,7 +173,7 @@ function hearMessages(stdout: Readable, transport: Transport, flood: Flood, maxB
   const report = (error: unknown) => transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
   const hearLine = (line: string): void => {
     try {
-      transport.onmessage?.(parseJSONRPCMessage(readable(JSON.parse(line))))
+      transport.onmessage?.(parseJSONRPCMessage(normalizeMessage(JSON.parse(line))))
     } catch (error) {
       flood.countUnreadable(transport)
       report(error)

@@ -9,7 +9,7 @@ import type { Link } from './connection.ts'
 import { printable } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
 import { outputFault } from './output-schema.ts'
-import { childrenOf, createRequests, isMadeUp, type Requests, rootsOf, type VariableRequest } from './requests.ts'
+import { childrenOf, createRequests, isInventedRoot, type Requests, rootsOf, type VariableRequest } from './requests.ts'
 import { brokenOutput, type RemoteTool, type RemoteTools, type RemoteView } from './target.ts'
 import { blockOf, cursorOf, decodeBase64, descriptionOf, listOf, metaOf, textOf, type Wire } from './wire.ts'
 
@@ -96,7 +96,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     },
 
     directory: async ({ uri, cursor }, options) => {
-      if (readsDirectories === false || isMadeUp(uri) || !hasResources) {
+      if (readsDirectories === false || isInventedRoot(uri) || !hasResources) {
         // A directory derived from the listing has only one page.
         if (cursor !== undefined) throw foreignCursor()
         const page = await gatheredDirectory(uri, options)

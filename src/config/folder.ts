@@ -5,7 +5,7 @@ import { errorCodeOf } from '../core/errors.ts'
 import { openWithin } from '../core/kit/within.ts'
 import { isGitDirectory } from '../providers/checkout.ts'
 import { createFormats } from '../providers/settings/formats.ts'
-import { isThere } from '../schema/values.ts'
+import { pathExists } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
 import { defaultConfig, stateFolder } from './state-folder.ts'
 
@@ -96,13 +96,13 @@ export async function glanceAt(folder: string): Promise<Glance> {
 /** Whether a `.git` is a repository, or a file that leads to one. */
 function isRepository(path: string): boolean {
   const stats = lstatSync(path)
-  return stats.isFile() || (stats.isDirectory() && isThere(join(path, 'HEAD')))
+  return stats.isFile() || (stats.isDirectory() && pathExists(join(path, 'HEAD')))
 }
 
 /** Whether a folder of PATH contains a program of this name. */
 function isInPath(program: string): boolean {
   const file = process.platform === 'win32' ? `${program}.exe` : program
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && isThere(join(folder, file)))
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && pathExists(join(folder, file)))
 }
 
 /** The folders of prompts that contain Markdown. */
@@ -120,7 +120,7 @@ async function skillsIn(folder: string): Promise<readonly string[]> {
   const found: string[] = []
   for (const name of skillFolders)
     await lookInto(folder, name, (entries, at) => {
-      if (entries.some((entry) => entry.isDirectory() && isThere(join(at, entry.name, 'SKILL.md')))) found.push(name)
+      if (entries.some((entry) => entry.isDirectory() && pathExists(join(at, entry.name, 'SKILL.md')))) found.push(name)
     })
   return found
 }

@@ -5,7 +5,13 @@ import { defined } from '../core/kit/object.ts'
 import type { Measurements } from '../core/log.ts'
 import type { MountKind } from '../core/mount-kind.ts'
 import type { Provider } from '../core/provider.ts'
-import { type DocumentFacts, located, type MountSettings, type OpenContext, type Source } from '../providers/source.ts'
+import {
+  type DocumentFacts,
+  locatePath,
+  type MountSettings,
+  type OpenContext,
+  type Source,
+} from '../providers/source.ts'
 import type * as z from '../schema/builder.ts'
 import type { MountOptions } from '../schema/fields.ts'
 import type { documentsShape } from '../schema/shapes.ts'
@@ -100,7 +106,7 @@ function mountOf({ address, aliases, config }: PlannedMount, opened: Provider, s
       ...limits,
       ...defined({ timeoutMs: timeout, pauseMs: pause }),
       log: settings.log,
-      ...observed(source.name, settings),
+      ...countOutcomes(source.name, settings),
     }),
     ...defined({ aliases, title, description, scopes }),
     ...(access === undefined ? {} : { access: compileAccess(access) }),
@@ -136,7 +142,7 @@ export async function openLazily(
 }
 
 /** Counts the outcomes of requests to a mount, if measurements are on. Its address is not a label: it may be a file path. */
-export function observed(
+export function countOutcomes(
   provider: string,
   { measurements, mountNumber = 0 }: { readonly measurements?: Measurements; readonly mountNumber?: number },
 ): { readonly observe?: (outcome: Outcome) => void } {
@@ -246,7 +252,7 @@ function languagesOf({ languages, access = [] }: DocumentOptions, findsTwins: bo
 /** The absolute path of the folder that a mount serves; `undefined` if it serves none. */
 export function folderOf(planned: PlannedMount): string | undefined {
   const name = folderIn(planned.config)
-  return name === undefined ? undefined : located(name, planned).path
+  return name === undefined ? undefined : locatePath(name, planned).path
 }
 
 /**

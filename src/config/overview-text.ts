@@ -4,7 +4,7 @@ import type { Principal } from '../core/provider.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import { parseAddress } from '../core/uri.ts'
 import type { MountOpening, OpenedCatalog } from './build.ts'
-import { isSearch, kindOf, type PlannedMount, searchesOf, seesAnyOf, servesFiles, tellsOfChanges } from './plan.ts'
+import { isSearch, kindOf, type PlannedMount, reportsChanges, searchesOf, seesAnyOf, servesFiles } from './plan.ts'
 
 export interface OverviewSources {
   /** The name of the server. */
@@ -158,7 +158,7 @@ function indexedOf({ state, since }: MountProgress, isWhole: boolean): string {
 
 function changesOf({ config }: PlannedMount, progress: MountProgress | undefined): string {
   if (config.poll !== undefined) return 'polled for changes'
-  if (tellsOfChanges(config)) return 'changes are reported at once'
+  if (reportsChanges(config)) return 'changes are reported at once'
   return progress?.changes === 'compared' ? 'compared periodically' : 'read on request'
 }
 

@@ -117,14 +117,14 @@ export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
   const configs = mounts.map(({ config }) => config)
   const withPrompts = configs.filter((config) => methodsOf(config).prompts !== false)
   return {
-    live: configs.some(tellsOfChanges),
-    prompts: withPrompts.length === 0 ? undefined : { live: withPrompts.some(tellsOfChanges) },
+    live: configs.some(reportsChanges),
+    prompts: withPrompts.length === 0 ? undefined : { live: withPrompts.some(reportsChanges) },
     tools: configs.some(hasTools),
   }
 }
 
 /** Whether the provider of a mount will have `watch` when it is open. */
-export function tellsOfChanges(config: MountConfig): boolean {
+export function reportsChanges(config: MountConfig): boolean {
   return methodsOf(config).watch
 }
 

@@ -8,9 +8,9 @@ import {
   type Effect,
   type Context as EffectContext,
   effectsBy,
-  harmless,
   httpUrl,
   type Rules,
+  withoutEffects,
 } from '../schema/shapes.ts'
 import { auth } from './auth.ts'
 
@@ -22,7 +22,7 @@ type AnySchema = SourceSchema<z.Shape>
 
 /** The options that every mount has. They have no effect beyond reading. */
 const commonRules = {
-  ...harmless('title description link access scopes cache poll limits'),
+  ...withoutEffects('title description link access scopes cache poll limits'),
 } as const satisfies Rules<z.output<z.Members<typeof mountShape>>>
 
 /** The name of the source of a mount, before validation. */

@@ -5,7 +5,16 @@ import { memberOf, objectOf } from '../core/kit/object.ts'
 import { isLoopback } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
 import * as z from '../schema/builder.ts'
-import { type Context, type Effect, effectsBy, harmless, path, type Rules, secrets, service } from '../schema/shapes.ts'
+import {
+  type Context,
+  type Effect,
+  effectsBy,
+  path,
+  type Rules,
+  secrets,
+  service,
+  withoutEffects,
+} from '../schema/shapes.ts'
 import { optionOfSearch } from './findings.ts'
 import { type ConfigFile, settingsShape } from './schema.ts'
 import type { MountSchemas } from './schema-parts.ts'
@@ -218,7 +227,7 @@ const auth: Rules<Auth> = {
       ...(introspection === undefined ? [] : service(introspection.url)),
       ...secrets(introspection?.clientSecret, context),
     ]),
-  ...harmless('resource scopes implies'),
+  ...withoutEffects('resource scopes implies'),
   tokens: path,
 }
 
@@ -228,13 +237,13 @@ const http: Rules<Http> = {
   allowedHosts: (hosts) => hosts.flatMap((host) => admits(`requests for the host ${host}`)),
   allowedOrigins: (origins) => origins.flatMap((origin) => admits(`web pages of ${origin}`)),
   auth: (value, context) => effectsBy(auth, value, context),
-  ...harmless('path explorer metrics public contentLinks sse limits'),
+  ...withoutEffects('path explorer metrics public contentLinks sse limits'),
 }
 
 const store: Rules<NonNullable<ConfigFile['store']>> = {
   sqlite: (file) => [{ kind: 'writes', what: file }],
   postgres: (source, context) => [...service('the database of the store'), ...secrets(source, context)],
-  ...harmless('schema connections'),
+  ...withoutEffects('schema connections'),
 }
 
 const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
@@ -243,7 +252,7 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
   store: (value, context) => effectsBy(store, value, context),
   events: ({ webhooks }) => (webhooks === undefined ? [] : [{ kind: 'sends', what: 'endpoints that clients name' }]),
   // Replicas write only into the store, which has its own rule.
-  ...harmless(
+  ...withoutEffects(
     '$schema name instructions overview clients context roles pages changes spill replicas linkedRoots experimental',
   ),
   cursorSecret: secrets,

@@ -1,6 +1,6 @@
 import type { Catalog, Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, notFound } from '../core/errors.ts'
-import { fitted } from '../core/fitted.ts'
+import { fitArguments } from '../core/fitted.ts'
 import { objectSchema } from '../core/kit/object.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
 import type { JsonObject, Posting, Recording, Stored, Tool } from '../core/tool.ts'
@@ -111,7 +111,7 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
     outputSchema,
     annotations: { readOnly: false, destructive: true, idempotent: true, openWorld: false },
     call: async (given, context) => {
-      const { to: address, ...analysis } = fitted(given, inputSchema)
+      const { to: address, ...analysis } = fitArguments(given, inputSchema)
       const mount = isOne && address === undefined ? first : mounts[addresses.indexOf(String(address))]
       if (mount === undefined || (isOne && address !== undefined))
         throw invalid(

@@ -98,7 +98,7 @@ export interface ContextCall {
 }
 
 /** @throws ResourceError `invalid`, which names the argument. */
-export function askedIn(given: JsonObject, now: () => number): ContextCall {
+export function parseContextCall(given: JsonObject, now: () => number): ContextCall {
   const args = argumentsIn(given, inputSchema)
   const suggest = args.flag('suggest')
   const measure = args.flag('measure')

@@ -14,7 +14,7 @@ import {
   type AssembledItem,
   type AssembleOptions,
   type Candidate,
-  checked,
+  checkOptions,
   type Level,
   type LevelTokens,
   type Limits,
@@ -40,7 +40,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   requireKeys('The view of assemble(view, options)', view, { list: 'a function', read: 'a function' })
   requireKeys('assemble(view, options)', { options }, { options: 'an object' })
   const { encoding = 'o200k_base', format = 'markdown', reserve = 0.03, signal } = options
-  const limits = checked(options)
+  const limits = checkOptions(options)
   // While the encoding is loaded, resources are listed and read.
   const opening = openCounter(encoding)
   opening.catch(() => {})
@@ -268,7 +268,7 @@ export interface MeasuredItem extends Pick<AssembledItem, 'uri' | 'resource' | '
 export async function measure(view: View, options: Omit<AssembleOptions, 'budget' | 'reserve'>): Promise<Measured> {
   const { encoding = 'o200k_base', format = 'markdown', signal } = options
   const given = { ...options, budget: 0, pinsOnly: true }
-  const limits = checked(given)
+  const limits = checkOptions(given)
   const counter = await openCounter(encoding)
   const renderer = rendererOf(format)
   const reader = createReader(view, limits, await excluderOf(view, options), options)

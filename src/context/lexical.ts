@@ -4,7 +4,7 @@ import { bm25, rarityIn, rarityOf, type TermCounts } from '../text/relevance.ts'
 import { bagOf, createBagCount, createTermCount } from '../text/words.ts'
 import type { Memory } from './memory.ts'
 import { type ContextReader, pathOf, type ReadOutcome } from './reader.ts'
-import { compare, type ScoredDocument, scaleScores } from './searched.ts'
+import { compareUris, type ScoredDocument, scaleScores } from './searched.ts'
 import type { Limits } from './types.ts'
 
 /** Number of resources read at a time, and number of UTF-16 units examined before the task yields to the event loop. */
@@ -48,7 +48,7 @@ export async function matchWords(
   const order = resources
     .map((resource, index) => ({ resource, index, name: names[index] ?? 0 }))
     .filter(({ resource }) => isRead(resource) && isReadable(resource, limits))
-    .sort((a, b) => b.name - a.name || compare(a.resource.uri, b.resource.uri))
+    .sort((a, b) => b.name - a.name || compareUris(a.resource.uri, b.resource.uri))
   const chosen = order.slice(0, limits.read)
   const counts: TermCounts[] = []
   const indices: number[] = []

@@ -4,7 +4,7 @@ import { bm25, type TermCounts } from '../text/relevance.ts'
 import { estimateRarity, isReadable, type Lexical, matchWords } from './lexical.ts'
 import type { Memory } from './memory.ts'
 import { type ContextReader, folderOf, pathOf } from './reader.ts'
-import { compare, type RankedList, type ScoredDocument, type Searched, scaleScores, sumsOf } from './searched.ts'
+import { compareUris, type RankedList, type ScoredDocument, type Searched, scaleScores, sumsOf } from './searched.ts'
 import type { Limits } from './types.ts'
 import { bestSection, type Section, sectionsOf } from './windows.ts'
 
@@ -53,7 +53,7 @@ interface ListInputs {
 }
 
 /** Searches resources in all ways except by their neighbours. */
-export async function lookedFor(
+export async function findCandidates(
   known: ReadonlyMap<string, Resource>,
   { terms, labelScore, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }: ListInputs,
 ): Promise<{ readonly lists: readonly RankedList[]; readonly notes: readonly string[] }> {
@@ -73,7 +73,7 @@ export async function lookedFor(
     const kept = entries.filter(({ uri }) => !isDouble(uri))
     return kept
       .map(({ uri, score }) => ({ uri, score: isOutside(uri) ? outside.weight * score : score }))
-      .sort((a, b) => b.score - a.score || compare(a.uri, b.uri))
+      .sort((a, b) => b.score - a.score || compareUris(a.uri, b.uri))
   }
   const names: RankedList = { name: 'name', entries: lessOutside(words.names), weight: weights.name }
   const contents: RankedList = { name: 'words', entries: lessOutside(words.contents), weight: weights.words }
@@ -175,7 +175,7 @@ async function sectionsOfAll(
 }
 
 function bestOf(sums: ReadonlyMap<string, number>): readonly (readonly [uri: string, sum: number])[] {
-  return [...sums].sort(([a, one], [b, other]) => other - one || compare(a, b))
+  return [...sums].sort(([a, one], [b, other]) => other - one || compareUris(a, b))
 }
 
 /** Returns lists of the resources that the best candidates refer to, and of those in the same folders. */

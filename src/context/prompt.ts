@@ -3,8 +3,8 @@ import { foreignCursor, invalid, isResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Completion, PromptMessage } from '../core/provider.ts'
 import type { ListedPrompt, Page, PromptContent, PromptView, View } from '../core/view.ts'
-import { askedIn } from './asked.ts'
-import { type AssembleToolOptions, assembleName, createAssembleTurns, stopped } from './tool.ts'
+import { parseContextCall } from './asked.ts'
+import { type AssembleToolOptions, assembleName, callerGone, createAssembleTurns } from './tool.ts'
 import type { AssembleOptions } from './types.ts'
 
 export interface AssemblePromptOptions extends Omit<AssembleToolOptions, 'memoryOf'>, Pick<AssembleOptions, 'memory'> {
@@ -65,7 +65,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
     const query = given.get('query')?.trim() ?? ''
     if (query === '') throw invalid('The argument "query" is missing.', 'argument', { argument: 'query' })
     const [budget, mounts] = [given.get('budget')?.trim(), wordsIn(given.get('mounts'))]
-    const asked = askedIn(
+    const asked = parseContextCall(
       {
         query,
         format: 'mcp',
@@ -87,7 +87,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
         return { description: `Resources that help with: ${query.slice(0, 200)}`, messages: [...messages, question] }
       })
     } catch (error) {
-      if (signal?.aborted === true) throw stopped()
+      if (signal?.aborted === true) throw callerGone()
       if (isResourceError(error, 'not-found')) throw invalid(error.message, 'argument')
       throw error
     }

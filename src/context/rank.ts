@@ -7,20 +7,20 @@ import { searchStatusMimeType } from '../core/search-answer.ts'
 import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from '../text/analyser.ts'
 import { createLabelScore } from '../text/relevance.ts'
-import { lookedFor, neighboursOf } from './lists.ts'
+import { findCandidates, neighboursOf } from './lists.ts'
 import { type ContextReader, canonical, excluderOf, folderOf, isHistory, withinOf } from './reader.ts'
 import {
-  compare,
-  explain,
+  compareUris,
+  endAtRepeatedPage,
   type Fused,
   fuseRankings,
-  isFor,
+  isForAudience,
   listAll,
+  scoreResource,
   searchAll,
   sumsOf,
-  untilRepeated,
 } from './searched.ts'
-import { belowSources } from './tests.ts'
+import { rankTestsLower } from './tests.ts'
 import type { AssembleOptions, Candidate, ContextFreshness, Level, Limits, Pin } from './types.ts'
 
 /** The number of resources that are examined before other work has its turn. */
@@ -94,7 +94,7 @@ export async function rankAll(
   const empty = new Set(mounts)
   const isWanted = ({ uri, audience: meant, mimeType }: Resource) => {
     // The status of a search is not a candidate.
-    if (!isFor(audience, meant) || isExcluded(uri) || mimeType === searchStatusMimeType) return false
+    if (!isForAudience(audience, meant) || isExcluded(uri) || mimeType === searchStatusMimeType) return false
     const mount = mountOf(uri)
     if (mount !== undefined) empty.delete(mount)
     return mounts === undefined || mount !== undefined
@@ -137,7 +137,7 @@ export async function rankAll(
   const { memory } = options
   const labelScore = createLabelScore(query)
   const looking = { terms, labelScore, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }
-  const { lists, notes: said } = await lookedFor(known, looking)
+  const { lists, notes: said } = await findCandidates(known, looking)
   const near = await neighboursOf([...required.keys()], sumsOf(lists), known, reader)
   const fused = fuseRankings([...lists, ...near])
   const whole = { relevance: 1, because: query.trim() === '' ? 'no query' : 'required' }
@@ -145,7 +145,7 @@ export async function rankAll(
     const pinned = required.get(resource.uri)
     return {
       resource,
-      explanation: explain(resource, { ...rank, isHistory: isHistory(resource.uri, terms) }, options),
+      explanation: scoreResource(resource, { ...rank, isHistory: isHistory(resource.uri, terms) }, options),
       ...(pinned === undefined ? {} : { required: pinned.level }),
       found: searched.lines.get(resource.uri) ?? [],
     }
@@ -157,8 +157,8 @@ export async function rankAll(
       const rank = query.trim() === '' && pins.length === 0 ? whole : fused.get(resource.uri)
       return rank === undefined ? [] : [candidateOf(resource, rank)]
     })
-  const ordered = [...belowSources(may, terms)].sort(
-    (a, b) => b.explanation.score - a.explanation.score || compare(a.resource.uri, b.resource.uri),
+  const ordered = [...rankTestsLower(may, terms)].sort(
+    (a, b) => b.explanation.score - a.explanation.score || compareUris(a.resource.uri, b.resource.uri),
   )
   const notes = [...(empty.size === 0 ? [] : [nothingIn([...empty])]), ...listed.notes, ...searched.notes, ...said]
   return { candidates: [...must, ...ordered], terms, notes, freshness: searched.freshness }
@@ -176,7 +176,7 @@ async function onlyPins(view: View, options: AssembleOptions, isExcluded: (uri: 
   const candidates = [...requiredOf(pins, [], known, isExcluded).values()].map(
     ({ resource, level }): Candidate => ({
       resource,
-      explanation: explain(resource, { relevance: 1, because: 'pinned' }, options),
+      explanation: scoreResource(resource, { relevance: 1, because: 'pinned' }, options),
       required: level,
       found: [],
     }),
@@ -252,7 +252,7 @@ async function describePins(
     try {
       for await (const { items } of pagesOf(
         (query) => view.directory({ uri: folder, ...query }, options),
-        untilRepeated,
+        endAtRepeatedPage,
       )) {
         for (const resource of items) {
           const uri = canonical(resource.uri)

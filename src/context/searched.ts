@@ -6,11 +6,11 @@ import type { Audience } from '../core/provider.ts'
 import {
   type FoundHit,
   freshnessOf,
+  notesAboveHits,
   parseFound,
   parseSearchStatus,
   type SearchAnswer,
   type SearchMount,
-  saidOf,
   searchMounts,
   staleNote,
 } from '../core/search-answer.ts'
@@ -53,7 +53,7 @@ export async function searchAll(
 ): Promise<Searched> {
   const options = signal === undefined ? {} : { signal }
   const templates: ResourceTemplate[] = []
-  for await (const page of pagesOf((cursor) => view.templates(cursor, options), untilRepeated))
+  for await (const page of pagesOf((cursor) => view.templates(cursor, options), endAtRepeatedPage))
     templates.push(...page.items)
   const lists: (readonly ScoredDocument[])[] = []
   const lines = new Map<string, LineRange[]>()
@@ -73,7 +73,7 @@ export async function searchAll(
       notes.push(`the search at ${reason.address} does not answer`)
       continue
     }
-    notes.push(...saidOf(found))
+    notes.push(...notesAboveHits(found))
     answers.push(found)
     if (fresh && found.fresh === undefined) notes.push(staleNote)
     if (searched.length < query.length)
@@ -124,7 +124,7 @@ function resourceOf({ document, title, mimeType, modified, priority, audience }:
 }
 
 /** A faulty server that never ends a listing spoils no context: the pages that it gave are used. */
-export const untilRepeated = { repeated: 'end' } as const
+export const endAtRepeatedPage = { repeated: 'end' } as const
 
 interface ListedResources {
   readonly resources: readonly Resource[]
@@ -136,7 +136,7 @@ export async function listAll(view: View, limits: Limits, signal?: AbortSignal):
   const notes = new Set<string>()
   const resources = new Map<string, Resource>()
   if (limits.listed === 0) return { resources: [], notes: [] }
-  for await (const page of pagesOf((query) => view.list(query, defined({ signal })), untilRepeated)) {
+  for await (const page of pagesOf((query) => view.list(query, defined({ signal })), endAtRepeatedPage)) {
     for (const address of page.unavailable ?? []) notes.add(`${address} does not answer`)
     for (const resource of page.items) {
       if (isNoDocument(resource) || resources.has(resource.uri)) continue
@@ -156,7 +156,7 @@ function isNoDocument({ uri, mimeType }: Resource): boolean {
 }
 
 /** Whether a resource is for an audience: a resource without an audience is for all. */
-export function isFor(audience: Audience, given: readonly Audience[] | undefined): boolean {
+export function isForAudience(audience: Audience, given: readonly Audience[] | undefined): boolean {
   return given === undefined || given.length === 0 || given.includes(audience)
 }
 
@@ -221,11 +221,11 @@ export function scaleScores(scores: Iterable<readonly [uri: string, score: numbe
   const best = entries.reduce((most, [, score]) => Math.max(most, score), 0)
   return entries
     .map(([uri, score]) => ({ uri, score: score / best }))
-    .sort((a, b) => b.score - a.score || compare(a.uri, b.uri))
+    .sort((a, b) => b.score - a.score || compareUris(a.uri, b.uri))
 }
 
 /** The order of URIs, independent of the locale. */
-export function compare(a: string, b: string): number {
+export function compareUris(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
@@ -233,7 +233,7 @@ export function compare(a: string, b: string): number {
  * Relevance times bounded factors. Each factor has a floor, so that an old resource or one of low priority can still win by its
  * text; unknown values change nothing.
  */
-export function explain(
+export function scoreResource(
   { uri, priority, modified }: Resource,
   { relevance, because, isHistory = false }: Pick<Fused, 'relevance' | 'because'> & { readonly isHistory?: boolean },
   { now, halfLife = defaultHalfLifeMs, changes }: Pick<AssembleOptions, 'now' | 'halfLife' | 'changes'>,

@@ -20,7 +20,7 @@ const share = 0.99
  * Ranks a test below the file that it tests, which is the one of the same name: `cursor.ts` for `cursor.test.ts`, `command.go` for
  * `command_test.go`, `session.py` for `test_session.py`. A query that names tests asks for them.
  */
-export function belowSources(candidates: readonly Candidate[], terms: ReadonlySet<string>): readonly Candidate[] {
+export function rankTestsLower(candidates: readonly Candidate[], terms: ReadonlySet<string>): readonly Candidate[] {
   if (terms.has('test') || terms.has('spec')) return candidates
   const sources = new Map<string, Candidate>()
   for (const candidate of candidates) {

@@ -4,7 +4,7 @@ import type { Principal } from '../core/provider.ts'
 import { freshnessSchema } from '../core/search-answer.ts'
 import { type JsonObject, readOnly, type Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
-import { askedIn, inputSchema } from './asked.ts'
+import { inputSchema, parseContextCall } from './asked.ts'
 import { createMemory, type Memory } from './memory.ts'
 import { type AssembleOptions, levels } from './types.ts'
 
@@ -42,7 +42,7 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
     outputSchema,
     annotations: readOnly,
     call: async (given, { principal, signal }) => {
-      const asked = askedIn(given, now)
+      const asked = parseContextCall(given, now)
       const own = {
         ...asked,
         options: {
@@ -58,7 +58,7 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
           return answer(view, own)
         })
       } catch (error) {
-        if (signal.aborted) throw stopped()
+        if (signal.aborted) throw callerGone()
         // The message may name the resources to the model, because the model named them itself.
         if (isResourceError(error, 'not-found')) throw invalid(error.message, 'argument')
         throw error
@@ -211,7 +211,7 @@ export function createTurns(most: number): Turns {
       }
       const leave = () => {
         queue.delete(go)
-        reject(stopped())
+        reject(callerGone())
       }
       signal?.addEventListener('abort', leave, { once: true })
       waiting.set(share, queue.add(go))
@@ -219,7 +219,7 @@ export function createTurns(most: number): Turns {
 
   return {
     run: async (share, signal, task) => {
-      if (signal?.aborted === true) throw stopped()
+      if (signal?.aborted === true) throw callerGone()
       if (running >= most) await wait(share, signal)
       else running++
       try {
@@ -232,6 +232,6 @@ export function createTurns(most: number): Turns {
 }
 
 /** Returns the error of a task whose caller has gone. */
-export function stopped(): ResourceError {
+export function callerGone(): ResourceError {
   return new ResourceError('unavailable', 'It was stopped.')
 }

@@ -227,7 +227,7 @@ export interface Annotations {
  *
  * @throws ResourceError `invalid`, which names each fault.
  */
-export function checked(options: AssembleOptions): Limits {
+export function checkOptions(options: AssembleOptions): Limits {
   const { budget, reserve = 0.03, cap = 1, encoding = 'o200k_base', format = 'markdown', now, halfLife = 1 } = options
   const limits = { ...defaultLimits, ...options.limits }
   const isCount = (value: number) => Number.isSafeInteger(value) && value >= 0

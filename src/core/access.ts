@@ -3,7 +3,7 @@ import { compileGlobs, compileReach, type PathTest, type Reach } from './glob.ts
 import { requireArgument } from './kit/object.ts'
 import { isComposable } from './path.ts'
 import type { Principal } from './provider.ts'
-import { closedAbove } from './tree.ts'
+import { closedAncestor } from './tree.ts'
 import { parseAddress } from './uri.ts'
 
 /** Decides whether a principal may see a path of a mount. Only the catalog applies it. */
@@ -160,7 +160,7 @@ function makeUnguessable(): string {
 export function decoyOf(path: string, isClosed: (directory: string) => boolean): string {
   const segments = path.split('/')
   const last = path.endsWith('/') ? segments.length - 2 : segments.length - 1
-  const closed = closedAbove(path.replace(/\/$/, ''), isClosed)
+  const closed = closedAncestor(path.replace(/\/$/, ''), isClosed)
   const at = closed === undefined ? last : closed.split('/').length - 2
   const name = segments[at] ?? ''
   const ending = at === last && !path.endsWith('/') ? (/(?<=.)\.\w{1,10}$/.exec(name)?.[0] ?? '') : ''

@@ -4,7 +4,7 @@ import { request as requestHttps } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { invalid } from './errors.ts'
 import { type AddressBlock, addressBlock, addressBytes, type HttpUrl, isAllowedAddress } from './http-url.ts'
-import { traceContext, traced } from './trace.ts'
+import { runInSpan, traceContext } from './trace.ts'
 
 /** Error code of a request that a guard refuses, or of a look-up whose host resolves to a refused address. */
 export const refusedHost = 'EREFUSEDHOST'
@@ -145,7 +145,7 @@ export function sendGuarded(guard: Guard, request: GuardedRequest): Promise<Inco
   const server = { 'server.address': host, 'server.port': Number(port), 'url.scheme': scheme }
   const attributes = { 'http.request.method': method, ...server }
   const options = { kind: 'client', attributes, duration: 'http.client.request.duration' } as const
-  return traced(method, options, async (span) => {
+  return runInSpan(method, options, async (span) => {
     const response = await send(guard, request)
     const { statusCode = 0 } = response
     span.set({ 'http.response.status_code': statusCode })

@@ -13,7 +13,7 @@ import {
   denied,
   fallbackTo,
   invalid,
-  isLater,
+  isOverReadLimit,
   isResourceError,
   notFound,
   ResourceError,
@@ -30,7 +30,7 @@ import { createPrompts } from './prompts.ts'
 import type { Content, Context, Principal, ReadRequest } from './provider.ts'
 import { createRouter } from './router.ts'
 import { createTools } from './tools.ts'
-import { tracedSource } from './trace.ts'
+import { runSourceInSpan } from './trace.ts'
 import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
 import type { CallOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
 
@@ -180,7 +180,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
       const result = await readNow(uri, context)
       return options.keep === true ? await kept(state, locate(uri), result) : result
     } catch (error) {
-      if (most !== undefined && isResourceError(error) && isLater(error))
+      if (most !== undefined && isResourceError(error) && isOverReadLimit(error))
         return readLarge(uri, options, Number(error.detail.size))
       throw error
     }
@@ -328,7 +328,7 @@ async function readPath(
   const asked = mount.asked(path, context.principal)
   let contents: readonly Content[]
   try {
-    contents = await tracedSource('read', mount.address.text, () =>
+    contents = await runSourceInSpan('read', mount.address.text, () =>
       mount.provider.read({ path: asked.path, params }, context),
     )
   } catch (error) {

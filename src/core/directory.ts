@@ -1,4 +1,4 @@
-import { invalid, isLater, isResourceError, notFound, ResourceError } from './errors.ts'
+import { invalid, isOverReadLimit, isResourceError, notFound, ResourceError } from './errors.ts'
 import { cursorScope, isVisible, sizeOf } from './listing.ts'
 import { metaKeys } from './meta.ts'
 import type { Mounted } from './mount.ts'
@@ -172,7 +172,7 @@ async function readUpTo(mount: Mounted, entry: Entry, budget: number, context: C
     if (content === undefined) throw new ResourceError('internal', 'the provider answered a read with nothing')
     return cut(content, entry, length)
   } catch (error) {
-    if (isLater(error)) throw error
+    if (isOverReadLimit(error)) throw error
     if (isResourceError(error, 'not-found') || isResourceError(error, 'too-large')) return undefined
     throw error
   }

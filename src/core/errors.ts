@@ -118,19 +118,19 @@ export function asDenied(error: ResourceError): ResourceError {
  * Returns the error that a provider throws when a content is larger than `most` of the context, the current limit. The catalog then
  * retries without a limit.
  */
-export function later(size?: number): ResourceError {
+export function overReadLimit(size?: number): ResourceError {
   const known = size === undefined ? {} : { size }
   return new ResourceError('too-large', 'It will be requested again in a moment.', { fault: 'later', ...known })
 }
 
-/** Whether an error is that of {@link later}: the read is retried without a limit. */
-export function isLater(error: unknown): boolean {
+/** Whether an error is that of {@link overReadLimit}: the read is retried without a limit. */
+export function isOverReadLimit(error: unknown): boolean {
   return isResourceError(error, 'too-large') && error.detail.fault === 'later'
 }
 
 /** Whether a later retry may succeed, so that the error must not be cached. */
 export function isTransient(error: unknown): boolean {
-  return isLater(error) || isResourceError(error, 'unavailable') || isResourceError(error, 'internal')
+  return isOverReadLimit(error) || isResourceError(error, 'unavailable') || isResourceError(error, 'internal')
 }
 
 /** Returns the error of a source that does not answer at the moment. The message and the detail go only to the log. */

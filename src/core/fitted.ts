@@ -13,7 +13,7 @@ interface FittingSchema {
  * Fits arguments to the schema of their tool. A host in strict mode must fill in every argument, so null and an empty text are no value
  * of an optional argument; and models write numbers, true and false as texts.
  */
-export function fitted(given: Arguments, schema: Arguments): Arguments {
+export function fitArguments(given: Arguments, schema: Arguments): Arguments {
   return fittedObject(given, schema as FittingSchema)
 }
 

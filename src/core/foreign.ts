@@ -89,7 +89,7 @@ function isScheme(text: string): boolean {
  * A server may treat other spellings as equivalent, which would bypass rules on paths: they are accepted only where the server
  * itself uses them.
  */
-export function isUsual(path: string): boolean {
+export function hasUsualSpelling(path: string): boolean {
   const [head = '', ...rest] = path.split('/')
   const hasHost = head !== 'file' && !head.endsWith(':')
   if (hasHost && /[A-Z]/.test(rest[0] ?? '')) return false
@@ -100,7 +100,11 @@ export function isUsual(path: string): boolean {
 export function isOfTemplate(path: string, template: string): boolean {
   const [, head = '', host = ''] = /^([^/{]*)\/([^/{?#]+)\//.exec(template) ?? []
   const start = `${head}/${host}/`
-  return host !== '' && path.startsWith(start) && isUsual(`${head}/${host.toLowerCase()}/${path.slice(start.length)}`)
+  return (
+    host !== '' &&
+    path.startsWith(start) &&
+    hasUsualSpelling(`${head}/${host.toLowerCase()}/${path.slice(start.length)}`)
+  )
 }
 
 /** Adds the parameters of a query to a URI, each escaped as in RFC 6570. */

@@ -158,10 +158,10 @@ export interface Transition {
   readonly to: GlobState | 'exact' | 'within'
 }
 
-export const fresh: Segment = { stars: 0, dots: 0, starred: false }
+export const emptySegment: Segment = { stars: 0, dots: 0, starred: false }
 
 /** Returns, for each `{`, the indices at which its alternatives begin, and for each `,` and `}`, the index after the braces. */
-export function jumpsIn(tokens: readonly GlobToken[]): ReadonlyMap<number, readonly number[]> {
+export function braceJumps(tokens: readonly GlobToken[]): ReadonlyMap<number, readonly number[]> {
   const jumps = new Map<number, readonly number[]>()
   const open: number[][] = []
   for (const [at, token] of tokens.entries()) {
@@ -180,7 +180,11 @@ export function jumpsIn(tokens: readonly GlobToken[]): ReadonlyMap<number, reado
 }
 
 /** Returns the transitions from a state over a token. An undefined token is the end of the glob. */
-export function waysFrom(state: GlobState, token: GlobToken | undefined, fault: GlobError): readonly Transition[] {
+export function transitionsFrom(
+  state: GlobState,
+  token: GlobToken | undefined,
+  fault: GlobError,
+): readonly Transition[] {
   const { at, tie, stars, dots, starred } = state
   const isEmpty = stars === 0 && dots === 0
   if (tie === 'closing') return token === undefined ? [{ steps: [], to: 'within' }] : []
@@ -222,18 +226,18 @@ function waysPastSlash(state: GlobState, fault: GlobError): readonly Transition[
   const at = state.at + 1
   if (dots === 1 || dots === 2) throw fault(dotFault)
   if (stars === 0 && dots === 0) {
-    if (tie === 'start') return [{ steps: [], to: { ...fresh, at, tie: 'leading' } }]
+    if (tie === 'start') return [{ steps: [], to: { ...emptySegment, at, tie: 'leading' } }]
     if (tie === 'loose') return []
     throw fault(emptyFault)
   }
   const held = heldIn(state)
   const between: Transition = {
     steps: stars === 2 ? ['deep', 'inside'] : [...held, slash],
-    to: { ...fresh, at, tie: 'tied' },
+    to: { ...emptySegment, at, tie: 'tied' },
   }
   const last: Transition = {
     steps: [...(stars === 2 ? (['all'] as const) : held), slash, 'all'],
-    to: { ...fresh, at, tie: 'closing' },
+    to: { ...emptySegment, at, tie: 'closing' },
   }
   if (tie === 'loose') return [last]
   return tie === 'untied' ? [between] : [between, last]

@@ -1,4 +1,4 @@
-import { fresh, type GlobStep, jumpsIn, parseGlob, type Transition, waysFrom } from './glob-syntax.ts'
+import { braceJumps, emptySegment, type GlobStep, parseGlob, type Transition, transitionsFrom } from './glob-syntax.ts'
 import { canonicalPath } from './path.ts'
 
 /** Whether a glob matches a path of a mount. A final `/` marks a directory. */
@@ -75,10 +75,10 @@ export interface GlobProgram {
  */
 export function compileGlobProgram(pattern: string): GlobProgram {
   const { tokens, fault } = parseGlob(pattern)
-  const jumps = jumpsIn(tokens)
+  const jumps = braceJumps(tokens)
   const starts: readonly Transition[] = [
-    { steps: ['deep', 'inside'], to: { ...fresh, at: 0, tie: 'loose' } },
-    { steps: [], to: { ...fresh, at: 0, tie: 'start' } },
+    { steps: ['deep', 'inside'], to: { ...emptySegment, at: 0, tie: 'loose' } },
+    { steps: [], to: { ...emptySegment, at: 0, tie: 'start' } },
   ]
   const ways = new Map<string, readonly Transition[]>()
   const pending = starts.map(({ to }) => to)
@@ -87,7 +87,8 @@ export function compileGlobProgram(pattern: string): GlobProgram {
     const { at } = state
     const jump = jumps.get(at)
     const found =
-      jump?.map((to): Transition => ({ steps: [], to: { ...state, at: to } })) ?? waysFrom(state, tokens[at], fault)
+      jump?.map((to): Transition => ({ steps: [], to: { ...state, at: to } })) ??
+      transitionsFrom(state, tokens[at], fault)
     ways.set(keyOf(state), found)
     pending.push(...found.map(({ to }) => to))
   }

@@ -215,7 +215,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
 
   /** Lists what answers soon. When nothing does, it waits for the first answers. */
   const listSoon = async (cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
-    const hasted = soon(mounts, context)
+    const hasted = withListDeadline(mounts, context)
     try {
       return await list(cursor, hasted)
     } catch (error) {
@@ -227,9 +227,9 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
 
   return {
     list: listSoon,
-    templates: (cursor: string | undefined, context: Context) => templates(cursor, soon(mounts, context)),
+    templates: (cursor: string | undefined, context: Context) => templates(cursor, withListDeadline(mounts, context)),
     mounts: async (given: Context): Promise<readonly Resource[]> => {
-      const context = soon(mounts, given)
+      const context = withListDeadline(mounts, given)
       const rootOf = async (mount: Mounted) =>
         (await whenAvailable(mount, state, () => isVisible(mount, state, context))) === true ? [mount.root] : []
       return (await Promise.all(mounts.map(rootOf))).flat()
@@ -245,7 +245,7 @@ const firstAnswerMs = 2000
  *
  * @param served The mounts that the caller uses: beside others, a single source that is asked must not hold up its client either.
  */
-export function soon(asked: readonly Mounted[], context: Context, served = asked): Context {
+export function withListDeadline(asked: readonly Mounted[], context: Context, served = asked): Context {
   const visible = (mounts: readonly Mounted[]) => mounts.filter((mount) => !mount.isHidden(context.principal))
   if (visible(served).length < 2) return context
   for (const mount of visible(asked)) mount.provider.start?.()

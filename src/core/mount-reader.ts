@@ -69,12 +69,12 @@ export const indexer: Principal = { id: 'hikidashi-index', roles: [] }
 const principal = indexer
 /** Denies the other paths of an entry to the indexer, so that an entry with several paths is indexed under its own path only. */
 const denied = () => false
-/** The same for a mount without rules, where a document about several entries hides none of them. Compared by identity. */
-export const unruled = () => false
+/** The test for hidden paths of a mount without rules: a document about several entries shows all of them. Compared by identity. */
+export const hidesNothing = () => false
 
 export function createMountReader(mount: Mounted, watch: MountWatch | undefined): MountReader {
   const { provider, root } = mount
-  const allows = mount.restricted ? denied : unruled
+  const allows = mount.restricted ? denied : hidesNothing
   return {
     address: mount.address.text,
     ...(root.title === undefined ? {} : { title: root.title }),

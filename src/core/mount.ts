@@ -7,7 +7,7 @@ import type { MountKind } from './mount-kind.ts'
 import { baseName, comparePaths, parentOf } from './path.ts'
 import type { Context, Entry, Icon, ListQuery, Principal, Provider, Template } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
-import { filtered, type List } from './tree.ts'
+import { filterListing, type List } from './tree.ts'
 import { type Address, encodePath, formatTemplate, formatUri, nameOfAddress, parseAddress } from './uri.ts'
 import { type CacheHint, directoryMimeType, type Resource } from './view.ts'
 
@@ -126,7 +126,7 @@ export function createMount(options: MountOptions): Mounted {
     const all: List = (query: ListQuery) => provider.list(query, context)
     if (!restricted) return all
     const isClosed = (directory: string) => reach(principal, directory) === 'none'
-    const visible = filtered(all, (entry) => access(principal, entry.path), isClosed)
+    const visible = filterListing(all, (entry) => access(principal, entry.path), isClosed)
     const skim = (path: string) => (path.endsWith('/') ? !isClosed(path) : access(principal, path))
     return ({ shallow, ...asked }) => {
       const { prefix = '' } = asked
@@ -136,7 +136,7 @@ export function createMount(options: MountOptions): Mounted {
       const query = shallow === true ? { ...asked, skim } : asked
       if (prefix === '') return mount.isHidden(principal) ? nothing() : visible(query)
       const elsewhere = decoy(prefix, principal)
-      return isClosed(prefix) ? filtered(all, () => false)({ prefix: elsewhere }) : visible(query)
+      return isClosed(prefix) ? filterListing(all, () => false)({ prefix: elsewhere }) : visible(query)
     }
   }
 

@@ -3,12 +3,12 @@ import type { Changes } from './changes.ts'
 import { completionOf, maxCompletions } from './completion.ts'
 import { cleanText, cleanTexts, contentLength } from './entry.ts'
 import { fallbackTo, invalid, isResourceError, type ResourceError } from './errors.ts'
-import { cursorScope, soon } from './listing.ts'
+import { cursorScope, withListDeadline } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder } from './paging.ts'
 import { baseName, comparePaths } from './path.ts'
 import type { Completion, Context, Principal, Prompt, PromptArgument, PromptMessage, PromptPart } from './provider.ts'
-import { tracedSource } from './trace.ts'
+import { runSourceInSpan } from './trace.ts'
 import type { ListedArgument, ListedPrompt, Page, PromptContent, PromptView, View } from './view.ts'
 
 /** A prompt of a mount, with the name that one principal uses for it. */
@@ -71,7 +71,7 @@ export function createPrompts(
     const scope = cursorScope('prompts', context.principal)
     const [page, ...after] =
       cursor === undefined ? [0] : (JSON.parse(state.seal.open(scope, cursor)) as [number, string, string])
-    const { named, unavailable } = await gather(soon(sources, context, state.mounts))
+    const { named, unavailable } = await gather(withListDeadline(sources, context, state.mounts))
     const rest = named.filter((one) => isBehind(one, after))
     const builder = createPageBuilder<ListedPrompt>(state.paging, page)
     const cache = { ttlMs: Math.min(...sources.map((mount) => mount.cache.ttlMs)), scope: 'private' } as const
@@ -97,10 +97,12 @@ export function createPrompts(
       checkArguments(prompt.arguments ?? [], given)
       const request = { path: prompt.path, arguments: given }
       const run = async () => mount.provider.prompts?.get(request, context)
-      const answer = await Promise.resolve(tracedSource('prompt', mount.address.text, run)).catch((error: unknown) => {
-        // The prompt was removed since it was listed.
-        throw isResourceError(error, 'not-found') ? invalid('There is no such prompt.', 'unknown-name') : error
-      })
+      const answer = await Promise.resolve(runSourceInSpan('prompt', mount.address.text, run)).catch(
+        (error: unknown) => {
+          // The prompt was removed since it was listed.
+          throw isResourceError(error, 'not-found') ? invalid('There is no such prompt.', 'unknown-name') : error
+        },
+      )
       const { messages = [], description } = answer ?? {}
       return {
         ...(description === undefined ? {} : { description: cleanText(description) }),

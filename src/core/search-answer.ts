@@ -236,7 +236,7 @@ export function withWords<Answer extends Pick<SearchAnswer, 'hits' | 'fallback'>
 }
 
 /** Returns the sentences to show above the hits: first the fallback, if there is one. */
-export function saidOf({ fallback, notes }: Pick<SearchAnswer, 'fallback' | 'notes'>): readonly string[] {
+export function notesAboveHits({ fallback, notes }: Pick<SearchAnswer, 'fallback' | 'notes'>): readonly string[] {
   return fallback === undefined ? notes : [fallback, ...notes]
 }
 

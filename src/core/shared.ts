@@ -154,7 +154,7 @@ export function factsOf({ body, ...facts }: ResultFile): ResultFileFacts {
  *
  * @param kept The other results, oldest first.
  */
-export function makingRoom<Kept extends SizedResult>(
+export function resultsToRemove<Kept extends SizedResult>(
   kept: readonly Kept[],
   { owner, bytes }: Omit<SizedResult, 'id'>,
   { maxResults, maxBytes, maxTotalBytes }: LongResultBounds,

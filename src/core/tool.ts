@@ -1,7 +1,7 @@
 import type { Context } from './call.ts'
 import type { Content, Description, Entry, Icon, Resource } from './entry.ts'
 import { invalid } from './errors.ts'
-import { fitted } from './fitted.ts'
+import { fitArguments } from './fitted.ts'
 
 /** A tool of a provider: an action beyond reading. */
 export interface ProvidedTool extends Pick<Description, 'title' | 'description' | 'icons' | 'meta'> {
@@ -152,12 +152,12 @@ export interface Posting {
 const maxText = 8192
 
 /**
- * Returns readers for the arguments of a tool, {@link fitted} to its schema. An error names the argument, and never repeats its value.
+ * Returns readers for the arguments of a tool, {@link fitArguments} to its schema. An error names the argument, and never repeats its value.
  *
  * @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call.
  */
 export function argumentsIn(sent: JsonObject, schema: JsonObject) {
-  const given = fitted(sent, schema)
+  const given = fitArguments(sent, schema)
   const { properties = {} } = schema as { readonly properties?: JsonObject }
   const known = Object.keys(properties)
   const unknown = Object.keys(given).find((name) => !known.includes(name))

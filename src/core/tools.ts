@@ -2,12 +2,12 @@ import { pathsOfNames } from './access.ts'
 import type { Changes } from './changes.ts'
 import { base64Of, cleanText, cleanTexts } from './entry.ts'
 import { invalid, isResourceError } from './errors.ts'
-import { soon } from './listing.ts'
+import { withListDeadline } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import type { CatalogState } from './paging.ts'
 import type { Context, Principal } from './provider.ts'
 import type { ProvidedTool, Tool, ToolAnswer, ToolBlock, ToolOutcome, ToolPart } from './tool.ts'
-import { tracedSource } from './trace.ts'
+import { runSourceInSpan } from './trace.ts'
 import type { ToolView } from './view.ts'
 
 interface MountedTool {
@@ -40,7 +40,7 @@ export function createTools(
     live: changes.ofTools,
     list: async (reserved, options) => {
       const own = contextOf(options)
-      const context = options?.soon === true ? soon(sources, own, state.mounts) : own
+      const context = options?.soon === true ? withListDeadline(sources, own, state.mounts) : own
       const asked = sources.filter((mount) => !mount.isHidden(context.principal))
       const found = (await Promise.all(asked.map((mount) => listOf(mount, context)))).flat()
       return visibleTools(found, reserved, context.principal).map((named) => toolOf(named, context.principal))
@@ -103,10 +103,12 @@ function toolOf(named: NamedTool, principal: Principal): Tool {
       if (!maySee(named, principal)) throw invalid('There is no such tool.', 'unknown-name')
       const request = { path, arguments: given, ...(report === undefined ? {} : { report }) }
       const run = async () => mount.provider.tools?.call(request, context)
-      const outcome = await Promise.resolve(tracedSource('call', mount.address.text, run)).catch((error: unknown) => {
-        // The tool was removed since it was listed.
-        throw isResourceError(error, 'not-found') ? invalid('There is no such tool.', 'unknown-name') : error
-      })
+      const outcome = await Promise.resolve(runSourceInSpan('call', mount.address.text, run)).catch(
+        (error: unknown) => {
+          // The tool was removed since it was listed.
+          throw isResourceError(error, 'not-found') ? invalid('There is no such tool.', 'unknown-name') : error
+        },
+      )
       return answerOf(outcome ?? { parts: [] }, mount, context)
     },
   }

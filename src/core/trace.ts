@@ -45,13 +45,13 @@ export function setTelemetry(next: Telemetry | undefined): void {
  * Runs work in a span. Without telemetry it only runs the work, in which {@link traceContext} returns the trace context of the
  * caller unchanged.
  */
-export function traced<T>(name: string, options: SpanOptions, work: (span: TraceSpan) => Promise<T>): Promise<T> {
+export function runInSpan<T>(name: string, options: SpanOptions, work: (span: TraceSpan) => Promise<T>): Promise<T> {
   if (telemetry !== undefined) return telemetry.run(name, options, work)
   return options.parent === undefined ? work(noSpan) : contexts.run(options.parent, () => work(noSpan))
 }
 
 /** Runs the work of a mount's source in a span of its own. */
-export async function tracedSource<T>(
+export async function runSourceInSpan<T>(
   verb: 'read' | 'call' | 'prompt',
   address: string,
   work: () => Promise<T>,

@@ -53,7 +53,7 @@ export async function* children(list: List, directory: string, after?: string): 
  * Returns a listing that yields only entries that pass `keep`. In a closed directory (nothing below it passes), the listing seeks
  * to its end after some entries, so the cost does not reveal how many entries are in there.
  */
-export function filtered(
+export function filterListing(
   list: List,
   keep: (entry: Entry) => boolean,
   isClosed: (directory: string) => boolean = () => false,
@@ -68,7 +68,7 @@ export function filtered(
           skipped = 0
           yield entry
         } else if (++skipped > maxSkipped) {
-          const closed = closedAbove(entry.path, isClosed)
+          const closed = closedAncestor(entry.path, isClosed)
           skipped = 0
           if (closed === undefined) continue
           seek = afterSubtree(closed)
@@ -88,7 +88,7 @@ export function filtered(
  * finds it: a path may have thousands of segments. Paths with equally many segments always take equally many checks, so the time
  * does not reveal whether a directory is closed.
  */
-export function closedAbove(path: string, isClosed: (directory: string) => boolean): string | undefined {
+export function closedAncestor(path: string, isClosed: (directory: string) => boolean): string | undefined {
   const ends: number[] = []
   for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) ends.push(at + 1)
   const directory = (index: number) => path.slice(0, ends[index])

@@ -227,7 +227,7 @@ export interface Confined {
 export type FolderContext = Pick<OpenContext, 'folder' | 'confined'>
 
 /** Returns the absolute path of a file or folder that a mount names, and the limits of its links. */
-export function located(
+export function locatePath(
   name: string,
   { folder, confined }: FolderContext,
 ): { readonly path: string; readonly within?: Within } {
@@ -238,7 +238,7 @@ export function located(
 
 /** Returns the located folder that a mount names as its `root`, as options of `files`. */
 export function rootOf(options: { readonly root: string }, context: FolderContext) {
-  const { path, ...found } = located(options.root, context)
+  const { path, ...found } = locatePath(options.root, context)
   return { root: path, ...found }
 }
 

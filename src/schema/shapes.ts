@@ -42,7 +42,7 @@ export type Rules<Values> = { readonly [Key in keyof Values]-?: Rule<NonNullable
 type Names<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | Names<Rest> : Text
 
 /** Returns the rule `none` for each of several options. `names` is a text of their names, separated by single spaces. */
-export function harmless<const Text extends string>(names: Text): Readonly<Record<Names<Text>, 'none'>> {
+export function withoutEffects<const Text extends string>(names: Text): Readonly<Record<Names<Text>, 'none'>> {
   return Object.fromEntries(names.split(' ').map((name) => [name, 'none'])) as Record<Names<Text>, 'none'>
 }
 
@@ -91,7 +91,7 @@ export function service(value: string): readonly Effect[] {
 }
 
 /** Returns the rule for a switch that lets a source reach beyond its folder: it has an effect if it is on. */
-export function opens(what: string): (value: boolean) => readonly Effect[] {
+export function effectIfOn(what: string): (value: boolean) => readonly Effect[] {
   return (value) => (value ? [{ kind: 'reads', what }] : [])
 }
 
@@ -207,7 +207,7 @@ export const documentsShape = {
 
 /** Rules for the keys for reading files as documents: none of them has an effect. */
 export const documentEffects = {
-  ...harmless('language encodings frontMatter languages redact skills'),
+  ...withoutEffects('language encodings frontMatter languages redact skills'),
   readings: (value: boolean | { readonly ocr?: object | undefined }) =>
     typeof value === 'object' && value.ocr !== undefined ? program('tesseract') : [],
 } as const
@@ -263,5 +263,5 @@ export const originShape = {
 
 /** Rules for the keys for access to a web server: none of them has an effect besides the access itself. */
 export const originEffects = {
-  ...harmless('redirects allowAddresses insecure types maxBytes timeout'),
+  ...withoutEffects('redirects allowAddresses insecure types maxBytes timeout'),
 } as const

@@ -55,14 +55,14 @@ export function realPath(target: string): string | undefined {
     return realpathSync(target)
   } catch (error) {
     const code = errorCodeOf(error)
-    if (code !== 'ENOENT' || isThere(target) || dirname(target) === target) return undefined
+    if (code !== 'ENOENT' || pathExists(target) || dirname(target) === target) return undefined
     const parent = realPath(dirname(target))
     return parent === undefined ? undefined : join(parent, relative(dirname(target), target))
   }
 }
 
 /** Whether a file, folder or link exists. Synchronous, without the thread pool: a start waits for up to a dozen of these calls. */
-export function isThere(path: string): boolean {
+export function pathExists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch {

@@ -5,7 +5,7 @@ import type { Principal } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
-import { type Audit, attachedTo, localPrincipal, type MethodCaller } from '../server/attached.ts'
+import { type Audit, createMethodCaller, localPrincipal, type MethodCaller } from '../server/attached.ts'
 import { ProtocolError } from '../server/messages/messages.ts'
 
 /**
@@ -65,7 +65,7 @@ export function attach(given: AttachableServer, source: AttachSource, options: A
     const known = askings.get(view)
     if (known !== undefined) return known
     // A caller whose view is no longer used is closed with the server at the latest.
-    const made = attachedTo(view, {
+    const made = createMethodCaller(view, {
       ...options,
       tools,
       principal,

@@ -26,8 +26,8 @@ const long = {
   among: 10,
 }
 /**
- * BM25 of paths among the ranked documents; the average length is a fixed number of terms. Weight of the path of a document, and
- * of how well it fits the labels of the query, as shares of the best score. Figures: decision 12.
+ * Constants of the score of paths: those of BM25, with a fixed average length in terms; and the weights of the path itself and of its
+ * match with the labels of the query, as shares of the best score. Figures: decision 12.
  */
 const ofPath = { k1: 1.2, b: 0.75, averageLength: 8, share: 0.25, labelShare: 0.6 }
 /** Weights are stored as integers: multiples of 1/1000. */

@@ -187,7 +187,7 @@ export interface Meaning {
 const inOneTurn = { read: 2000, compared: 4000 }
 
 /** A vector in its stored form: normalised to length 1, each number as a byte from -127 to 127. */
-export function pack(vector: readonly number[]): Uint8Array {
+export function packVector(vector: readonly number[]): Uint8Array {
   const most = vector.reduce((so, each) => Math.max(so, Math.abs(each)), 0) || 1
   return Uint8Array.from(vector, (each) => Math.round((127 * each) / most) & 0xff)
 }
@@ -228,7 +228,7 @@ export function createVectors(texts: Texts, model: string) {
   return {
     nearest: async (vector: readonly number[], limit: number, has?: Has): Promise<readonly number[]> => {
       await update()
-      const wanted = new Int8Array(pack(vector).buffer)
+      const wanted = new Int8Array(packVector(vector).buffer)
       const found: { readonly id: number; readonly near: number }[] = []
       let turn = 0
       for (const [id, { text, bytes, norm }] of kept) {

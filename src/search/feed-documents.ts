@@ -72,7 +72,7 @@ export function digestOf(text: string): string {
 }
 
 /** Whether a document belongs to the mount at an address. Searched mounts do not lie in each other. */
-export function isOf(uri: string, address: string): boolean {
+export function isInMount(uri: string, address: string): boolean {
   return uri === address || uri.startsWith(`${address}/`)
 }
 
@@ -85,7 +85,10 @@ export function hasTextForm(path: string, mimeType: string | undefined): boolean
 export const nameVersion = 'name'
 
 /** A document without its text, which can be found by its path and title until it is read. */
-export function nameOnly(entry: Entry, reading: Pick<ReadingSettings, 'mount' | 'scrubber'>): SearchDocument {
+export function documentWithoutText(
+  entry: Entry,
+  reading: Pick<ReadingSettings, 'mount' | 'scrubber'>,
+): SearchDocument {
   return documentOf(entry, reading, { text: '', version: nameVersion })
 }
 
@@ -159,7 +162,7 @@ async function textOf(entry: Entry, reading: ReadingSettings): Promise<IndexedTe
       const end = await readLogEnd({ path, size }, reading)
       if (end !== undefined) return end
     }
-    const read = isDocument && (await reads(mount, 'as', signal))
+    const read = isDocument && (await hasParameter(mount, 'as', signal))
     const contents = read
       ? await mount.read({ ...whole, params: new Map([['as', 'text']]) }, signal)
       : await readBeginning(mount, path, maxBytes, signal)
@@ -271,7 +274,7 @@ async function readBeginning(
 }
 
 /** Whether a mount has a template with a parameter of this name, such as `lines`. */
-export async function reads(mount: MountReader, parameter: string, signal: AbortSignal): Promise<boolean> {
+export async function hasParameter(mount: MountReader, parameter: string, signal: AbortSignal): Promise<boolean> {
   const named = new RegExp(`[?,&]${parameter}[,}]`)
   return (await mount.templates(signal)).some(
     ({ template }) => template.startsWith('{+path}{?') && named.test(template),

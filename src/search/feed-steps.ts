@@ -3,7 +3,7 @@ import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Change, Entry, EntryPart } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import { digestOf, nameOnly, nameVersion, type ReadingSettings } from './feed-documents.ts'
+import { digestOf, documentWithoutText, nameVersion, type ReadingSettings } from './feed-documents.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
 interface PartsOptions extends Pick<ReadingSettings, 'mount' | 'way' | 'scrubber'> {
@@ -73,7 +73,7 @@ export function entryWithParts(
   entry: Entry,
   options: Pick<PartsOptions, 'mount' | 'way' | 'scrubber'>,
 ): SearchDocument {
-  const document = nameOnly(entry, options)
+  const document = documentWithoutText(entry, options)
   return { ...document, version: digestOf(JSON.stringify([options.way, 'parts', document.title])) }
 }
 
@@ -141,7 +141,7 @@ export function createNaming(
     put: async (entries: readonly Entry[], signal: AbortSignal): Promise<void> => {
       for (let at = 0; at < entries.length; at += nameBatchSize) {
         signal.throwIfAborted()
-        await keep(entries.slice(at, at + nameBatchSize).map((entry) => nameOnly(entry, options)))
+        await keep(entries.slice(at, at + nameBatchSize).map((entry) => documentWithoutText(entry, options)))
         await breathe()
       }
     },
@@ -149,7 +149,7 @@ export function createNaming(
     putBehind: async (directory: string, path: string, known: Map<string, string>, signal: AbortSignal) => {
       let fresh: Entry[] = []
       const putFresh = async () => {
-        await keep(fresh.map((entry) => nameOnly(entry, options)))
+        await keep(fresh.map((entry) => documentWithoutText(entry, options)))
         for (const entry of fresh) known.set(mount.uriOf(entry.path), nameVersion)
         fresh = []
         await breathe()

@@ -7,7 +7,7 @@ import type { MountReader } from '../core/mount-reader.ts'
 import { defaultIndexedBytes } from '../core/search-answer.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import type { Lease, Store } from '../store/store.ts'
-import { digestOf, isOf } from './feed-documents.ts'
+import { digestOf, isInMount } from './feed-documents.ts'
 import { createFeedMount, type FeedMount, type FeedMountOptions } from './feed-mount.ts'
 
 export interface FedMount {
@@ -195,7 +195,7 @@ export function startFeed(options: FeedOptions) {
       const others: string[] = []
       let last = page.at(-1)?.uri
       for (const { uri } of page) {
-        const address = addresses.find((one) => isOf(uri, one))
+        const address = addresses.find((one) => isInMount(uri, one))
         if (address === undefined) others.push(uri)
         else if (uri !== address) {
           // All URIs from here to the end of the mount's range belong to the mount.

@@ -2,7 +2,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { NewText, Store, Texts } from '../store/index.ts'
 import { edition } from '../text/analyser.ts'
-import { createEmbedder, createVectors, type EmbedderOptions, type Meaning, pack } from './embedder.ts'
+import { createEmbedder, createVectors, type EmbedderOptions, type Meaning, packVector } from './embedder.ts'
 import { findPassages } from './find.ts'
 import { textOf, textOfPart } from './part.ts'
 import type { EmbeddingState, SearchDocument, SearchIndex } from './search-index.ts'
@@ -172,7 +172,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
     const made = await sent(plain, 'passage', abort.signal)
     await texts.embed(
       embedder.model,
-      some.map(({ id }, index) => ({ id, vector: pack(made[index] ?? []) })),
+      some.map(({ id }, index) => ({ id, vector: packVector(made[index] ?? []) })),
     )
     return last.id
   }

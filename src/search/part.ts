@@ -18,7 +18,7 @@ interface Stored {
 }
 
 /** Prefix of a second entry for a term of the title or path, which the first passage of a document has. */
-export const named = '!'
+export const titleTermPrefix = '!'
 
 /** Converts a document to the format of the store. It yields to the event loop now and then, because a text may be long. */
 export async function textOf(document: SearchDocument, pause: () => Promise<void>): Promise<NewText> {
@@ -39,7 +39,10 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
   }
   if (parts.length === 0) parts.push(cutOf({ text: '', start: 1, end: 1 }, names, whole))
   const length = parts.reduce((sum, part) => sum + part.length, 0)
-  const ofDocument = [...[...names.terms].map((term) => named + term), ...documentTerms(whole, length, names.words)]
+  const ofDocument = [
+    ...[...names.terms].map((term) => titleTermPrefix + term),
+    ...documentTerms(whole, length, names.words),
+  ]
   const { mimeType, audience, priority, modified } = facts
   const labels = {
     mount,

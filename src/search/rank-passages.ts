@@ -26,7 +26,7 @@ export interface Ranking {
   readonly averageDocumentLength: number
   /** Quoted texts of the query, folded and in lower case. */
   readonly phrases: readonly string[]
-  /** Weight of the passages that are near by vectors, from 0 to 1; the others have the rest. */
+  /** Weight of the ranking by vectors, from 0 to 1; the ranking by words has the rest. */
   readonly vectorWeight: number
 }
 

@@ -1,7 +1,7 @@
 import { defined } from '../core/kit/object.ts'
 import type { Texts } from '../store/index.ts'
 import { classOf, fold, otherClass, tokenize, widthAt, wordClass } from '../text/analyser.ts'
-import { type FoundPassage, foundOf, named } from './part.ts'
+import { type FoundPassage, foundOf, titleTermPrefix } from './part.ts'
 import type { Suggestion, SuggestQuery } from './search-index.ts'
 import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
 
@@ -77,7 +77,7 @@ async function* passagesWith(
   const filter = filterOf(where)
   const seen = new Set<number>()
   let left = looked
-  for (const before of [named, '']) {
+  for (const before of [titleTermPrefix, '']) {
     if (left <= 0) return
     const ids = await texts.find({
       terms: terms.map(({ term, prefix }) => ({ term: before + term, prefix, weight: 1 })),

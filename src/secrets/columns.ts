@@ -1,7 +1,7 @@
 import { patternOf } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
-import { isNothing } from './references.ts'
+import { isNoSecret } from './references.ts'
 import { isPlausible } from './values.ts'
 
 /** A quick check for a text that may hold the name of a secret. Not sticky: `lastIndex` is where it searches from. */
@@ -137,7 +137,7 @@ export function findSecretInCell(text: string, { start, end }: Span, isAny: bool
   const cell = text.slice(start, end)
   const head = /^[\s*_`]*/.exec(cell)?.[0].length ?? 0
   const value = cell.slice(head).replace(/[\s*_`]+$/, '')
-  if (isNothing(value) || /^[:\s—–✓✔✗✘✅❌·•|=+-]*$/u.test(value)) return []
+  if (isNoSecret(value) || /^[:\s—–✓✔✗✘✅❌·•|=+-]*$/u.test(value)) return []
   if (counts && /^[\d,._]+[kKM]?$/.test(value)) return []
   if (!isAny && (!isPlausible(value) || /\s/.test(value) || isOnlyName(value))) return []
   return [{ start: start + head, end: start + head + value.length }]
@@ -150,7 +150,7 @@ export function cellTexts(text: string, row: Row): readonly string[] {
 }
 
 /** The span of a part of a text without the white space at its ends. */
-export function trimmed(text: string, start: number, end: number): Span {
+export function trimSpan(text: string, start: number, end: number): Span {
   let [from, to] = [start, end]
   while (from < to && /\s/.test(text[from] ?? '')) from++
   while (to > from && /\s/.test(text[to - 1] ?? '')) to--

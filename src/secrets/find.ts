@@ -59,7 +59,9 @@ const shortWord = /^[A-Za-z0-9_./~-]{0,15}$/
 export function findOwn(text: string, options: FindOptions): readonly Finding[] {
   if (shortWord.test(text)) return []
   return textsToSearch(text, options).flatMap((decoded) =>
-    finders(options).flatMap(([layer, find]) => find(decoded.text).map((span) => inSource(decoded, layer, span))),
+    finders(options).flatMap(([layer, find]) =>
+      find(decoded.text).map((span) => toSourceFinding(decoded, layer, span)),
+    ),
   )
 }
 
@@ -69,7 +71,7 @@ export function textsToSearch(text: string, { without = [] }: FindOptions): read
 }
 
 /** Converts a span in a decoded text to a finding in the source text. */
-export function inSource(decoded: DecodedText, layer: Layer, { start, end, key }: Span): Finding {
+export function toSourceFinding(decoded: DecodedText, layer: Layer, { start, end, key }: Span): Finding {
   return {
     layer,
     start: decoded.startOf(start),

@@ -8,7 +8,7 @@ import {
   findSecretInCell,
   isNameOfSecret,
   type Row,
-  trimmed,
+  trimSpan,
 } from './columns.ts'
 
 /** Maximum length of a line of a table within a text, in characters. */
@@ -32,7 +32,7 @@ function findRuledTables(text: string): readonly Span[] {
     const cellsOf = (start: number): Row => {
       const end = endOfLine(text, start)
       return runs.map((run, at) =>
-        trimmed(text, Math.min(end, start + run), Math.min(end, start + (runs[at + 1] ?? end))),
+        trimSpan(text, Math.min(end, start + run), Math.min(end, start + (runs[at + 1] ?? end))),
       )
     }
     const names = cellsOf(text.lastIndexOf('\n', index - 2) + 1)
@@ -59,7 +59,7 @@ function findAsciiDocTables(text: string): readonly Span[] {
     const [[fence, start], end = text.length] = [fences[at] ?? [0, 0], fences[at + 1]?.[0]]
     const body = text.slice(start, end)
     const bars = Array.from(body.matchAll(/(?<!\\)\|/g), (bar) => bar.index)
-    const cells = bars.map((bar, at) => trimmed(text, start + bar + 1, start + (bars[at + 1] ?? body.length)))
+    const cells = bars.map((bar, at) => trimSpan(text, start + bar + 1, start + (bars[at + 1] ?? body.length)))
     const firstLine = /^\s*(.*)/.exec(body)?.[1] ?? ''
     const count = columnsIn(text.slice(Math.max(0, fence - 400), fence)) ?? firstLine.split(/(?<!\\)\|/).length - 1
     if (count < 1) continue
@@ -85,7 +85,7 @@ function findListTables(text: string): readonly Span[] {
     for (const { 0: item, 1: star, 2: cell = '', index: at } of block.matchAll(/^[ \t]*(\*[ \t]+)?-[ \t]+([^\n]*)/gm)) {
       const end = index + at + item.length
       if (star !== undefined) rows.push([])
-      rows.at(-1)?.push(trimmed(text, end - cell.length, end))
+      rows.at(-1)?.push(trimSpan(text, end - cell.length, end))
     }
     const [names = [], ...others] = rows
     const columns = columnsOf(cellTexts(text, names), 'marked')
@@ -150,7 +150,7 @@ const withoutTags = (html: string) =>
 /** The span of the text in an element, without the tags at its ends. */
 function innerText(text: string, from: number, to: number): Span {
   const inner = text.slice(from, to)
-  if (inner.length > maxLine) return trimmed(text, from, to)
+  if (inner.length > maxLine) return trimSpan(text, from, to)
   const start = /^(?:\s|<[^<>]*>)*/.exec(inner)?.[0].length ?? 0
   const tail = /(?:\s|<[^<>]*>)*$/.exec(inner.slice(start))?.[0].length ?? 0
   return { start: from + start, end: Math.max(from + start, to - tail) }

@@ -1,6 +1,6 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { kindOfKey } from './keys.ts'
-import { isNothing } from './references.ts'
+import { isNoSecret } from './references.ts'
 import { type FileStyle, isPlausible, secretValues } from './values.ts'
 
 /** Maximum number of attributes and pieces of white space of one tag that are examined. */
@@ -70,7 +70,7 @@ export function findElementSecrets(text: string): readonly Span[] {
       if (match === null || value === undefined) break
       const from = match.index + match[0].length - value.length
       const bare = value.trimEnd()
-      if (!isNothing(bare) && (kind === 'strong' || isPlausible(bare)))
+      if (!isNoSecret(bare) && (kind === 'strong' || isPlausible(bare)))
         found.push({ start: from, end: from + bare.length, key: index })
       at = text.indexOf('>', from + value.length) + 1
     } while (at > 0 && at < stop)

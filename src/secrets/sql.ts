@@ -1,5 +1,5 @@
 import type { Span } from '../core/kit/sorted.ts'
-import { columnsOf, endOfLine, findSecretCells, type Row, trimmed } from './columns.ts'
+import { columnsOf, endOfLine, findSecretCells, type Row, trimSpan } from './columns.ts'
 
 /** The columns of an insertion, and those of rows that psql copies. */
 const insertion =
@@ -43,7 +43,7 @@ function cellsOfLine(text: string, at: number): Row {
     .slice(at, end)
     .split('\t')
     .map((cell) => {
-      const span = trimmed(text, start, start + cell.length)
+      const span = trimSpan(text, start, start + cell.length)
       start += cell.length + 1
       return span
     })
@@ -63,7 +63,7 @@ function tupleAt(text: string, from: number): { readonly cells: Row; readonly en
     } else if (sign === "'" || sign === '"') quote = sign
     else if (sign === '(') depth++
     else if ((sign === ',' && depth === 1) || (sign === ')' && --depth === 0)) {
-      cells.push(trimmed(text, start, at))
+      cells.push(trimSpan(text, start, at))
       start = at + 1
       if (sign === ')') return { cells, end: at + 1 }
     }

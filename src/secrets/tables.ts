@@ -9,7 +9,7 @@ import {
   findSecretCells,
   type Row,
   secretName,
-  trimmed,
+  trimSpan,
 } from './columns.ts'
 import { findMarkedTables, isRule, maxLine } from './marked-tables.ts'
 
@@ -191,7 +191,7 @@ function pipeCells(text: string, start: number, end: number): Row {
     let next = line.indexOf(bar, at)
     while (next !== -1 && line[next - 1] === '\\') next = line.indexOf(bar, next + 1)
     const to = next === -1 ? line.length : next
-    cells.push(trimmed(text, start + at, start + to))
+    cells.push(trimSpan(text, start + at, start + to))
     at = to + bar.length
   }
   return cells

@@ -2,7 +2,7 @@ import { patternOf } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { redactedMark } from '../core/scrub.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
-import { isNothing } from './references.ts'
+import { isNoSecret } from './references.ts'
 
 /** The kind of a file, which decides what may follow a name: a plain value, an expression, or a sentence. */
 export type FileStyle = 'config' | 'code' | 'prose'
@@ -67,7 +67,7 @@ function fallbackOf(text: string, from: number): readonly Span[] | undefined {
   const value = match?.groups?.value
   if (match === null || value === undefined) return undefined
   const start = from + match[0].lastIndexOf(value)
-  return isNothing(value) ? [] : [{ start, end: start + value.length }]
+  return isNoSecret(value) ? [] : [{ start, end: start + value.length }]
 }
 
 /** Text of code around a text in quotes that is the value: `String::from("hunter2")`, `[]byte("hunter2")`. */
@@ -143,7 +143,7 @@ function endOfQuoted(text: string, start: number, quote: string): number {
 
 function isSecretText(value: string, { kind, style, quotedOnly }: Assignment): boolean {
   const text = value.trim()
-  if (isNothing(text)) return false
+  if (isNoSecret(text)) return false
   if (kind === 'weak' || quotedOnly) return isPlausible(text)
   if (style === 'config') return true
   // In code and prose, a value is not a secret if it is a sentence, shorter than four characters, or itself the name of a secret.
@@ -151,7 +151,7 @@ function isSecretText(value: string, { kind, style, quotedOnly }: Assignment): b
   return !/^[A-Za-z_ .:-]+$/.test(text) || kindOfKey(text) === undefined
 }
 
-/** Whether a text could be a password by more than its name: by digits, capitals within, signs. */
+/** Whether a text itself looks like a password: it has digits, signs, or capitals inside a word. */
 export function isPlausible(text: string): boolean {
   const head = text.slice(0, 1024)
   if (head.length < 4) return false
@@ -181,7 +181,7 @@ function untilTag(text: string, start: number, tag: string): readonly Span[] {
     const bare = line.trim()
     if (bare.replace(/;$/, '') === tag) break
     const at = index + indentOf(line)
-    if (!isNothing(bare)) found.push({ start: at, end: at + bare.length })
+    if (!isNoSecret(bare)) found.push({ start: at, end: at + bare.length })
   }
   return found
 }
@@ -269,7 +269,7 @@ function bareValue(text: string, from: number, assignment: Assignment): readonly
     .slice(from, end)
     .trimEnd()
     .replace(/\s*[,;.]$/, '')
-  if (isNothing(value)) return []
+  if (isNoSecret(value)) return []
   if (isSentence(value) && !/=\s*$/.test(text.slice(Math.max(0, from - 8), from))) return []
   if (style === 'prose' && counts && /^\d{1,3}(?:[,_]?\d{3}){0,2}[kKM]?$/.test(value)) return []
   if (style === 'config' ? kind === 'weak' && !isPlausible(value) : !isPlausible(value)) return []

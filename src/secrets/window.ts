@@ -4,7 +4,7 @@ import { isText } from '../core/kit/utf8.ts'
 import { replaceSpans } from '../core/scrub.ts'
 import { isPrivateKey } from './der.ts'
 import { textsIn } from './encoded.ts'
-import { type Finding, type FindOptions, findOwn, inSource, textsToSearch } from './find.ts'
+import { type Finding, type FindOptions, findOwn, textsToSearch, toSourceFinding } from './find.ts'
 
 /** A part of a text, with the text around it as context. */
 export interface Window {
@@ -153,7 +153,7 @@ export async function findSecrets(text: string, options: FindOptions): Promise<r
   const found = [...findOwn(text, options)]
   if (options.without?.includes('lint') === true) return found
   for (const decoded of textsToSearch(text, options))
-    for (const span of await findByLint(decoded.text)) found.push(inSource(decoded, 'lint', span))
+    for (const span of await findByLint(decoded.text)) found.push(toSourceFinding(decoded, 'lint', span))
   return found
 }
 

@@ -5,7 +5,7 @@ import type { Principal } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
-import { modern, type Notification, ProtocolError } from './messages/messages.ts'
+import { modernRevision, type Notification, ProtocolError } from './messages/messages.ts'
 import type { Channel } from './protocol/channel.ts'
 import { openView } from './serve.ts'
 import type { Audit } from './telemetry/audit.ts'
@@ -35,7 +35,7 @@ export interface MethodCaller {
 }
 
 /** Answers requests as a channel does: with its time-out, redaction and audit, and only with errors of the protocol. */
-export function attachedTo(view: View, options: AttachedOptions): MethodCaller {
+export function createMethodCaller(view: View, options: AttachedOptions): MethodCaller {
   const { tools, principal, log, scrubber, audit, timeoutMs, revision, tell } = options
   const given = tools === true ? resourceTools(view) : tools === false ? [] : tools
   const channels: { modern?: Promise<Channel>; legacy?: Promise<Channel> } = {}
@@ -56,7 +56,7 @@ export function attachedTo(view: View, options: AttachedOptions): MethodCaller {
     return channel
   }
   const channelOf = (): Promise<Channel> => {
-    if (revision() === modern) {
+    if (revision() === modernRevision) {
       channels.modern ??= openView(served, principal, 'modern')
       return channels.modern
     }

@@ -64,7 +64,7 @@ export function offerLink(
 }
 
 /** Resolves when an answer is sent and its reader has taken it, or is gone. Never rejects. */
-export function taken(response: ServerResponse): Promise<void> {
+export function untilTaken(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (response.writableFinished || response.destroyed) return resolve()
     response.once('finish', resolve).once('close', resolve)

@@ -7,7 +7,7 @@ import type { Scrubber } from '../core/scrub.ts'
 import type { Tool, ToolApp } from '../core/tool.ts'
 import { type SpanKind, setTelemetry, type Telemetry, type TraceContext, traceContextIn } from '../core/trace.ts'
 import type { Subscription, View } from '../core/view.ts'
-import type { TurnedAway } from './admission/limits.ts'
+import type { RefusedRequest } from './admission/limits.ts'
 import { type Notification, ProtocolError } from './messages/messages.ts'
 import { bind, type Identity } from './protocol/bind.ts'
 import { type Channel, openChannel } from './protocol/channel.ts'
@@ -54,7 +54,7 @@ export interface ServedOptions extends ServeOptions {
   /** The name of this replica: the ids of its sessions begin with it and a dot. Default: no name. */
   readonly replica?: string
   /** Receives a record of each request that a limit refuses. */
-  readonly onRefused?: (refusal: TurnedAway) => void
+  readonly onRefused?: (refusal: RefusedRequest) => void
 }
 
 export const localPrincipal: Principal = { id: 'local', roles: [] }

@@ -44,7 +44,7 @@ export interface TextOperations {
 
 export type Bounds = Parameters<Collection['evict']>[0]
 
-/** The same, asynchronous: the engine is in another thread, or on a server. */
+/** The operations of an engine in another thread or on a server: each returns a promise. */
 export type Remote<Of> = {
   readonly [Name in keyof Of]: Of[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Result>

@@ -5,8 +5,8 @@ import {
   type LongResult,
   type LongResultBounds,
   type LongResults,
-  makingRoom,
   type ResultFileFacts,
+  resultsToRemove,
   type SizedResult,
 } from '../core/shared.ts'
 import { limits } from './rules.ts'
@@ -78,7 +78,7 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
       const row = await write({ key: `${ofFacts}${owner}/${id}`, value: Buffer.from(JSON.stringify(facts)) })
       await rows.evict({})
       const others = (await keptByAll()).filter((one) => one.id !== id)
-      for (const one of makingRoom(others, { owner, bytes }, bounds)) await remove(one)
+      for (const one of resultsToRemove(others, { owner, bytes }, bounds)) await remove(one)
       return resultOf(row)
     },
     list: async (principal) => {

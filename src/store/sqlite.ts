@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { isResourceError, ResourceError } from '../core/errors.ts'
-import { repeatedly } from '../core/kit/once.ts'
+import { coalesceRuns } from '../core/kit/once.ts'
 import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { createNews, type Engine, type Remote } from './engine.ts'
@@ -100,7 +100,7 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
     known.set(collection, revision)
     news.tell(collection, keys)
   }
-  const lookAround = repeatedly(async () => {
+  const lookAround = coalesceRuns(async () => {
     const wanted = Object.fromEntries(news.collections.map((name) => [name, known.get(name) ?? -1]))
     try {
       for (const changed of await changes(wanted)) take(changed)

@@ -448,7 +448,7 @@ export interface Query {
 /** The terms of a word of several parts. */
 export interface Compound {
   readonly whole: string
-  /** Those of its parts that are no words of the query by themselves. */
+  /** The parts of the word that the query does not contain as words of their own. */
   readonly parts: readonly string[]
 }
 

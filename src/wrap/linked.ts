@@ -1,4 +1,4 @@
-import { mapped } from '../core/kit/groups.ts'
+import { mapGroups } from '../core/kit/groups.ts'
 import { metaKeys, webLink } from '../core/meta.ts'
 import type { Content, Entry, Provider } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
@@ -42,7 +42,7 @@ export function linked(provider: Provider, { link, except = () => false }: Linke
   const { stat } = provider
   return {
     ...provider,
-    list: (query, context) => mapped(provider.list(query, context), (entry) => withLink(entry, entry.path)),
+    list: (query, context) => mapGroups(provider.list(query, context), (entry) => withLink(entry, entry.path)),
     ...(stat === undefined ? {} : { stat: async (path, context) => withLink(await stat(path, context), path) }),
     read: async (request, context) => {
       const contents = await provider.read(request, context)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { invalid, isLater, isResourceError, notFound, ResourceError } from '../core/errors.ts'
-import { mapped } from '../core/kit/groups.ts'
+import { invalid, isOverReadLimit, isResourceError, notFound, ResourceError } from '../core/errors.ts'
+import { mapGroups } from '../core/kit/groups.ts'
 import { defined, jsonIn } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type {
@@ -81,7 +81,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
 
   /** Throws the error of a read of a whole resource. One that cannot be read in parts either has a reason for which no link is offered. */
   const refused = async (error: unknown, request: ReadRequest, context: Context): Promise<never> => {
-    if (!isResourceError(error, 'too-large') || isLater(error)) throw error
+    if (!isResourceError(error, 'too-large') || isOverReadLimit(error)) throw error
     const isInParts = async () =>
       error.detail.reason !== 'too-large' ||
       (!cleaner.isVault(request.path) && (await readRange(request, { start: 0, end: 1 }, context)) !== undefined)
@@ -116,7 +116,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
       const { skim } = query
       const isShown = (path: string) => !isSecretPath(path) && skim?.(path) === true
       const entries = provider.list(skim === undefined ? query : { ...query, skim: isShown }, context)
-      return mapped(entries, (entry) => (isSecretPath(entry.path) ? undefined : cleanEntry(entry, seal)))
+      return mapGroups(entries, (entry) => (isSecretPath(entry.path) ? undefined : cleanEntry(entry, seal)))
     },
     read: async (request, context) => {
       const { path, range } = request

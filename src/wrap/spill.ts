@@ -11,9 +11,9 @@ import {
   type LongResult,
   type LongResultBounds,
   type LongResults,
-  makingRoom,
   type ResultFile,
   type ResultFileFacts,
+  resultsToRemove,
 } from '../core/shared.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 
@@ -193,7 +193,7 @@ export function resultsInMemory(bounds: LongResultBounds, now: () => number = Da
       sweep()
       const bytes = bytesIn(files)
       if (bytes > Math.min(bounds.maxBytes, bounds.maxTotalBytes)) return undefined
-      for (const { id } of makingRoom([...results.values()], { owner, bytes }, bounds)) results.delete(id)
+      for (const { id } of resultsToRemove([...results.values()], { owner, bytes }, bounds)) results.delete(id)
       const made = now()
       const result = {
         ...{ id: randomBytes(16).toString('base64url'), owner, bytes, made, expires: made + bounds.keepMs },

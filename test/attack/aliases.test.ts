@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { compileTemplate } from '../../src/core/template.ts'
-import { useArena, wireNames } from '../support/attack-arena.ts'
-import { raw } from '../support/attack-http.ts'
-import { expectOutcome } from '../support/attack-oracles.ts'
-import { meta, type Wire } from '../support/attack-wire.ts'
+import { useArena, wireNames } from './harness/arena.ts'
+import { raw } from './harness/http.ts'
+import { expectOutcome } from './harness/oracles.ts'
+import { meta, type Wire } from './harness/wire.ts'
 import { memory } from '../support/memory.ts'
-import { eachWire } from '../support/wires.ts'
+import { eachWire } from './harness/wires.ts'
 
 const arena = useArena()
 
@@ -215,7 +215,7 @@ describe('URIs of great length', () => {
   test('UR17: a URI of 64 MiB is refused over stdio as a message that is too long', async () => {
     const wire = arena.wire('stdio 2025-11-25')
     if (!('pipe' in wire)) throw new Error('no pipe')
-    const { pipe } = wire as unknown as { readonly pipe: import('../support/attack-stdio.ts').Pipe }
+    const { pipe } = wire as unknown as { readonly pipe: import('./harness/stdio.ts').Pipe }
     await pipe.write('{"jsonrpc":"2.0","id":"long","method":"resources/read","params":{"uri":"')
     for (let i = 0; i < 64; i++) await pipe.write('x'.repeat(1024 * 1024))
     await pipe.write('"}}\n')

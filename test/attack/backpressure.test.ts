@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { control, type StdioWire, useArena } from '../support/attack-arena.ts'
-import { freshWires, lineOf, soon } from '../support/attack-fresh.ts'
-import { openHttp } from '../support/attack-http.ts'
-import { ended, until } from '../support/attack-target.ts'
+import { control, type StdioWire, useArena } from './harness/arena.ts'
+import { freshWires, lineOf, soon } from './harness/fresh.ts'
+import { openHttp } from './harness/http.ts'
+import { ended, until } from './harness/target.ts'
 import { volumeOf } from '../support/volume.ts'
-import { eachWire } from '../support/wires.ts'
+import { eachWire } from './harness/wires.ts'
 
 const arena = useArena()
 const revisions = ['2026-07-28', '2025-11-25'] as const

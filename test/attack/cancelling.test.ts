@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { control, type StdioWire, useArena } from '../support/attack-arena.ts'
-import { jsonHeaders, modernHeaders, raw, send, sessionHeaders } from '../support/attack-http.ts'
-import { type Params, type Wire, withMeta } from '../support/attack-wire.ts'
-import { controlPath } from '../support/attack-world.ts'
+import { control, type StdioWire, useArena } from './harness/arena.ts'
+import { jsonHeaders, modernHeaders, raw, send, sessionHeaders } from './harness/http.ts'
+import { type Params, type Wire, withMeta } from './harness/wire.ts'
+import { controlPath } from './harness/world.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const arena = useArena({ timeout: 8000 })

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { env } from '../../src/providers/env/index.ts'
-import { useArena, wireNames } from '../support/attack-arena.ts'
-import { expectOutcome } from '../support/attack-oracles.ts'
-import { type Params, patience, type Wire } from '../support/attack-wire.ts'
-import { manyFiles } from '../support/attack-world.ts'
+import { useArena, wireNames } from './harness/arena.ts'
+import { expectOutcome } from './harness/oracles.ts'
+import { type Params, patience, type Wire } from './harness/wire.ts'
+import { manyFiles } from './harness/world.ts'
 import { volumeOf } from '../support/volume.ts'
-import { eachWire } from '../support/wires.ts'
+import { eachWire } from './harness/wires.ts'
 
 const arena = useArena({}, undefined, { filesInMany: manyFiles })
 

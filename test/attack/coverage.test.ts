@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { rowsIn, sections } from '../support/attack-rows.ts'
+import { rowsIn, sections } from './harness/rows.ts'
 import { notApplicable, notApplicableSections } from './not-applicable.ts'
 import rows from './rows.json' with { type: 'json' }
 
 /** Where a row can be named: in the names of tests, and in the tables that make them. */
 const lines = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !/^(?:coverage\.test|not-applicable)\.ts$/.test(file))
+  .filter((file) => file.endsWith('.ts') && !/^(?:harness|coverage\.test|not-applicable)\b/.test(file))
   .flatMap((file) => readFileSync(join(import.meta.dirname, file), 'utf8').split('\n'))
 
 /** The rows that some string names: comments do not count. */

@@ -1,14 +1,14 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { useArena, wireNames } from '../support/attack-arena.ts'
-import type { Setup } from '../support/attack-server.ts'
-import { openStdio } from '../support/attack-stdio.ts'
-import { startFixture, type Target } from '../support/attack-target.ts'
-import type { Answer, Wire } from '../support/attack-wire.ts'
-import { manyFiles } from '../support/attack-world.ts'
+import { useArena, wireNames } from './harness/arena.ts'
+import type { Setup } from './harness/server.ts'
+import { openStdio } from './harness/stdio.ts'
+import { startFixture, type Target } from './harness/target.ts'
+import type { Answer, Wire } from './harness/wire.ts'
+import { manyFiles } from './harness/world.ts'
 import { someOf, volumeOf } from '../support/volume.ts'
-import { eachWire } from '../support/wires.ts'
+import { eachWire } from './harness/wires.ts'
 
 const arena = useArena({ many: 3000, pages: { first: 100, most: 400, scan: 700 } }, undefined, {
   filesInMany: manyFiles,

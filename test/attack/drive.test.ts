@@ -3,17 +3,17 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Change, Provider } from '../../src/core/provider.ts'
-import { quoted } from '../../src/providers/gdrive/scan.ts'
+import { quoteValue } from '../../src/providers/gdrive/scan.ts'
 import { zip } from '../fixtures/documents/zip.ts'
-import { useArena, wireNames } from '../support/attack-arena.ts'
-import { expectOutcome } from '../support/attack-oracles.ts'
-import { startConfigured } from '../support/attack-target.ts'
-import type { Answer, Wire } from '../support/attack-wire.ts'
-import type { World } from '../support/attack-world.ts'
+import { useArena, wireNames } from './harness/arena.ts'
+import { expectOutcome } from './harness/oracles.ts'
+import { startConfigured } from './harness/target.ts'
+import type { Answer, Wire } from './harness/wire.ts'
+import type { World } from './harness/world.ts'
 import { addBudget, fillDrive, oddNames, openDrive } from '../support/drive-samples.ts'
 import { type DriveStandIn, sendDriveError, startDrive } from '../support/drive-stand-in.ts'
 import { account, permission, rootId, types } from '../support/drive-table.ts'
-import { eachWire } from '../support/wires.ts'
+import { eachWire } from './harness/wires.ts'
 
 // The rows DR of the attack corpus that are about Drive: the built command line on a stand-in for Google. That no token of it leaves in
 // any spelling, nor what is shared with others alone, the arena looks after (oracle O1).
@@ -131,7 +131,7 @@ describe('a client of a Google Drive mount', () => {
   )
 
   test('DR01: cannot end a value in a query: quotes and backslashes are escaped', () => {
-    expect(quoted("it's \\ x' or '1")).toBe("'it\\'s \\\\ x\\' or \\'1'")
+    expect(quoteValue("it's \\ x' or '1")).toBe("'it\\'s \\\\ x\\' or \\'1'")
   })
 
   eachWire(wireNames)('DR02: sees only what Drive shares with who it is, in every answer, over %s', async (name) => {
@@ -190,7 +190,7 @@ describe('a client of a Google Drive mount', () => {
     await eventually(async () => expect((await listed(wire, 'gdrive://docs')).map((one) => one.uri)).not.toContain(uri))
   })
 
-  eachWire(wireNames)('DR06: is told names as titles alone, whatever they are, over %s', async (name) => {
+  eachWire(wireNames)('DR06: gets hostile names only as titles, over %s', async (name) => {
     const wire = arena.wire(name)
     drive.table.change('odd-2', { parents: ['docs'] })
     drive.table.change('odd-3', { parents: ['docs'] })

@@ -4,7 +4,7 @@ import type { Provider } from '../../src/core/provider.ts'
 import { createFiles, files } from '../../src/providers/files/index.ts'
 import { contextOf, createFolder, type Folder, listAll, openBelow, readOne } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
-import { canSwap, type SwapWay, startSwapping, swapWays } from '../support/swapper.ts'
+import { canSwap, type SwapWay, startSwapping, swapWays } from './harness/swapper.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const canary = 'CANARY-0d9f27'

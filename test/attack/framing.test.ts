@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { isStdio, type StdioWire, useArena, wireNames } from '../support/attack-arena.ts'
-import { jsonHeaders, modernHeaders, openHttp, send, sessionHeaders } from '../support/attack-http.ts'
-import { openStdio } from '../support/attack-stdio.ts'
-import { startFixture } from '../support/attack-target.ts'
-import { type Answer, legacy, meta, type Wire, withMeta } from '../support/attack-wire.ts'
-import { controlPath } from '../support/attack-world.ts'
+import { isStdio, type StdioWire, useArena, wireNames } from './harness/arena.ts'
+import { jsonHeaders, modernHeaders, openHttp, send, sessionHeaders } from './harness/http.ts'
+import { openStdio } from './harness/stdio.ts'
+import { startFixture } from './harness/target.ts'
+import { type Answer, legacy, meta, type Wire, withMeta } from './harness/wire.ts'
+import { controlPath } from './harness/world.ts'
 import { faultyFrames } from './corpus/frames.ts'
 
 const arena = useArena()

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { announceSeed, hold, json } from '../support/attack-arbitraries.ts'
-import { type StdioWire, useArena } from '../support/attack-arena.ts'
-import { jsonHeaders, modernHeaders, raw, send, sessionHeaders } from '../support/attack-http.ts'
-import { meta, type Wire, withMeta } from '../support/attack-wire.ts'
-import { controlPath } from '../support/attack-world.ts'
+import { announceSeed, hold, json } from './harness/arbitraries.ts'
+import { type StdioWire, useArena } from './harness/arena.ts'
+import { jsonHeaders, modernHeaders, raw, send, sessionHeaders } from './harness/http.ts'
+import { meta, type Wire, withMeta } from './harness/wire.ts'
+import { controlPath } from './harness/world.ts'
 
 const arena = useArena({ many: 1000, pages: { first: 50 } })
 afterAll(announceSeed)

@@ -2,11 +2,11 @@ import * as fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 import { isResourceError } from '../../src/core/errors.ts'
 import { compileTemplate } from '../../src/core/template.ts'
-import { announceSeed, hold, json, placed, tail, uri } from '../support/attack-arbitraries.ts'
-import { isStdio, type StdioWire, useArena, wireNames } from '../support/attack-arena.ts'
-import { jsonHeaders, modernHeaders, send, sessionHeaders } from '../support/attack-http.ts'
-import { type Message, type Params, type Wire, withMeta } from '../support/attack-wire.ts'
-import { eachWire } from '../support/wires.ts'
+import { announceSeed, hold, json, placed, tail, uri } from './harness/arbitraries.ts'
+import { isStdio, type StdioWire, useArena, wireNames } from './harness/arena.ts'
+import { jsonHeaders, modernHeaders, send, sessionHeaders } from './harness/http.ts'
+import { type Message, type Params, type Wire, withMeta } from './harness/wire.ts'
+import { eachWire } from './harness/wires.ts'
 
 const arena = useArena({ many: 1000, pages: { first: 50 } })
 afterAll(announceSeed)

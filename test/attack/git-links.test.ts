@@ -16,7 +16,7 @@ import type { Provider } from '../../src/core/provider.ts'
 import { createGit } from '../../src/providers/git/index.ts'
 import { type Asked, ask, createGitFolder, type GitFolder, type GitRepository } from '../support/git.ts'
 import { fillPlainly } from '../support/git-hostile.ts'
-import { canSwap, startSwapping, swapWays } from '../support/swapper.ts'
+import { canSwap, startSwapping, swapWays } from './harness/swapper.ts'
 import { hasTurn, volumeOf } from '../support/volume.ts'
 
 // Symbolic links that come into a repository after it was opened, or are there for moments only: nothing of the repository that

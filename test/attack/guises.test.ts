@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { useArena, type WireName, wireNames } from '../support/attack-arena.ts'
-import { guises, steering, unprintable } from '../support/attack-guises.ts'
+import { useArena, type WireName, wireNames } from './harness/arena.ts'
+import { guises, steering, unprintable } from './harness/guises.ts'
 import { run } from '../support/cli.ts'
-import { eachWire } from '../support/wires.ts'
+import { eachWire } from './harness/wires.ts'
 
 const arena = useArena({ guises: true })
 
@@ -53,7 +53,7 @@ describe('texts that an entry supplies', () => {
     },
   )
 
-  eachWire(wireNames)('UI17: icons are of the web, encrypted, or within, and no other, over %s', async (name) => {
+  eachWire(wireNames)('UI17: icons are https: or data: URIs only, over %s', async (name) => {
     const { icons } = (await listed(name)).find(({ uri }) => uri.endsWith('icons.txt')) ?? {}
     expect(icons?.map(({ src }) => src)).toEqual(['https://example.org/icon.png', 'data:image/png;base64,AA=='])
   })
@@ -75,12 +75,15 @@ describe('in a terminal', () => {
     'read of what is no URI': ['read', `guise://hostile/${steering[0]}\u202e`],
   }
 
-  test.each(Object.entries(commands))('UI16 UI21 UI26: %s prints no control character of them', async (_, args) => {
-    const url = String(arena.http.url)
-    const { out, err } = await run([...args, '--url', url], { cwd: arena.world.root })
-    expect(out + err).not.toMatch(unprintable)
-    expect((out + err).length).toBeGreaterThan(0)
-  })
+  test.each(Object.entries(commands))(
+    'UI16 UI21 UI26: %s prints no control character of a name or title',
+    async (_, args) => {
+      const url = String(arena.http.url)
+      const { out, err } = await run([...args, '--url', url], { cwd: arena.world.root })
+      expect(out + err).not.toMatch(unprintable)
+      expect((out + err).length).toBeGreaterThan(0)
+    },
+  )
 
   test('UI21: control characters in names of files and in configurations are not printed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hikidashi-terminal-'))

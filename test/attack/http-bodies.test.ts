@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { control, useArena } from '../support/attack-arena.ts'
-import { headerValue } from '../support/attack-http.ts'
-import { rawOf } from '../support/attack-raw.ts'
-import { withMeta } from '../support/attack-wire.ts'
+import { control, useArena } from './harness/arena.ts'
+import { headerValue } from './harness/http.ts'
+import { rawOf } from './harness/raw.ts'
+import { withMeta } from './harness/wire.ts'
 
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { bodyOf, chunked, head, own, tell } = rawOf(arena)

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { useArena } from '../support/attack-arena.ts'
-import { headerValue, sentinel } from '../support/attack-http.ts'
-import { expectRefused, postsOf } from '../support/attack-post.ts'
-import { type Answer, modern } from '../support/attack-wire.ts'
+import { useArena } from './harness/arena.ts'
+import { headerValue, sentinel } from './harness/http.ts'
+import { expectRefused, postsOf } from './harness/post.ts'
+import { type Answer, modern } from './harness/wire.ts'
 
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { ask, bodyOf, control } = postsOf(arena)

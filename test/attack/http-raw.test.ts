@@ -3,9 +3,9 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { control, useArena } from '../support/attack-arena.ts'
-import { headerValue } from '../support/attack-http.ts'
-import { expectOneRefusal, rawOf } from '../support/attack-raw.ts'
+import { control, useArena } from './harness/arena.ts'
+import { headerValue } from './harness/http.ts'
+import { expectOneRefusal, rawOf } from './harness/raw.ts'
 
 const arena = useArena({}, undefined, { onlyHttp: true })
 const { bodyOf, chunked, head, honest, own, small, tell } = rawOf(arena)

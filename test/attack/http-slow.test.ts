@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../../src/server/index.ts'
-import { control, useArena } from '../support/attack-arena.ts'
-import { headerValue, type RawOptions } from '../support/attack-http.ts'
-import { rawOf } from '../support/attack-raw.ts'
-import { startFixture, until } from '../support/attack-target.ts'
+import { control, useArena } from './harness/arena.ts'
+import { headerValue, type RawOptions } from './harness/http.ts'
+import { rawOf } from './harness/raw.ts'
+import { startFixture, until } from './harness/target.ts'
 
 /** The deadlines are short here, so that nobody waits for them; what they are by default is asserted below. */
 const deadlines = { headersTime: 5000, requestTime: 8000, slow: 10_000 }

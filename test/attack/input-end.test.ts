@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { waitLong } from '../support/attack-arena.ts'
-import { freshWires, lineOf, soon } from '../support/attack-fresh.ts'
-import { ended } from '../support/attack-target.ts'
-import { createWorld, type World } from '../support/attack-world.ts'
+import { waitLong } from './harness/arena.ts'
+import { freshWires, lineOf, soon } from './harness/fresh.ts'
+import { ended } from './harness/target.ts'
+import { createWorld, type World } from './harness/world.ts'
 
 const revisions = ['2026-07-28', '2025-11-25'] as const
 

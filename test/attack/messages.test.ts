@@ -1,14 +1,14 @@
 import { describe, expect } from 'vitest'
-import { useArena, wireNames } from '../support/attack-arena.ts'
-import { messagesOf } from '../support/attack-messages.ts'
-import { type Params, withMeta } from '../support/attack-wire.ts'
-import { eachWire } from '../support/wires.ts'
+import { useArena, wireNames } from './harness/arena.ts'
+import { messagesOf } from './harness/messages.ts'
+import { type Params, withMeta } from './harness/wire.ts'
+import { eachWire } from './harness/wires.ts'
 
 const arena = useArena()
 const { control, idOf, requestOf, tell, without } = messagesOf(arena)
 
 describe('hostile messages', () => {
-  eachWire(wireNames)('JR07: another version of JSON-RPC, or none, is refused over %s', async (name) => {
+  eachWire(wireNames)('JR07: a message without "jsonrpc": "2.0" is refused over %s', async (name) => {
     const wire = arena.wire(name)
     for (const jsonrpc of ['1.0', 2, 2.0, '2', '2.0 ', '', null, ['2.0'], { version: '2.0' }, true]) {
       const { message, raw } = await tell(wire, requestOf(wire, { jsonrpc }))
@@ -74,7 +74,7 @@ describe('hostile messages', () => {
       expect((await tell(wire, requestOf(wire, { method }))).message?.error?.code).toBe(-32600)
   })
 
-  eachWire(wireNames)('JR09: params that are no object are refused over %s', async (name) => {
+  eachWire(wireNames)('JR09: params that are not an object are refused over %s', async (name) => {
     const wire = arena.wire(name)
     for (const params of [[], [control().uri], 'x', '', null, 0, 1, true, false]) {
       const { message, raw } = await tell(wire, requestOf(wire, { params }))
@@ -87,37 +87,40 @@ describe('hostile messages', () => {
     }
   })
 
-  eachWire(wireNames)('JR06: an id that is none is refused, any other comes back as it is, over %s', async (name) => {
-    const wire = arena.wire(name)
-    for (const id of [null, 1.5, {}, [], [1], true, false, 2 ** 53, -(2 ** 53), 'x'.repeat(1025)])
-      expect((await tell(wire, requestOf(wire, { id }))).message).toMatchObject({ id: null, error: { code: -32600 } })
-    expect(
-      (await tell(wire, JSON.stringify(requestOf(wire, { id: 0 })).replace('"id":0', '"id":1e400'))).message,
-    ).toMatchObject({ id: null })
-    for (const id of [
-      '',
-      '0',
-      0,
-      -1,
-      1,
-      '1',
-      2 ** 53 - 1,
-      '__proto__',
-      'toString',
-      'x'.repeat(1024),
-      '\ud800',
-      'é\u2028',
-      'null',
-    ]) {
-      const { message } = await tell(wire, requestOf(wire, { id }))
-      expect(message?.id).toBe(id)
-      expect(message?.result).toBeDefined()
-    }
-    // -0 is an integer, and has no spelling of its own in JSON.
-    expect(
-      (await tell(wire, JSON.stringify(requestOf(wire, { id: 0 })).replace('"id":0', '"id":-0'))).message?.id,
-    ).toEqual(0)
-  })
+  eachWire(wireNames)(
+    'JR06: an id that is no string or integer is refused, a valid one comes back unchanged, over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      for (const id of [null, 1.5, {}, [], [1], true, false, 2 ** 53, -(2 ** 53), 'x'.repeat(1025)])
+        expect((await tell(wire, requestOf(wire, { id }))).message).toMatchObject({ id: null, error: { code: -32600 } })
+      expect(
+        (await tell(wire, JSON.stringify(requestOf(wire, { id: 0 })).replace('"id":0', '"id":1e400'))).message,
+      ).toMatchObject({ id: null })
+      for (const id of [
+        '',
+        '0',
+        0,
+        -1,
+        1,
+        '1',
+        2 ** 53 - 1,
+        '__proto__',
+        'toString',
+        'x'.repeat(1024),
+        '\ud800',
+        'é\u2028',
+        'null',
+      ]) {
+        const { message } = await tell(wire, requestOf(wire, { id }))
+        expect(message?.id).toBe(id)
+        expect(message?.result).toBeDefined()
+      }
+      // -0 is an integer, and has no spelling of its own in JSON.
+      expect(
+        (await tell(wire, JSON.stringify(requestOf(wire, { id: 0 })).replace('"id":0', '"id":-0'))).message?.id,
+      ).toEqual(0)
+    },
+  )
 
   eachWire(wireNames)('JR03: members called like those of every object change nothing over %s', async (name) => {
     const wire = arena.wire(name)

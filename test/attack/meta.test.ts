@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { isStdio, type StdioWire, useArena, wireNames } from '../support/attack-arena.ts'
-import { headerValue, jsonHeaders, send } from '../support/attack-http.ts'
-import { messagesOf } from '../support/attack-messages.ts'
-import { initialize, type Params, withMeta } from '../support/attack-wire.ts'
+import { isStdio, type StdioWire, useArena, wireNames } from './harness/arena.ts'
+import { headerValue, jsonHeaders, send } from './harness/http.ts'
+import { messagesOf } from './harness/messages.ts'
+import { initialize, type Params, withMeta } from './harness/wire.ts'
 import { volumeOf } from '../support/volume.ts'
-import { eachWire } from '../support/wires.ts'
+import { eachWire } from './harness/wires.ts'
 
 const arena = useArena()
 const modernNames = ['stdio 2026-07-28', 'http 2026-07-28'] as const
@@ -16,7 +16,7 @@ describe('_meta of a request', () => {
   const capabilities = 'io.modelcontextprotocol/clientCapabilities'
   const info = 'io.modelcontextprotocol/clientInfo'
 
-  eachWire(modernNames)('JR22: a _meta that is none, or claims what is not, is refused over %s', async (name) => {
+  eachWire(modernNames)('JR22: a malformed _meta, or one with a wrong claim, is refused over %s', async (name) => {
     const wire = arena.wire(name)
     const own = withMeta({}, true)._meta as Params
     const cases: readonly (readonly [unknown, number])[] = [

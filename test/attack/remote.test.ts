@@ -7,8 +7,8 @@ import { type ErrorReason, isResourceError, ResourceError } from '../../src/core
 import type { Principal } from '../../src/core/provider.ts'
 import type { View } from '../../src/core/view.ts'
 import { openView } from '../../src/server/serve.ts'
-import { useElsewhere } from '../support/attack-elsewhere.ts'
-import { meta } from '../support/attack-wire.ts'
+import { useElsewhere } from './harness/elsewhere.ts'
+import { meta } from './harness/wire.ts'
 import { endings } from '../support/endings.ts'
 import { fixture, listen, scripted } from '../support/mcp-servers.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { useArena } from '../support/attack-arena.ts'
-import { guessed } from '../support/attack-known.ts'
-import type { Wire } from '../support/attack-wire.ts'
+import { useArena } from './harness/arena.ts'
+import { guessed } from './harness/known.ts'
+import type { Wire } from './harness/wire.ts'
 
 // The last line: a source tells every secret that the process knows, and none of them may leave. That none did, in whatever
 // spelling, on any channel, the arena looks after (oracle O1); these tests look after what comes in its place.

@@ -15,7 +15,7 @@ import { sliced } from '../../src/wrap/sliced.ts'
 import { memory } from '../support/memory.ts'
 import { ranged } from '../support/ranged.ts'
 import { addresses, type Canary, harmless, leaks, password, tokens } from '../support/secrets.ts'
-import { positions, writeSettings } from '../support/settings-files.ts'
+import { positions, writeSettings } from './harness/settings-files.ts'
 import { someOf, volume, volumeOf } from '../support/volume.ts'
 
 const context: Context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }
@@ -408,7 +408,7 @@ describe('redaction of parts', () => {
     'SE23: if a detector %s, the content is withheld, and the next content is not',
     async (fault) => {
       const own = createRedactor({
-        file: new URL('../support/faulty-redactor.mjs', import.meta.url).pathname,
+        file: new URL('./harness/faulty-redactor.mjs', import.meta.url).pathname,
         timeoutMs: 300,
       })
       const provider = redacted(memory({ bad: `password: x ${fault}`, good: 'fine' }), { redactor: own })

@@ -4,7 +4,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { sqlite } from '../../src/providers/sqlite/index.ts'
-import { watchChildren } from '../support/child-memory.ts'
+import { watchChildren } from './harness/child-memory.ts'
 import { createFolder, type Folder, outcome } from '../support/folder.ts'
 import { ask } from '../support/git.ts'
 

@@ -6,10 +6,10 @@ import { connect, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import { control, isStdio, useArena, wireNames } from '../support/attack-arena.ts'
-import { jsonHeaders, modernHeaders, openHttp, send, sessionHeaders } from '../support/attack-http.ts'
-import { openLegacyStdio, openStdio } from '../support/attack-stdio.ts'
-import { startConfigured, type Target, until } from '../support/attack-target.ts'
+import { control, isStdio, useArena, wireNames } from './harness/arena.ts'
+import { jsonHeaders, modernHeaders, openHttp, send, sessionHeaders } from './harness/http.ts'
+import { openLegacyStdio, openStdio } from './harness/stdio.ts'
+import { startConfigured, type Target, until } from './harness/target.ts'
 import {
   inTime,
   legacy,
@@ -19,13 +19,13 @@ import {
   patience,
   type Wire,
   withMeta,
-} from '../support/attack-wire.ts'
-import type { World } from '../support/attack-world.ts'
+} from './harness/wire.ts'
+import type { World } from './harness/world.ts'
 import { requires } from '../support/require.ts'
 import { volumeOf } from '../support/volume.ts'
-import { requiresWatchLimit, withWatches } from '../support/watch-limit.ts'
+import { requiresWatchLimit, withWatches } from './harness/watch-limit.ts'
 import { openSchema } from '../support/wire-schema.ts'
-import { testOn } from '../support/wires.ts'
+import { testOn } from './harness/wires.ts'
 
 /** A subscriber to changes over a wire, with the method of its transport and revision. */
 interface Ear {

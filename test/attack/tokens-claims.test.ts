@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { nowInSeconds, startHostileIssuer } from '../support/attack-issuer.ts'
-import { useTokens } from '../support/attack-tokens.ts'
-import { meta } from '../support/attack-wire.ts'
+import { nowInSeconds, startHostileIssuer } from './harness/issuer.ts'
+import { useTokens } from './harness/tokens.ts'
+import { meta } from './harness/wire.ts'
 import { ask, closedUri, openUri, read, serveAuthorized } from '../support/authorized.ts'
 
 const tokens = useTokens()

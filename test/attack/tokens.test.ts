@@ -1,8 +1,8 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { nowInSeconds, rawToken } from '../support/attack-issuer.ts'
-import { useTokens } from '../support/attack-tokens.ts'
+import { nowInSeconds, rawToken } from './harness/issuer.ts'
+import { useTokens } from './harness/tokens.ts'
 import { openUri, read } from '../support/authorized.ts'
 
 const tokens = useTokens()

@@ -2,12 +2,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { control, type StdioWire, useArena } from '../support/attack-arena.ts'
-import { freshWires, lineOf, soon } from '../support/attack-fresh.ts'
-import { jsonHeaders, openHttp, send, sessionHeaders } from '../support/attack-http.ts'
-import { ended, type Target } from '../support/attack-target.ts'
+import { control, type StdioWire, useArena } from './harness/arena.ts'
+import { freshWires, lineOf, soon } from './harness/fresh.ts'
+import { jsonHeaders, openHttp, send, sessionHeaders } from './harness/http.ts'
+import { ended, type Target } from './harness/target.ts'
 import { volume } from '../support/volume.ts'
-import { eachWire } from '../support/wires.ts'
+import { eachWire } from './harness/wires.ts'
 
 const arena = useArena()
 const revisions = ['2026-07-28', '2025-11-25'] as const

@@ -1,8 +1,8 @@
 import { describe, expect } from 'vitest'
-import { useArena, wireNames } from '../support/attack-arena.ts'
-import { type Expectation, expectOutcome } from '../support/attack-oracles.ts'
-import type { Wire } from '../support/attack-wire.ts'
-import { eachWire } from '../support/wires.ts'
+import { useArena, wireNames } from './harness/arena.ts'
+import { type Expectation, expectOutcome } from './harness/oracles.ts'
+import type { Wire } from './harness/wire.ts'
+import { eachWire } from './harness/wires.ts'
 import { identity } from './corpus/hostile-identity.ts'
 import { folder, traversal, type UriCase } from './corpus/hostile-uris.ts'
 

@@ -10,7 +10,7 @@ import { bundled } from '../support/bundled.ts'
 import { createFolder, type Folder, listPaths, openBelow, sleep, textAt } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
 import { volumeOf } from '../support/volume.ts'
-import { requiresWatchLimit, withWatches } from '../support/watch-limit.ts'
+import { requiresWatchLimit, withWatches } from './harness/watch-limit.ts'
 import { eventually, startWatching, type Watching } from '../support/watching.ts'
 
 let folder: Folder

@@ -78,7 +78,7 @@ function contract(name: string, subject: StoreUnderTest): void {
   }
 
   describe(`${name}: rows`, () => {
-    test('are what was written, byte by byte', async () => {
+    test('are read as they were written, byte by byte', async () => {
       const rows = begin()
       const value = Uint8Array.from({ length: 70_000 }, (_, i) => (i * 31) % 256)
       const expires = Date.now() + 3_600_000
@@ -108,7 +108,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(revisions.every(Number.isSafeInteger)).toBe(true)
     })
 
-    test('keep when they were made, and lose the terms that they have no more', async () => {
+    test('keep their creation time when they are replaced, and are not found by their former terms', async () => {
       const rows = begin()
       const first = await rows.put({ key: 'a', value: bytes('1'), terms: ['x', 'y'] })
       const second = await rows.put({ key: 'a', value: bytes('22'), terms: ['y', 'z'] })
@@ -121,7 +121,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(keysOf(await rows.list({ limit: 10, term: 'y' }))).toEqual([])
     })
 
-    test('are of their collection alone', async () => {
+    test('are visible only in their own collection', async () => {
       const store = shared
       const [one, other] = [store.collection(fresh()), store.collection(fresh())]
       await put(one, { key: 'a', value: bytes('one'), terms: ['t'] })
@@ -134,7 +134,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(keysOf(await other.list({ limit: 9 }))).toEqual(['a', 'b'])
     })
 
-    test('outlive the store that wrote them', async () => {
+    test('remain after the store that wrote them has closed', async () => {
       const name = fresh()
       const first = await open()
       await put(first.collection(name), 'a')
@@ -147,7 +147,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(keysOf(await third.collection(name).list({ limit: 9 }))).toEqual(['a', 'b'])
     })
 
-    test('that have no name, no key or no bounds are refused', async () => {
+    test('are refused without a name, a key or bounds', async () => {
       const store = shared
       const rows = store.collection(fresh())
       const value = bytes('')
@@ -178,7 +178,7 @@ function contract(name: string, subject: StoreUnderTest): void {
   })
 
   describe(`${name}: a condition`, () => {
-    test('lets a row be written where nothing is', async () => {
+    test('that a key is absent lets only a new row be written', async () => {
       const rows = begin()
       expect((await rows.put({ key: 'a', value: bytes('1') }, { absent: true }))?.key).toBe('a')
       expect(await rows.put({ key: 'a', value: bytes('2') }, { absent: true })).toBeUndefined()
@@ -187,7 +187,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(valueText(await rows.put({ key: 'over', value: bytes('2') }, { absent: true }))).toBe('2')
     })
 
-    test('lets just the row that was seen be written or removed', async () => {
+    test('on a revision lets only the row of that revision be written or removed', async () => {
       const rows = begin()
       expect(await rows.put({ key: 'a', value: bytes('') }, { revision: 1 })).toBeUndefined()
       const first = await rows.put({ key: 'a', value: bytes('1') })
@@ -200,7 +200,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(await rows.get('a')).toBeUndefined()
     })
 
-    test('holds for one of many that write at once', async () => {
+    test('holds for only one of many simultaneous writes', async () => {
       const name = fresh()
       const stores = [shared, await open()] as const
       const attempts = Array.from({ length: 40 }, (_, i) =>
@@ -245,7 +245,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       "'",
     ]
 
-    test('is in the order of the bytes of the keys, and goes on after any', async () => {
+    test('is in the byte order of the keys, and continues after any key', async () => {
       const rows = begin()
       await put(rows, ...keys)
       const sorted = byBytes(keys)
@@ -263,7 +263,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(await rows.list({ limit: 0 })).toEqual([])
     })
 
-    test('has what begins with a prefix', async () => {
+    test('has the rows whose keys begin with a prefix', async () => {
       const rows = begin()
       await put(rows, ...keys, '\u{10ffff}', '\u{10ffff}x')
       const all = byBytes([...keys, '\u{10ffff}', '\u{10ffff}x'])
@@ -275,7 +275,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       )
     })
 
-    test('has the newest first, and goes on before a revision', async () => {
+    test('has the newest rows first on request, and continues before a revision', async () => {
       const rows = begin()
       await put(rows, 'c', 'a', 'd', 'b')
       await put(rows, 'a')
@@ -285,7 +285,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(keysOf(await rows.list({ limit: 9, newest: true, prefix: 'd' }))).toEqual(['d'])
     })
 
-    test('has the rows of a term', async () => {
+    test('has only the rows with a term on request', async () => {
       const rows = begin()
       for (const key of ['c', 'a', 'ab', 'b'])
         await put(rows, { key, value: bytes(key), terms: key === 'b' ? ['u'] : ['t', 'u'] })
@@ -298,7 +298,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(keysOf(await rows.list({ limit: 9, term: 't' }))).toEqual(['a', 'c'])
     })
 
-    test('has values where they are asked for', async () => {
+    test('has the values of rows only on request', async () => {
       const rows = begin()
       await put(rows, { key: 'a', value: bytes('value'), terms: ['t'] })
       expect((await rows.list({ limit: 9 }))[0]?.value.byteLength).toBe(0)
@@ -307,8 +307,8 @@ function contract(name: string, subject: StoreUnderTest): void {
     })
   })
 
-  describe(`${name}: what is similar`, () => {
-    test('shares most terms, and says how many', async () => {
+  describe(`${name}: the search of similar rows`, () => {
+    test('returns the rows that share the most terms, with the number of shared terms', async () => {
       const rows = begin()
       const terms = (text: string) => [...text].map((letter) => `gram:${letter}`)
       for (const text of ['abcd', 'abc', 'ab', 'xyz', 'bcd'])
@@ -323,7 +323,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(await rows.similar([], 9)).toEqual([])
     })
 
-    test('is found, and quickly, among many rows that share a little', async () => {
+    test('finds a row that shares many terms among many rows that share few', async () => {
       const rows = begin()
       const some = Array.from({ length: 300 }, (_, i) =>
         rows.put({ key: `k${i}`, value: bytes(''), terms: ['common', `own:${i}`] }),
@@ -333,8 +333,8 @@ function contract(name: string, subject: StoreUnderTest): void {
     })
   })
 
-  describe(`${name}: what has expired`, () => {
-    test('is nowhere', async () => {
+  describe(`${name}: an expired row`, () => {
+    test('is in no read, list or search, but counts until it is removed', async () => {
       const rows = begin()
       await put(rows, 'a', { key: 'b', value: bytes('b'), expires: Date.now() - 1, terms: ['t'] })
       expect(await rows.get('b')).toBeUndefined()
@@ -347,7 +347,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(await rows.size()).toEqual({ rows: 1, bytes: 1 })
     })
 
-    test('goes when its time comes, and not before', async () => {
+    test('disappears at its time, and not before', async () => {
       const rows = begin()
       const expires = Date.now() + 700
       await put(rows, { key: 'a', value: bytes('a'), expires })
@@ -363,7 +363,7 @@ function contract(name: string, subject: StoreUnderTest): void {
   })
 
   describe(`${name}: an eviction`, () => {
-    test('removes what has expired, and then what was written longest ago', async () => {
+    test('removes expired rows, and then those that were written longest ago', async () => {
       const rows = begin()
       await put(rows, 'a', 'b', { key: 'over', value: bytes('over'), expires: Date.now() - 1 }, 'c', 'd')
       await put(rows, 'a')
@@ -379,7 +379,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(await rows.size()).toEqual({ rows: 0, bytes: 0 })
     })
 
-    test('removes what is too old', async () => {
+    test('removes the rows that are older than a limit', async () => {
       const rows = begin()
       const old = await rows.put({ key: 'old', value: bytes('') })
       await eventually(() => Date.now() > (old?.modified ?? 0) + 5, 'time goes by')
@@ -388,7 +388,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(await rows.size()).toEqual({ rows: 0, bytes: 0 })
     })
 
-    test('removes as many as it takes', async () => {
+    test('removes as many rows as a limit requires', async () => {
       const rows = begin()
       // In groups, because on a busy machine the last one would exceed the time-out of a statement.
       for (let first = 0; first < 1203; first += 100) {
@@ -403,7 +403,7 @@ function contract(name: string, subject: StoreUnderTest): void {
   })
 
   describe(`${name}: a watch`, () => {
-    test('tells what was written, by whichever store', async () => {
+    test('reports the keys of written rows, whichever store wrote them', async () => {
       const name = fresh()
       const [one, other] = [shared, await open()]
       const told = await listen(one, name)
@@ -425,7 +425,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       )
     })
 
-    test('tells of every change after it was armed, and a read after it sees it', async () => {
+    test('reports every change after its start, and a read after the report has the change', async () => {
       const name = fresh()
       const [one, other] = [shared, await open()]
       await put(other.collection(name), 'early')
@@ -437,7 +437,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(told.changes.every((keys) => keys === undefined || !keys.includes('early'))).toBe(true)
     })
 
-    test('joins what is not taken yet', async () => {
+    test('merges changes that were not taken yet', async () => {
       const name = fresh()
       const store = shared
       const abort = new AbortController()
@@ -450,7 +450,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect((await news.next()).done).toBe(true)
     })
 
-    test('tells nothing of other collections, and ends with its signal or its store', async () => {
+    test('reports nothing about other collections, and ends with its signal or its store', async () => {
       const store = await open()
       const [name, other] = [fresh(), fresh()]
       const [told, alsoTold] = [await listen(store, name), await listen(store, other)]
@@ -463,7 +463,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       await alsoTold.ended
     })
 
-    test('that begins where one has ended misses nothing', async () => {
+    test('that continues an ended one misses no change', async () => {
       const store = shared
       const name = fresh()
       for (let round = 0; round < 10; round++) {
@@ -476,7 +476,7 @@ function contract(name: string, subject: StoreUnderTest): void {
   })
 
   describe(`${name}: a lease`, () => {
-    test('is one holder’s, until it is given back', async () => {
+    test('has one holder until it is released', async () => {
       const [one, other] = [shared, await open()]
       const name = fresh()
       const lease = await one.lease(name, 60_000)
@@ -495,7 +495,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(await one.lease(name, 60_000)).toBeUndefined()
     })
 
-    test('is one’s of many that ask at once', async () => {
+    test('goes to one of many simultaneous requests', async () => {
       const stores = [shared, await open()] as const
       const name = fresh()
       const leases = await Promise.all(Array.from({ length: 40 }, (_, i) => stores[i % 2]!.lease(name, 60_000)))
@@ -530,7 +530,7 @@ function contract(name: string, subject: StoreUnderTest): void {
   })
 
   describe(`${name}: a store that is closed`, () => {
-    test('answers nothing, and says so', async () => {
+    test('refuses every request with the fault "gone"', async () => {
       const store = await open()
       const rows = store.collection(fresh())
       await put(rows, 'a')
@@ -542,7 +542,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       await expect(store.watch(fresh(), new AbortController().signal)).rejects.toMatchObject(gone)
     })
 
-    test('finishes what was begun', async () => {
+    test('finishes the writes that were already requested', async () => {
       const store = await open()
       const name = fresh()
       const begun = Array.from({ length: 50 }, (_, i) => store.collection(name).put({ key: `${i}`, value: bytes('') }))
@@ -611,13 +611,13 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await texts.weigh({ terms: [], limit: 9 })).toEqual([])
     })
 
-    test('are found by what terms begin with', async () => {
+    test('are found by the beginning of a term', async () => {
       const texts = begin()
       await texts.put([textOf('a', [['かい', 'x']]), textOf('b', [['か']]), textOf('c', [['いか']])])
       expect(await found(texts, weigh({ term: 'か', weight: 1, prefix: true }))).toEqual(['a#0', 'b#0'])
     })
 
-    test('are whole or not there, and what took their place is all there is', async () => {
+    test('are written whole or not at all, and replace the former text of their key', async () => {
       const texts = begin()
       await texts.put([textOf('a', [['old', 'x'], ['old']])])
       await texts.put([textOf('a', [['new', 'x']])])
@@ -641,7 +641,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await found(texts, weigh('fine'))).toEqual([])
     })
 
-    test('have values of at most 64 MiB in UTF-8, and not in characters', async () => {
+    test('have values of at most 64 MiB, counted in bytes of UTF-8', async () => {
       const texts = begin()
       const long = '€'.repeat(30_000_000)
       const refusal = { kind: 'invalid', detail: { reason: 'too-large' } }
@@ -652,7 +652,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await texts.size()).toMatchObject({ texts: 0 })
     })
 
-    test('are removed by their keys and by what keys begin with', async () => {
+    test('are removed by their keys, or by a prefix of keys', async () => {
       const texts = begin()
       const keys = ['a/b', 'a/b/c', 'a/b/d/e', 'a/bc', 'z']
       await texts.put(keys.map((key) => textOf(key, [['x']])))
@@ -666,7 +666,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await texts.size()).toMatchObject({ texts: 2, parts: 2 })
     })
 
-    test('are listed by the bytes of their keys, with their versions', async () => {
+    test('are listed in the byte order of their keys, with their versions', async () => {
       const texts = begin()
       const keys = ['b', 'B', 'あ', '𠮷', 'ｱ', 'a/1', 'a']
       await texts.put(keys.map((key) => textOf(key, [])))
@@ -679,7 +679,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       ])
     })
 
-    test('are sifted by their labels', async () => {
+    test('are filtered by their labels', async () => {
       const texts = begin()
       await texts.put([
         textOf('a', [['x']], { mimeType: 'text/plain', audience: ['user'], priority: 0.5, modified: 1000 }),
@@ -701,7 +701,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await sifted({ mimeType: 'text/*', minPriority: 0.1, since: 1, mounts: ['files://m'] })).toBe('a')
     })
 
-    test('that are in a set are counted, found and told of as if there were no others', async () => {
+    test('in a set are counted, found and listed as if there were no others', async () => {
       const [texts, alone] = [begin(), begin()]
       const all = Array.from({ length: 60 }, (_, i) =>
         textOf(
@@ -759,7 +759,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       ]).toEqual([[0], []])
     })
 
-    test('are of their name alone', async () => {
+    test('are visible only under their own name', async () => {
       const [one, other] = [begin(), begin()]
       await one.put([textOf('a', [['x', 'only']])])
       await other.put([textOf('a', [['x']])])
@@ -770,7 +770,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await other.read(ids)).toEqual([])
     })
 
-    test('are seen by whoever opens the store besides, and outlive who wrote them', async () => {
+    test('are visible to every store at the same place, and remain after their writer has closed', async () => {
       const name = fresh()
       const first = await subject.open()
       await first.texts(name).put([textOf('a', [['x']])])
@@ -782,7 +782,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       await second.close()
     })
 
-    test('keep the vectors of their parts, as long as these are there', async () => {
+    test('keep the vectors of their parts until the text is removed', async () => {
       const texts = begin()
       await texts.put([textOf('a', [['x'], ['y']]), textOf('b', [['z']])])
       const entries = await texts.entries(0, 10)
@@ -804,7 +804,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect((await texts.size()).embedded).toBe(0)
     })
 
-    test('are put by many at once, and none is lost', async () => {
+    test('are all kept when two stores write them at the same time', async () => {
       const name = fresh()
       const other = await subject.open()
       await Promise.all(

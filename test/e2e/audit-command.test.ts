@@ -47,7 +47,7 @@ afterAll(async () => {
 describe('hikidashi audit', () => {
   const audit = (...words: readonly string[]) => run(['audit', '--config', config, ...words], { cwd: root })
 
-  test('tells what a token has read, and shows it as it was, though the file has changed since', async () => {
+  test('lists the reads of a token, and shows the text that was read, even if the file has changed since', async () => {
     const view = await connect({ url, headers: { Authorization: `Bearer ${token}` } })
     await view.read('git://app/HEAD/notes.md')
     await view.read('docs://closed').catch(() => {})
@@ -81,7 +81,7 @@ describe('hikidashi audit', () => {
     expect(found.out).not.toContain(token)
   })
 
-  test('finds nothing for another caller, and says so; and refuses what is no time', async () => {
+  test('finds nothing for another caller, and says so; and refuses an invalid time', async () => {
     expect(await audit('--caller', 'somebody')).toMatchObject({
       code: 0,
       out: '',

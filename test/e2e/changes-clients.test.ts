@@ -97,7 +97,7 @@ describe.each(eras)('$name', (era) => {
       return async () => subscription?.close()
     }
 
-    test('is offered subscriptions', () => {
+    test('is told by the capabilities that it can subscribe', () => {
       const { resources } = connection.client.getServerCapabilities() ?? {}
       expect(resources).toEqual({ subscribe: true, listChanged: true })
     })

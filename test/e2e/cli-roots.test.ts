@@ -18,14 +18,14 @@ afterAll(() => rmSync(home, { recursive: true }))
 describe.each([
   ['a configuration', ['--config', 'hikidashi.json']],
   ['a server', ['--command', `${process.execPath} ${main} serve --config hikidashi.json --stdio`]],
-])('a mount of %s with a single resource is shown as that resource', (_, options) => {
+])('a mount of %s with a single resource', (_, options) => {
   const ask = async (...words: readonly string[]) => {
     const { code, out, err } = await runHere([...words, ...options], { cwd: home })
     expect(code, err).toBe(0)
     return out
   }
 
-  test('in ls', async () => {
+  test('is listed by ls as that resource', async () => {
     const listed = JSON.parse(await ask('ls', '--json')) as { uri: string; mimeType: string; size?: number }[]
     const of = (uri: string) => listed.find((one) => one.uri === uri)
     expect(of('note://hello')).toMatchObject({ mimeType: 'text/markdown', size: 14, title: 'Greeting' })
@@ -34,13 +34,13 @@ describe.each([
     expect(await ask('ls', 'note://many')).toBe('note://many/a.md\n')
   })
 
-  test('in tree', async () => {
+  test('is shown by tree as that resource', async () => {
     const tree = await ask('tree', '--long')
     expect(tree).toMatch(/14 B .*text\/markdown +note:\/\/hello {2}Greeting\n/)
     expect(await ask('tree', 'note://hello')).toBe('note://hello  Greeting\n\n0 directories, 1 resource\n')
   })
 
-  test('in stat', async () => {
+  test('is described by stat as that resource', async () => {
     const facts = JSON.parse(await ask('stat', 'note://hello', '--json'))
     expect(facts).toMatchObject({ uri: 'note://hello', mimeType: 'text/markdown', size: 14 })
     expect(facts).not.toHaveProperty('children')

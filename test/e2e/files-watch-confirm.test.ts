@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Entry, Provider } from '../../src/core/provider.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
-import { createConfirmations, createLedger } from '../../src/providers/files/watch.ts'
+import { createDirectoryStates, createUpdateCollector } from '../../src/providers/files/watch.ts'
 import { createFolder, type Folder, listAll, sleep } from '../support/folder.ts'
 import { startWatching, type Watching } from '../support/watching.ts'
 
@@ -145,9 +145,9 @@ describe('a list of files that a watch confirms', () => {
 
 describe('the state that a watch confirms', () => {
   test('is unknown if the thread does not answer, or the watch has ended', async () => {
-    const silent = createConfirmations(() => {})
+    const silent = createDirectoryStates(() => {})
     expect(await silent.ask()).toBeUndefined()
-    const ended = createConfirmations(() => {})
+    const ended = createDirectoryStates(() => {})
     const asked = ended.ask()
     ended.close()
     expect(await asked).toBeUndefined()
@@ -156,7 +156,7 @@ describe('the state that a watch confirms', () => {
 
   test('is requested again for a caller that came while another request was pending', async () => {
     let sent = 0
-    const confirmations = createConfirmations(() => void sent++)
+    const confirmations = createDirectoryStates(() => void sent++)
     const first = confirmations.ask()
     const second = confirmations.ask()
     const third = confirmations.ask()
@@ -179,7 +179,7 @@ describe('the state that a watch confirms', () => {
   })
 
   test('is reported once, and for a lost directory only if it was known', () => {
-    const ledger = createLedger()
+    const ledger = createUpdateCollector()
     ledger.touch('a')
     ledger.touch('b')
     ledger.lose('b')

@@ -92,7 +92,7 @@ describe('a files watch', () => {
     expect(await toldOf(watching, pass)).toEqual(['d/b.txt'])
   })
 
-  test('is armed when it reports so', async () => {
+  test('reports changes from the moment when it says that it is ready', async () => {
     folder.write(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`d${i % 30}/${i}.txt`, 'x'])))
     await open()
     for (let round = 0; round < 10; round++) {

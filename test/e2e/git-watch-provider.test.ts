@@ -331,7 +331,7 @@ describe('a git watch', () => {
     expect(await asked.text('topic/a.txt')).toBe('second\n')
   })
 
-  test('is armed when it reports so, and a read after a change is reported has the change', async () => {
+  test('reports changes from the moment when it says that it is ready, and a read after a report has the change', async () => {
     fill()
     await open({ reconcile: 3_600_000 })
     for (let round = 0; round < 8; round++) {

@@ -20,7 +20,7 @@ import {
   stdioCommand,
 } from '../support/served-folder.ts'
 import { someOf, volume } from '../support/volume.ts'
-import { testOn } from '../support/wires.ts'
+import { testOn } from '../attack/harness/wires.ts'
 
 const found = findTool('mcp-inspector')
 const suite = requires('inspector', 'command' in found, 'missing' in found ? found.missing : '')

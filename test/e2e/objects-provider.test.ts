@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { metaKeys } from '../../src/core/meta.ts'
-import { traced } from '../../src/core/trace.ts'
+import { runInSpan } from '../../src/core/trace.ts'
 import { children } from '../../src/core/tree.ts'
 import { createObjects } from '../../src/providers/objects/provider.ts'
 import type { ObjectStore } from '../../src/providers/objects/store.ts'
@@ -36,7 +36,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
     const provider = await store.open()
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
     const options = { kind: 'server', parent: { traceparent, tracestate: 'shop=1' } } as const
-    expect(await traced('read', options, () => readText(provider, 'a.txt'))).toBe('a')
+    expect(await runInSpan('read', options, () => readText(provider, 'a.txt'))).toBe('a')
     expect(store.requests.length).toBeGreaterThan(0)
     for (const { headers } of store.requests) expect(headers).toMatchObject({ traceparent, tracestate: 'shop=1' })
     store.requests.length = 0

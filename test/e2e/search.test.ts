@@ -179,7 +179,7 @@ describe('hikidashi search and status', () => {
     expect(status.out).toContain('no running server updates it')
   })
 
-  test('search an index that is seconds old as it is, and compare every file if they are told to', async () => {
+  test('use an index that is seconds old unchanged, and compare every file with --fresh', async () => {
     const { home } = await folderOf({ 'open/a.md': '# Harbour\n\nabout anchors\n' })
     const words = ['search', 'bollards', '--config', 'boss.json']
     const first = await run(words, { cwd: home })

@@ -69,7 +69,7 @@ describe('the state of another version', () => {
     expect(await cli('why', '--context')).toMatchObject({ code: 0, out: expect.stringContaining('“known”') })
   })
 
-  test('of a newer one is refused with a word, and stays as it is; files are served without it', async () => {
+  test('of a newer version is refused with a message and stays unchanged; files are served without it', async () => {
     inStore((database) => database.exec('pragma user_version = 99'))
     const searched = await cli('search', 'mooring')
     expect(searched.code).toBe(1)

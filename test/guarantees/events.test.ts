@@ -41,7 +41,7 @@ interface Client {
 }
 
 describe('events under random writes', () => {
-  test.each(seeds())('none is lost between polls, and gaps are told (HIKIDASHI_SEED=%i)', async (seed) => {
+  test.each(seeds())('none is lost between polls, and gaps are reported (HIKIDASHI_SEED=%i)', async (seed) => {
     const random = randomOf(seed)
     const source = live(Object.fromEntries(paths.map((path) => [path, ''])))
     const open = (): Catalog => {

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { meta } from './attack-wire.ts'
+import { meta } from '../attack/harness/wire.ts'
 import { type Running, start } from './cli.ts'
 import { runHere } from './cli-here.ts'
 

@@ -1,4 +1,4 @@
-import { type Message, type Params, withMeta } from './attack-wire.ts'
+import { type Message, type Params, withMeta } from '../attack/harness/wire.ts'
 
 /** The answer to a request: its result, or its error. */
 export interface Answered {

@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import type { Params } from './attack-wire.ts'
+import type { Params } from '../attack/harness/wire.ts'
 
 const folder = join(import.meta.dirname, '../fixtures/tls')
 const pem = (name: string) => readFileSync(join(folder, name), 'utf8')

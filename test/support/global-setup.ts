@@ -7,7 +7,7 @@ import { bundleFolder, home, runFolderOf, temporaryFolderOf } from './run-folder
 
 /** The test programs: each is an entry `tests/NAME` of the bundle. */
 const programs = [
-  ...['support/attack-server', 'support/watch-child', 'fixtures/mcp/live-ours', 'support/host-file-writer'],
+  ...['attack/harness/server', 'attack/harness/watch-child', 'fixtures/mcp/live-ours', 'support/host-file-writer'],
   'support/cli-parts',
 ]
 
@@ -28,7 +28,7 @@ async function begin({ vitest }: TestProject): Promise<void> {
   process.once('exit', () => {
     for (const folder of [runFolderOf(process.pid), ...folders]) remove(folder)
   })
-  const changed = newest(['package-lock.json', 'scripts', 'src', 'test/support', 'test/fixtures/mcp'])
+  const changed = newest(['package-lock.json', 'scripts', 'src', 'test/support', 'test/attack/harness', 'test/fixtures/mcp'])
   if (changed > newest(['dist/sbom.cdx.json']))
     execFileSync(process.execPath, ['--import', 'tsx', 'scripts/build.ts'], { cwd: home, stdio: 'inherit' })
   if (changed <= newest([join(bundleFolder, 'index.js')])) return

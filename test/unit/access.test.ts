@@ -6,7 +6,7 @@ import { notFound, ResourceError } from '../../src/core/errors.ts'
 import { compileGlobs, compileReach } from '../../src/core/glob.ts'
 import type { CompletionRequest, Principal, Provider } from '../../src/core/provider.ts'
 import type { Page, View, ViewChange } from '../../src/core/view.ts'
-import { runs } from '../support/attack-arbitraries.ts'
+import { runs } from '../attack/harness/arbitraries.ts'
 import { live, until } from '../support/live.ts'
 
 const address = 'mem://r'

@@ -9,7 +9,7 @@ import type { ToolApp } from '../../src/core/tool.ts'
 import { builtApp, createExplorerApp } from '../../src/explorer/app.ts'
 import { openView, type ServeOptions } from '../../src/server/serve.ts'
 import type { AuditRecord } from '../../src/server/telemetry/audit.ts'
-import { meta } from '../support/attack-wire.ts'
+import { meta } from '../attack/harness/wire.ts'
 
 const uri = 'ui://hikidashi/explorer'
 const page: ToolApp = { uri, html: async () => '<!doctype html><title>Explorer</title>' }

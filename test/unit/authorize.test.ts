@@ -14,15 +14,15 @@ import { callAt, ownerOf } from '../../src/server/auth/caller.ts'
 import {
   type AuthorizationOptions,
   createNeeds,
-  impliedBy,
   judgeClaims,
   type RoleRule,
+  withImpliedScopes,
 } from '../../src/server/auth/claims.ts'
 import { fetchJson } from '../../src/server/auth/fetch.ts'
 import { createAuthorizer, createIntrospection } from '../../src/server/auth/index.ts'
 import { createJwtVerifier, createKeys, createMemo } from '../../src/server/auth/jwt.ts'
 import { createTokenVerifier } from '../../src/server/auth/tokens.ts'
-import { rawToken } from '../support/attack-issuer.ts'
+import { rawToken } from '../attack/harness/issuer.ts'
 import { until } from '../support/live.ts'
 
 const servers: Server[] = []
@@ -422,9 +422,9 @@ describe('the claims of a token', () => {
 describe('the scopes of a token', () => {
   test('imply others, also indirectly and in circles', () => {
     const implies = { admin: ['a:*', 'b'], 'a:*': ['a:x', 'a:y'], b: ['admin'] }
-    expect(impliedBy(['a:*'], implies)).toEqual(['a:*', 'a:x', 'a:y'])
-    expect(impliedBy(['b'], implies)).toEqual(['a:*', 'a:x', 'a:y', 'admin', 'b'])
-    expect(impliedBy(['constructor', '__proto__'], {})).toEqual(['__proto__', 'constructor'])
+    expect(withImpliedScopes(['a:*'], implies)).toEqual(['a:*', 'a:x', 'a:y'])
+    expect(withImpliedScopes(['b'], implies)).toEqual(['a:*', 'a:x', 'a:y', 'admin', 'b'])
+    expect(withImpliedScopes(['constructor', '__proto__'], {})).toEqual(['__proto__', 'constructor'])
   })
 
   test('are required by method and by mount, all of a batch together', () => {

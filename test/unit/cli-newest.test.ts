@@ -42,13 +42,13 @@ describe('the newest version', () => {
     expect(asked.at(-1)).toBe('/npm/hikidashi/latest')
   })
 
-  test('is not asked for by a build that is not published', async () => {
+  test('is not requested by an unpublished build', async () => {
     const before = asked.length
     expect((await check(newest('9.0.0'), { isPublished: false })).said).toMatch(/not published yet/)
     expect(asked.length).toBe(before)
   })
 
-  test('is not known, and the error says why, if the registry is away, refuses, or is none', async () => {
+  test('is unknown, with the reason, if the registry does not answer, refuses, or is no registry', async () => {
     expect((await check({ status: 404, body: '{}' })).said).toMatch(/has no package hikidashi/)
     await expect(check({ status: 503, body: '' })).rejects.toThrow(/answers 503: the newest version is not known/)
     for (const body of ['<html>', '{}', JSON.stringify({ version: '1; rm -rf' }), JSON.stringify('x'.repeat(2e6))])
@@ -57,7 +57,7 @@ describe('the newest version', () => {
     await expect(check(newest('1.0.0'), { registry: 'registry' })).rejects.toThrow(/no URL of a registry/)
   })
 
-  test('is asked of the registry that npm uses', () => {
+  test('is requested from the registry that npm uses', () => {
     expect(registryIn({})).toBe('https://registry.npmjs.org/')
     expect(registryIn({ npm_config_registry: 'https://npm.example/' })).toBe('https://npm.example/')
   })

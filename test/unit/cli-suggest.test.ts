@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { asked, nearestUri } from '../../src/cli/operations/source.ts'
-import { meantBy } from '../../src/cli/program.ts'
+import { nearestUri, withSuggestion } from '../../src/cli/operations/source.ts'
+import { commandMeantBy } from '../../src/cli/program.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { memory } from '../support/memory.ts'
@@ -45,7 +45,7 @@ describe('the suggestion for a wrong URI', () => {
 
   test('is shown with the error, the same for a denied as for an absent URI', async () => {
     const message = async (uri: string) => {
-      const error = await asked(uri, view.read(uri), view).catch((thrown: Error) => thrown)
+      const error = await withSuggestion(uri, view.read(uri), view).catch((thrown: Error) => thrown)
       return error instanceof Error ? error.message.replaceAll(uri, 'URI') : ''
     }
     expect(await message('file:///project/READNE.md')).toMatch(/Did you mean file:\/\/\/project\/README\.md \?$/)
@@ -61,9 +61,9 @@ describe('the suggestion for a wrong URI', () => {
 })
 
 test('is a command if another program has that name for it', () => {
-  expect(meantBy('cat')).toBe('read')
-  expect(meantBy('rg')).toBe('grep')
-  expect(meantBy('ls')).toBeUndefined()
-  expect(meantBy('constructor')).toBeUndefined()
-  expect(meantBy('nothing-like-it')).toBeUndefined()
+  expect(commandMeantBy('cat')).toBe('read')
+  expect(commandMeantBy('rg')).toBe('grep')
+  expect(commandMeantBy('ls')).toBeUndefined()
+  expect(commandMeantBy('constructor')).toBeUndefined()
+  expect(commandMeantBy('nothing-like-it')).toBeUndefined()
 })

@@ -12,7 +12,7 @@ import {
   splitCommand,
 } from '../../src/cli/operations/command-line.ts'
 import { uriOf } from '../../src/cli/operations/source.ts'
-import { CommandError, explain, failed, misused } from '../../src/cli/terminal/exit.ts'
+import { CommandError, commandFailure, explain, usageError } from '../../src/cli/terminal/exit.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ErrorKind, ResourceError } from '../../src/core/errors.ts'
 import { pagesOf } from '../../src/core/kit/groups.ts'
@@ -79,8 +79,8 @@ describe('exit codes', () => {
   })
 
   test('a wrong command line exits with 2, a failure with 1', () => {
-    expect(explain(misused('x'))).toEqual({ message: 'x', exitCode: 2 })
-    expect(explain(failed('x'))).toEqual({ message: 'x', exitCode: 1 })
+    expect(explain(usageError('x'))).toEqual({ message: 'x', exitCode: 2 })
+    expect(explain(commandFailure('x'))).toEqual({ message: 'x', exitCode: 1 })
   })
 
   test('an internal error exits with 1, without a stack trace', () => {

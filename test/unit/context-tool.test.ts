@@ -18,7 +18,7 @@ import { ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import type { JsonObject } from '../../src/core/tool.ts'
 import { openView } from '../../src/server/serve.ts'
-import { meta } from '../support/attack-wire.ts'
+import { meta } from '../attack/harness/wire.ts'
 import { type MemoryEntry, memory } from '../support/memory.ts'
 import { openSchema, schemaRevisions } from '../support/wire-schema.ts'
 

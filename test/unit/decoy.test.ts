@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decoyOf } from '../../src/core/access.ts'
-import { closedAbove } from '../../src/core/tree.ts'
+import { closedAncestor } from '../../src/core/tree.ts'
 
 const paths = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 12 }).map((names) => names.join('/'))
 
@@ -10,7 +10,7 @@ describe('the widest closed directory above a path', () => {
     fc.assert(
       fc.property(paths, paths, (path, closed) => {
         const isClosed = (directory: string) => directory.startsWith(`${closed}/`)
-        expect(closedAbove(path, isClosed)).toBe(path.startsWith(`${closed}/`) ? `${closed}/` : undefined)
+        expect(closedAncestor(path, isClosed)).toBe(path.startsWith(`${closed}/`) ? `${closed}/` : undefined)
       }),
     )
   })
@@ -22,7 +22,7 @@ describe('the widest closed directory above a path', () => {
         asked++
         return directory.length > 2 * closed
       }
-      expect(closedAbove('a/'.repeat(4000), isClosed)?.length).toBe(closed === 4000 ? undefined : 2 * closed + 2)
+      expect(closedAncestor('a/'.repeat(4000), isClosed)?.length).toBe(closed === 4000 ? undefined : 2 * closed + 2)
       expect(asked).toBeLessThan(20)
     }
   })
@@ -32,7 +32,7 @@ describe('the widest closed directory above a path', () => {
       const path = 'a/'.repeat(length)
       const steps = [...Array(length + 1).keys()].map((open) => {
         let asked = 0
-        closedAbove(path, (directory) => {
+        closedAncestor(path, (directory) => {
           asked++
           return directory.length > 2 * open
         })
@@ -40,7 +40,7 @@ describe('the widest closed directory above a path', () => {
       })
       expect(new Set(steps).size).toBe(1)
     }
-    expect(closedAbove('a', () => true)).toBeUndefined()
+    expect(closedAncestor('a', () => true)).toBeUndefined()
   })
 })
 

@@ -162,7 +162,7 @@ describe('A read since a version', () => {
 })
 
 describe('The resources that changed', () => {
-  test('are told exactly, within a limit, and only those that the caller may see now', async () => {
+  test('are listed exactly, within a limit, and only those that the caller may see now', async () => {
     const entries = {
       'open/a.txt': { text: 'a', version: '1' },
       'open/b.txt': { text: 'b', version: '1' },
@@ -195,7 +195,7 @@ describe('The resources that changed', () => {
     expect(await changed(guest, 'A'.repeat(22))).toMatchObject({ unknown: true })
   })
 
-  test('of a mount that does not answer are told later, and none of them as deleted', async () => {
+  test('of a mount that does not answer are reported later, and none of them as deleted', async () => {
     const source = live({ 'open/a.txt': { text: 'a', version: '1' } })
     let isAway = false
     const provider: Provider = {

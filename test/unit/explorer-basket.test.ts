@@ -1,8 +1,15 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type BasketItem, type BasketLevel, type Cost, planOf, savingsFor, usableOf } from '../../src/browse/basket.ts'
+import {
+  type BasketItem,
+  type BasketLevel,
+  type Cost,
+  planOf,
+  savingsFor,
+  usableBudget,
+} from '../../src/browse/basket.ts'
 import { measure } from '../../src/explorer/web/basket/ask.ts'
-import { add, basket, mostPicked, move, toggle } from '../../src/explorer/web/basket/picked.ts'
+import { add, basket, maxBasketItems, move, toggle } from '../../src/explorer/web/basket/picked.ts'
 import { itemsOfPicks, itemsOfStored, picksOf, storedOf } from '../../src/explorer/web/basket/store.ts'
 import { fileNameOf } from '../../src/explorer/web/state/session.ts'
 
@@ -69,7 +76,7 @@ describe('the tokens of a basket', () => {
     )
   })
 
-  test('leave a share of the budget free', () => expect(usableOf(32_000)).toBe(31_040))
+  test('leave a share of the budget free', () => expect(usableBudget(32_000)).toBe(31_040))
 })
 
 describe('the suggestions for a basket over its budget', () => {
@@ -110,8 +117,8 @@ describe('a basket of the explorer', () => {
     expect(basket.value.map(({ resource }) => resource.uri)).toEqual(['file:///b', 'file:///a'])
     toggle({ uri: 'file:///b', name: 'b' })
     expect(basket.value).toHaveLength(1)
-    add(Array.from({ length: 2 * mostPicked }, (_, at) => item(`u:${at}`)))
-    expect(basket.value).toHaveLength(mostPicked)
+    add(Array.from({ length: 2 * maxBasketItems }, (_, at) => item(`u:${at}`)))
+    expect(basket.value).toHaveLength(maxBasketItems)
   })
 
   test('can be shared by a link and is stored in the browser', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Resource, View } from '../../src/core/view.ts'
-import { natural } from '../../src/explorer/web/listing/columns.ts'
+import { sortNaturally } from '../../src/explorer/web/listing/columns.ts'
 import { createForest } from '../../src/explorer/web/listing/forest.ts'
 import { typeName } from '../../src/explorer/web/preview/model/kind.ts'
 import { matchesIn, maxMatches } from '../../src/explorer/web/preview/model/lines.ts'
@@ -14,7 +14,7 @@ test('the tree has folders first, then names in order of their numbers, in any l
     named('src', 'inode/directory'),
     named('Docs', 'inode/directory'),
   ]
-  expect(natural(entries).map(({ name }) => name)).toEqual([
+  expect(sortNaturally(entries).map(({ name }) => name)).toEqual([
     ...['Docs', 'src', 'apple.txt', 'part9.txt', 'part10.txt', 'README.md', 'Zebra.txt'],
   ])
 })

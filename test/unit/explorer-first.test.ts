@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { FoundHit } from '../../src/core/search-answer.ts'
 import { groupsOf, nameHits } from '../../src/explorer/web/find/hit.tsx'
 import { hostNameOf, hostWays } from '../../src/explorer/web/home/hosts.ts'
-import { insideOf, readmeIn } from '../../src/explorer/web/listing/survey.ts'
+import { readmeIn, summarizeFolder } from '../../src/explorer/web/listing/survey.ts'
 import { createWords } from '../../src/explorer/web/words/texts.ts'
 
 const resource = (uri: string) => ({ uri, name: decodeURIComponent(uri.split('/').at(-1) ?? '') })
@@ -58,7 +58,12 @@ describe('the overview of a mount in the explorer', () => {
       { uri: 'file:///a/src/', name: 'src', mimeType: 'inode/directory' },
       ...['README', 'readme.md', 'reader.md'].map((name) => ({ uri: `file:///a/${name}`, name })),
     ]
-    expect(insideOf(items, false)).toMatchObject({ folders: 1, files: 3, isPart: false, readme: { name: 'readme.md' } })
+    expect(summarizeFolder(items, false)).toMatchObject({
+      folders: 1,
+      files: 3,
+      isPart: false,
+      readme: { name: 'readme.md' },
+    })
     expect(readmeIn(items.slice(0, 2))?.name).toBe('README')
     expect(readmeIn(items.slice(3))).toBeUndefined()
   })

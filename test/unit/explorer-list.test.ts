@@ -7,7 +7,7 @@ import type { Resource, View } from '../../src/core/view.ts'
 import { createColumns, createResourceList, orderOf, readableUri } from '../../src/explorer/web/listing/columns.ts'
 import { foundTree, type Selection, select, timeOf } from '../../src/explorer/web/listing/select.ts'
 import { marksOf } from '../../src/explorer/web/tree/tree-row.tsx'
-import { shown, tailOf } from '../../src/explorer/web/words/texts.ts'
+import { tailOf, visibleText } from '../../src/explorer/web/words/texts.ts'
 import { memory } from '../support/memory.ts'
 
 const mounts: readonly Resource[] = [
@@ -66,13 +66,13 @@ describe('the filter of the list', () => {
 
 describe('a displayed name from a server', () => {
   test('shows invisible characters, and does not change direction', () => {
-    expect(shown('txt.\u202egpj')).toBe('txt.‹U+202E›gpj')
-    expect(shown('a\u200bb\u2066c\u{e0041}\u0007\u3164\ud800')).toBe(
+    expect(visibleText('txt.\u202egpj')).toBe('txt.‹U+202E›gpj')
+    expect(visibleText('a\u200bb\u2066c\u{e0041}\u0007\u3164\ud800')).toBe(
       'a‹U+200B›b‹U+2066›c‹U+E0041›‹U+0007›‹U+3164›‹U+D800›',
     )
     // One variation selector chooses a form of an emoji or a kanji; several hide a text.
-    expect(shown('❤\ufe0f 葛\u{e0100} क्\u200dष')).toBe('❤\ufe0f 葛\u{e0100} क्\u200dष')
-    expect(shown('a\u{e0110}\u{e0111}')).toBe('a\u{e0110}‹U+E0111›')
+    expect(visibleText('❤\ufe0f 葛\u{e0100} क्\u200dष')).toBe('❤\ufe0f 葛\u{e0100} क्\u200dष')
+    expect(visibleText('a\u{e0110}\u{e0111}')).toBe('a\u{e0110}‹U+E0111›')
     expect(tailOf('src/very/long/name.ts', 8)).toBe('…name.ts')
   })
 })

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { overviewOf, siblingTableUri, tableUri } from '../../src/explorer/web/preview/model/documents.ts'
 import { shapeOf } from '../../src/explorer/web/preview/model/kind.ts'
 import { layoutOf } from '../../src/explorer/web/preview/model/layout.ts'
-import { around, linesOf, newLinesIn, partOf, tokenLines } from '../../src/explorer/web/preview/model/lines.ts'
+import { linesOf, newLinesIn, partOf, queryAround, tokenLines } from '../../src/explorer/web/preview/model/lines.ts'
 import { isOpenAtFirst, jsonRows, parseLines, tableOf } from '../../src/explorer/web/preview/model/rows.ts'
 import { hexRow } from '../../src/explorer/web/preview/notes.tsx'
 import { gitLogOf } from '../../src/explorer/web/preview/records.tsx'
@@ -129,7 +129,7 @@ test('shows bytes sixteen in a row', () => {
 test('has lines for any line end, and a part only if the text is truncated', () => {
   expect(linesOf('a\r\nb\n\nc\n')).toEqual(['a', 'b', '', 'c'])
   expect(linesOf('')).toEqual([''])
-  expect(around({ first: 10, last: 12 })).toBe('lines=1-52')
+  expect(queryAround({ first: 10, last: 12 })).toBe('lines=1-52')
   expect(partOf({ unit: 'lines', first: 1, last: 9, next: 'lines=10-' })?.next).toBe('lines=10-')
   expect(partOf({ unit: 'lines', first: 1, last: 9, next: 'as=html' })?.next).toBeUndefined()
   expect(partOf('x')).toBeUndefined()

@@ -5,7 +5,14 @@ import type { View } from '../../src/core/view.ts'
 import { createForest } from '../../src/explorer/web/listing/forest.ts'
 import type { TreeRow } from '../../src/explorer/web/listing/rows.ts'
 import { createTypeAhead, isTyped, stepOf } from '../../src/explorer/web/tree/keys.ts'
-import { anchoredRow, anchorOf, scrollInto, scrollTo, tallest, windowOf } from '../../src/explorer/web/tree/use-rows.ts'
+import {
+  anchoredRow,
+  anchorOf,
+  maxHeightPx,
+  scrollInto,
+  scrollTo,
+  windowOf,
+} from '../../src/explorer/web/tree/use-rows.ts'
 import { type Memory, memory } from '../support/memory.ts'
 
 const principal = { id: 'reader', roles: [] }
@@ -211,13 +218,13 @@ describe('the virtual window over many rows', () => {
     for (const index of [0, 1, 999_999, 1_999_970, count - 1]) {
       const top = scrollTo(count, view, index)
       const { first, end, height } = windowOf(count, { top, height: view })
-      expect(height).toBe(tallest)
+      expect(height).toBe(maxHeightPx)
       expect(first <= index && index < end).toBe(true)
     }
-    const last = windowOf(count, { top: tallest - view, height: view })
+    const last = windowOf(count, { top: maxHeightPx - view, height: view })
     expect(last.end).toBe(count)
     // The last row ends where the whole does.
-    expect(last.top + (count - last.first) * 24).toBeCloseTo(tallest, 3)
+    expect(last.top + (count - last.first) * 24).toBeCloseTo(maxHeightPx, 3)
   })
 
   test('scrolls no more than needed', () => {

@@ -7,12 +7,12 @@ import { t as host } from '../../src/explorer/web/host/words.ts'
 import { t as preview } from '../../src/explorer/web/preview/words.ts'
 import { t as shell } from '../../src/explorer/web/shell/words.ts'
 import {
-  arranged,
   asideOfMount,
   iconOfMount,
   isSearchMount,
   kindAt,
   noteMounts,
+  sortMounts,
   titleOfMount,
 } from '../../src/explorer/web/state/offered.ts'
 import { t as tree } from '../../src/explorer/web/tree/words.ts'
@@ -75,7 +75,7 @@ describe('a mount whose kind the server reports', () => {
       mountOf('c://first', { noun: 'first', isFirst: true }),
     ]
     noteMounts(mounts)
-    expect(arranged(mounts).map(({ name }) => name)).toEqual(['first', 'live', 'search'])
+    expect(sortMounts(mounts).map(({ name }) => name)).toEqual(['first', 'live', 'search'])
     expect(isSearchMount('a://search/')).toBe(true)
     expect([kindAt('b://live/x?y')?.isLive, kindAt('c://first/x')?.isLive]).toEqual([true, undefined])
   })

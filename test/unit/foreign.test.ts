@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   foreignOf,
+  hasUsualSpelling,
   isOfTemplate,
-  isUsual,
   pathOfForeign,
   templateOfForeign,
   withParams,
@@ -52,7 +52,7 @@ const unusual = {
 test.each(Object.entries({ ...usual, ...unusual }))('the URI %s has the path %s', (uri, path) => {
   expect(pathOfForeign(uri)).toBe(path)
   expect(foreignOf(path)).toBe(uri)
-  expect(isUsual(path)).toBe(uri in usual)
+  expect(hasUsualSpelling(path)).toBe(uri in usual)
 })
 
 test('a URI that no path can hold has the path of its hash, which does not lead back to it', () => {
@@ -60,7 +60,7 @@ test('a URI that no path can hold has the path of its hash, which does not lead 
     const path = pathOfForeign(uri)
     expect(path).toMatch(/^==\/[\w-]{43}$/)
     expect(foreignOf(path)).toBeUndefined()
-    expect(isUsual(path)).toBe(false)
+    expect(hasUsualSpelling(path)).toBe(false)
   }
   expect(pathOfForeign('notes://a/\u0000')).not.toBe(pathOfForeign('notes://a/\u0001'))
 })

@@ -68,7 +68,7 @@ test('a search without time left ends with the line at which it goes on', async 
   })
 })
 
-test('what is no text, no pattern, or not for the caller is refused as a read is', async () => {
+test('a search in a binary file or a denied file, or with an invalid pattern, gives the error of a read', async () => {
   const refused = (uri: string, pattern = 'ERROR') =>
     grep(whole, uri, { pattern, limit: 1 }).then(String, (error: Error) => error.message)
   expect(await refused('docs://d/bytes.bin')).toContain('not text')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { eachGroup, groupsOf, inGroups, mapped } from '../../src/core/kit/groups.ts'
+import { eachGroup, groupsOf, inGroups, mapGroups } from '../../src/core/kit/groups.ts'
 
 let ended = 0
 const grouped = (signal?: AbortSignal) =>
@@ -37,12 +37,17 @@ describe('items in groups', () => {
 
   test('keep their groups when they are mapped and filtered', async () => {
     const odd = (item: number) => (item % 2 === 1 ? `${item}` : undefined)
-    expect(await all(eachGroup(mapped(grouped(), odd)))).toEqual([['1'], ['3']])
-    expect(await all(mapped(single(), odd))).toEqual(['1'])
+    expect(await all(eachGroup(mapGroups(grouped(), odd)))).toEqual([['1'], ['3']])
+    expect(await all(mapGroups(single(), odd))).toEqual(['1'])
   })
 
   test('end with their reader, in both kinds of iteration', async () => {
-    for (const items of [grouped(), single(), mapped(grouped(), (item) => item), mapped(single(), (item) => item)]) {
+    for (const items of [
+      grouped(),
+      single(),
+      mapGroups(grouped(), (item) => item),
+      mapGroups(single(), (item) => item),
+    ]) {
       ended = 0
       for await (const item of items) if (item === 1) break
       expect(ended).toBe(1)

@@ -7,7 +7,7 @@ import { loadMountSchemas } from '../../src/config/schema-parts.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import { openView } from '../../src/server/serve.ts'
-import { meta } from '../support/attack-wire.ts'
+import { meta } from '../attack/harness/wire.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const { mount: mountSchema } = await loadMountSchemas()

@@ -13,7 +13,7 @@ import {
   withoutEntry,
 } from '../../src/cli/hosts/change.ts'
 import { writeHostFile } from '../../src/cli/hosts/files.ts'
-import { strayIn } from '../../src/cli/hosts/json.ts'
+import { hasRefusedSyntax } from '../../src/cli/hosts/json.ts'
 import { hosts } from '../../src/cli/hosts/table.ts'
 import { type Launch, type Machine, type Scope, scopes } from '../../src/cli/hosts/types.ts'
 import { npxCommand } from '../../src/cli/operations/command-line.ts'
@@ -335,7 +335,7 @@ describe('a comment or a trailing comma', () => {
     ['{ "a": 1, }', true, true],
     ['{ "a": 1 } // x', true, false],
   ])('in %j is reported if a host cannot read it', (text, strict, commented) => {
-    expect(strayIn(text, { comments: true, trailingCommas: true })).toBe(strict)
-    expect(strayIn(text, { comments: false, trailingCommas: true })).toBe(commented)
+    expect(hasRefusedSyntax(text, { comments: true, trailingCommas: true })).toBe(strict)
+    expect(hasRefusedSyntax(text, { comments: false, trailingCommas: true })).toBe(commented)
   })
 })

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { observed } from '../../src/config/open-mount.ts'
+import { countOutcomes } from '../../src/config/open-mount.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { createMeasurements, type Measurements } from '../../src/core/log.ts'
 import { addToken } from '../../src/server/auth/token-file.ts'
@@ -132,7 +132,7 @@ describe('the text format of metrics', () => {
 describe('the metric of answers of sources', () => {
   test('is counted by the address of the mount, its provider and the outcome', async () => {
     const measurements = createMeasurements()
-    const provider = limited(memory({ a: 'a' }), observed('files', { measurements, mountNumber: 2 }))
+    const provider = limited(memory({ a: 'a' }), countOutcomes('files', { measurements, mountNumber: 2 }))
     const context = { principal: { id: 'x', roles: [] }, signal: new AbortController().signal }
     await provider.read({ path: 'a', params: new Map() }, context)
     await provider.read({ path: 'b', params: new Map() }, context).catch(() => {})

@@ -39,7 +39,7 @@ async function begin() {
   return { open, said, signal, key: join(dirname(defaultStoreFile([folder])), 'webhooks.key') }
 }
 
-test('a later keeper of the same configuration has the latest state of what was not removed, and another none', async () => {
+test('a later keeper gets the latest state of the remaining subscriptions, and one of another configuration gets none', async () => {
   const { open, signal, said } = await begin()
   const first = open()
   first.put(one)
@@ -69,7 +69,7 @@ test('a keeper waits until the process that delivers has ended', async () => {
   expect(await later).toEqual([one])
 })
 
-test('a subscription that was kept with another key is told in the log, and removed', async () => {
+test('a subscription that was stored with another key is removed, with a note in the log', async () => {
   const { open, signal, said, key } = await begin()
   const first = open()
   first.put(one)

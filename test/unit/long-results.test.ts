@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type LongResultBounds, type LongResults, makingRoom } from '../../src/core/shared.ts'
+import { type LongResultBounds, type LongResults, resultsToRemove } from '../../src/core/shared.ts'
 import { openStore, resultsInStore, type Store } from '../../src/store/index.ts'
 import { resultsInMemory } from '../../src/wrap/spill.ts'
 
@@ -16,7 +16,7 @@ describe('making room for a long result', () => {
   const bounds = { ...wide, maxResults: 3, maxBytes: 100, maxTotalBytes: 200 }
   const kept = (owner: string, ...sizes: readonly number[]) =>
     sizes.map((bytes, at) => ({ id: `${owner}${at}`, owner, bytes }))
-  const dropped = (...given: Parameters<typeof makingRoom>) => makingRoom(...given).map(({ id }) => id)
+  const dropped = (...given: Parameters<typeof resultsToRemove>) => resultsToRemove(...given).map(({ id }) => id)
 
   test('removes as many of the oldest results of its owner as needed', () => {
     expect(dropped(kept('a', 10, 10), { owner: 'a', bytes: 10 }, bounds)).toEqual([])

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { formatChart } from '../../src/providers/metrics/chart.ts'
 import { formatCsv, formatJson } from '../../src/providers/metrics/data.ts'
 import { escapeXml } from '../../src/providers/metrics/drawing.ts'
-import { type ShownAnswer, thinned } from '../../src/providers/metrics/shown.ts'
+import { downsampleAnswer, type ShownAnswer } from '../../src/providers/metrics/shown.ts'
 import type { Series } from '../../src/providers/metrics/source.ts'
 
 const start = 1_795_255_200
@@ -26,7 +26,7 @@ function shown(all: readonly Series[], { inAll = 12_000, ...rest }: Given = {}):
   const total = rest.total ?? all.length
   const facts = { query: 'x', start, end: start + 3600, step: 15, notes: [], ...rest }
   const options = { step: facts.step, isCounter: facts.type === 'counter', perSeries: 240, inAll }
-  return { ...facts, total, series: thinned({ series: all, total, notes: [] }, options) }
+  return { ...facts, total, series: downsampleAnswer({ series: all, total, notes: [] }, options) }
 }
 
 interface Read {

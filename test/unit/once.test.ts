@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { doneOnce, repeatedly } from '../../src/core/kit/once.ts'
+import { coalesceRuns, doneOnce } from '../../src/core/kit/once.ts'
 
 test('simultaneous callers share one run of the work, and a failure is tried again', async () => {
   let runs = 0
@@ -17,7 +17,7 @@ test('simultaneous callers share one run of the work, and a failure is tried aga
 test('work that is asked for during a run is run once more, unless its signal has aborted', async () => {
   const stop = new AbortController()
   let runs = 0
-  const run = repeatedly(async () => {
+  const run = coalesceRuns(async () => {
     runs++
     await undefined
   }, stop.signal)

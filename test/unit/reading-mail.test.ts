@@ -89,7 +89,7 @@ describe('an email', () => {
     await expect(read(`MIME-Version: 1.0\r\n${many}`)).rejects.toMatchObject({ kind: 'too-large' })
   })
 
-  test('that is another file is refused, or read as that format', async () => {
+  test('with the contents of another format is refused, or read in that format', async () => {
     await expect(read('no headers at all\n')).rejects.toMatchObject({
       message: expect.stringContaining('no mail'),
       detail: { reason: 'unreadable' },

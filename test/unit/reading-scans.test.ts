@@ -116,7 +116,7 @@ describe('OCR', () => {
     expect([most, calls]).toEqual([1, 4])
   })
 
-  test('reads at most so many pages, and the others say that they are not read', async () => {
+  test('reads pages up to a limit, and each further page says that it was not read', async () => {
     const { read, change } = await served(await scanOf(['one'], ['two'], ['three']), {
       ...fake(async () => 'words'),
       maxPages: 2,
@@ -156,7 +156,7 @@ describe('OCR', () => {
     expect((await read()).text).toContain('words')
   })
 
-  test('that is missing is told in the error, and once in the log', async () => {
+  test('that is missing is named in the error, and once in the log', async () => {
     const log = vi.fn()
     const reader = { missing: async () => 'tesseract is not there.', read: async () => '' }
     const { read } = await served(await scanOf(['a']), { reader, log })

@@ -5,7 +5,7 @@ import { isPath } from '../../src/core/path.ts'
 import { diagramOf } from '../../src/providers/relational/documents.ts'
 import { type ObjectName, type Relation, roundEstimate } from '../../src/providers/relational/model.ts'
 import {
-  batched,
+  batchRequests,
   nameOf,
   parsePath,
   rowKeyOf,
@@ -123,7 +123,7 @@ describe('a batcher of queries', () => {
 
   test('joins simultaneous requests, also while queries run', async () => {
     const batches: string[][] = []
-    const ask = batched(async (names) => {
+    const ask = batchRequests(async (names) => {
       batches.push(names.map((one) => one.name))
       await sleep(20)
       return names.filter((one) => one.name !== 'none')
@@ -139,7 +139,7 @@ describe('a batcher of queries', () => {
 
   test('ends a query without waiting callers, and fails all callers of a failed query', async () => {
     const seen: AbortSignal[] = []
-    const ask = batched<ObjectName>(async (names, signal) => {
+    const ask = batchRequests<ObjectName>(async (names, signal) => {
       seen.push(signal)
       if (names[0]?.name === 'bad') throw new Error('bad')
       await new Promise((resolve) => signal.addEventListener('abort', resolve))

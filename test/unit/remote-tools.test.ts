@@ -3,7 +3,7 @@ import { type Access, type AccessRule, compileAccess } from '../../src/core/acce
 import { createCatalog } from '../../src/core/catalog.ts'
 import { remote } from '../../src/providers/remote/index.ts'
 import { openView } from '../../src/server/serve.ts'
-import { meta } from '../support/attack-wire.ts'
+import { meta } from '../attack/harness/wire.ts'
 import { endings } from '../support/endings.ts'
 import { fault, listen, scriptedModern } from '../support/mcp-servers.ts'
 

@@ -5,13 +5,13 @@ import { loadConfig } from '../../src/config/load.ts'
 import { formatConfigProblem } from '../../src/config/problem.ts'
 import { profilesOf } from '../../src/config/profiles.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { fitted } from '../../src/core/fitted.ts'
+import { fitArguments } from '../../src/core/fitted.ts'
 import type { Content, Principal, Provider } from '../../src/core/provider.ts'
 import { foundMimeType } from '../../src/core/search-answer.ts'
 import { openView, type ServeOptions } from '../../src/server/serve.ts'
 import { estimateTokens, lengthOfTokens } from '../../src/text/excerpt.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
-import { meta } from '../support/attack-wire.ts'
+import { meta } from '../attack/harness/wire.ts'
 import { createFolder } from '../support/folder.ts'
 import { openSchema, type SchemaRevision, schemaRevisions } from '../support/wire-schema.ts'
 
@@ -193,10 +193,14 @@ describe('arguments of a host that sends every argument', () => {
       ...{ pins: ['a:b', { uri: '', level: '' }], sizes: ['1', ' 2 ', 3], flag: 'True', share: '0.5' },
       ...{ text: '5', free: '8', must: '', other: null },
     }
-    expect(fitted(given, schema)).toEqual({
+    expect(fitArguments(given, schema)).toEqual({
       ...{ pins: ['a:b', { uri: '' }], sizes: [1, 2, 3], flag: true, share: 0.5, text: '5', free: '8', must: '' },
     })
-    expect(fitted({ flag: 'yes', share: 'a', sizes: 'x' }, schema)).toEqual({ flag: 'yes', share: 'a', sizes: 'x' })
+    expect(fitArguments({ flag: 'yes', share: 'a', sizes: 'x' }, schema)).toEqual({
+      flag: 'yes',
+      share: 'a',
+      sizes: 'x',
+    })
   })
 })
 

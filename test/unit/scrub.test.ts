@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createScrubber } from '../../src/core/scrub.ts'
-import { formsOf } from '../support/attack-canary.ts'
+import { formsOf } from '../attack/harness/canary.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const secret = 'p@ss/w+rd "77" ünï&co'

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 import { afterEach, expect, test } from 'vitest'
 import { createAddresses, createLiveness, listen, watchSockets } from '../../src/server/admission/connections.ts'
 import { completeLimits } from '../../src/server/admission/limits.ts'
-import { inTurn } from '../../src/server/http/pipeline.ts'
+import { handleInTurn } from '../../src/server/http/pipeline.ts'
 import { createMeter } from '../../src/server/telemetry/meter.ts'
 
 const ends: (() => unknown)[] = []
@@ -16,7 +16,7 @@ afterEach(() => {
 
 test('an idle connection keeps nothing of its answers in memory', async () => {
   const answered: WeakRef<ServerResponse>[] = []
-  const { take, answering } = inTurn(async (_, response) => {
+  const { take, answering } = handleInTurn(async (_, response) => {
     answered.push(new WeakRef(response))
     expect(answering(response.req.socket)).toBe(response)
     response.end('an answer')

@@ -7,7 +7,7 @@ import { createScrubber } from '../../src/core/scrub.ts'
 import type { Tool } from '../../src/core/tool.ts'
 import { openView, type ServeOptions } from '../../src/server/serve.ts'
 import type { AuditRecord } from '../../src/server/telemetry/audit.ts'
-import { meta } from '../support/attack-wire.ts'
+import { meta } from '../attack/harness/wire.ts'
 import { openSchema, type SchemaRevision, schemaRevisions } from '../support/wire-schema.ts'
 
 const catalog = createCatalog({ mounts: [{ address: 'memory://held', provider: memory({ a: 'a' }) }] })

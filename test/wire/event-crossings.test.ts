@@ -74,7 +74,7 @@ describe('metric.crossed', () => {
     expect(third.events.map(({ data }) => data.labels)).toEqual([{ __name__: 'jobs_waiting', queue: 'b' }])
   })
 
-  test('a crossing back and forth between two polls is told', async () => {
+  test('a crossing back and forth between two polls is reported', async () => {
     const values: Record<string, number> = { a: 1 }
     const { client } = await start([await gauge(values)])
     const asked = crossed({ uri: waiting, above: 10 })
@@ -165,7 +165,7 @@ describe('metric.crossed', () => {
 })
 
 describe.skipIf(!hasPrometheus)(`metric.crossed of Prometheus${hasPrometheus ? '' : ` (${noPrometheus})`}`, () => {
-  test('series and queries cross as Prometheus scrapes, and what crossed while the server was away is told with a gap', async () => {
+  test('series and queries cross as Prometheus scrapes, and crossings while the server did not answer are reported with a gap', async () => {
     const { createServer } = await import('node:http')
     let depth = 1
     const exporter = createServer((_, response) => response.end(`# TYPE depth gauge\ndepth{queue="a"} ${depth}\n`))
@@ -216,7 +216,7 @@ describe('findCrossings', () => {
     expect(state).toEqual({ at: 3, beyond: ['a'], isBehind: false })
   })
 
-  test('a series that was above and is not among the points stays so, up to 200 series', () => {
+  test('a series that was above the threshold and has no new point stays above, up to 200 series', () => {
     const known = { at: 0, beyond: ['x'], isBehind: false }
     expect(findCrossings([point(1, 0)], known, above, 9).after.beyond).toEqual(['x'])
     const many = Array.from({ length: 250 }, (_, i) => point(1, 11, `k${i}`))

@@ -8,7 +8,7 @@ import { compileAccess } from '../../src/core/access.ts'
 import { type Catalog, createCatalog, type Mount } from '../../src/core/catalog.ts'
 import { addToken, revokeToken } from '../../src/server/auth/token-file.ts'
 import { serveStdio } from '../../src/server/index.ts'
-import { withMeta } from '../support/attack-wire.ts'
+import { withMeta } from '../attack/harness/wire.ts'
 import { eventClient, pollUntil, type WireEvent } from '../support/event-client.ts'
 import { useHttp } from '../support/http-service.ts'
 import { live, until } from '../support/live.ts'
@@ -154,7 +154,7 @@ describe('events/poll', () => {
     expect(await seen({ uri: 'x://other' })).toEqual([])
   })
 
-  test('a changed directory is told to whoever asks for something in it', async () => {
+  test('a changed directory is reported to callers that asked for an entry in it', async () => {
     const { source, client } = await start()
     const { cursor } = await client.poll(changed)
     source.tell({ path: 'docs/', listed: true })
@@ -183,7 +183,7 @@ describe('events/poll', () => {
     }
   })
 
-  test('after a restart with the same secret, a cursor of before is told as a gap', async () => {
+  test('after a restart with the same secret, an earlier cursor gives a gap', async () => {
     const secret = Buffer.alloc(32, 7)
     const source = live({ a: '' })
     const polled = await Promise.all(
@@ -198,7 +198,7 @@ describe('events/poll', () => {
     expect(other).toMatchObject({ events: [], truncated: true })
   })
 
-  test('leaves out what is older than maxAgeMs, and tells it as a gap', async () => {
+  test('leaves out events older than maxAgeMs, and reports a gap', async () => {
     const { source, client } = await start()
     const { cursor } = await client.poll(changed)
     source.set('a.md', { text: 'x' })
@@ -378,7 +378,7 @@ describe('events/stream', () => {
     stream.close()
   })
 
-  test('an unknown position is told as a gap at once', async () => {
+  test('an unknown position gives a gap at once', async () => {
     const { client } = await start()
     const stream = await client.stream({ ...changed, cursor: 'x' })
     await until(() => stream.of('active').length > 0)

@@ -3,10 +3,10 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { isObject } from '../../src/core/kit/object.ts'
 import { createCatalog } from '../../src/index.ts'
 import {
-  assumed,
+  assumedRevision,
   codes,
   isRevision,
-  modern,
+  modernRevision,
   ProtocolError,
   type Request,
   type Response,
@@ -52,12 +52,12 @@ async function openPeer({ server: info, capabilities, instructions, methods }: S
       const negotiated = server.getNegotiatedProtocolVersion()
       const call = {
         params: (params ?? {}) as Call['params'],
-        revision: isRevision(negotiated) ? negotiated : assumed,
+        revision: isRevision(negotiated) ? negotiated : assumedRevision,
         signal: mcpReq.signal,
       }
       return method(call as Call)
     })
-  const wire = new Wire({ classification: era === 'modern' ? { era, revision: modern } : { era } })
+  const wire = new Wire({ classification: era === 'modern' ? { era, revision: modernRevision } : { era } })
   let taken = true
   server.onerror = () => {
     taken = false

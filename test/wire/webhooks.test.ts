@@ -84,7 +84,7 @@ describe('events/subscribe', () => {
     }
   })
 
-  test('is another subscription for other arguments, and for another caller, who verifies anew', async () => {
+  test('creates another subscription for other arguments or another caller, with its own verification', async () => {
     const { endpoint, other, subscribe, paramsOf } = await start()
     const ids = [await subscribe(), await subscribe({ arguments: {} })].map(({ id }) => id)
     ids.push((await other.ask('events/subscribe', paramsOf())).result?.id)
@@ -203,7 +203,7 @@ describe('delivery', () => {
     expect(endpoint.events()).toHaveLength(2)
   })
 
-  test('tells a gap', async () => {
+  test('reports a gap', async () => {
     const { source, endpoint, secret, subscribe } = await start()
     await subscribe()
     source.tell({})
@@ -214,7 +214,7 @@ describe('delivery', () => {
     expect(gap !== undefined && isSigned(gap, secret)).toBe(true)
   })
 
-  test('an unknown position is told in the answer', async () => {
+  test('an unknown position is reported in the answer', async () => {
     const { subscribe } = await start()
     expect(await subscribe({ cursor: 'of another run' })).toMatchObject({ truncated: true, cursor: expect.any(String) })
   })

@@ -10,7 +10,7 @@ import type { LeftOutReason } from '../../providers/files/index.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { requireLocal } from '../operations/local.ts'
 import { splitNames } from '../operations/source.ts'
-import { CommandError, examples, exitCodes, misused } from '../terminal/exit.ts'
+import { CommandError, examples, exitCodes, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { escapeText } from '../terminal/text.ts'
 
@@ -75,7 +75,7 @@ interface AccessReport {
 async function check(uri: string, options: CheckOptions, io: Io): Promise<void> {
   const { out } = io
   const { config, principal } = await requireLocal(options.config === undefined ? {} : { config: options.config }, io)
-  if (config === undefined) throw misused('There is no configuration here. Name one: --config FILE.')
+  if (config === undefined) throw usageError('There is no configuration here. Name one: --config FILE.')
   const roles = options.as ?? principal.roles
   const who: Principal = { id: 'check', roles, ...defined({ scopes: options.scopes }) }
   const planned = planConfig(config)

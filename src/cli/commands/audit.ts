@@ -7,7 +7,7 @@ import { type AuditQuery, findRecords, namesOf, type Reread, readAgain } from '.
 import { cleanView } from '../operations/clean-view.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { parseCount } from '../operations/source.ts'
-import { examples, failed } from '../terminal/exit.ts'
+import { commandFailure, examples } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
@@ -57,7 +57,7 @@ async function print(options: AuditOptions, io: Io): Promise<void> {
   const logged = local?.config?.audit === undefined ? undefined : resolve(local.config.folder, local.config.audit.file)
   const log = file ?? logged
   if (log === undefined)
-    throw failed('No audit log is configured: write "audit" into the configuration, or name a log with --file.')
+    throw commandFailure('No audit log is configured: write "audit" into the configuration, or name a log with --file.')
   const query = { limit, ...defined({ caller, since, uri, verb, outcome }) }
   const { records, more, damaged } = await findRecords(log, query)
   const reread: Reread[] = []

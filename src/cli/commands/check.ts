@@ -7,7 +7,13 @@ import { defined } from '../../core/kit/object.ts'
 import { isHeadRespelled, parseAddress } from '../../core/uri.ts'
 import { lazyStore } from '../../providers/source.ts'
 import { formatProblem } from '../../testing/index.ts'
-import { checkMount, hiddenFrom, isWrong, type MountReport, servedByOtherNames } from '../operations/check-mounts.ts'
+import {
+  checkMount,
+  hasProblem,
+  type MountReport,
+  mountsHiddenFrom,
+  servedByOtherNames,
+} from '../operations/check-mounts.ts'
 import { cleanValue } from '../operations/clean-view.ts'
 import { type ContractReport, checkContract } from '../operations/contract.ts'
 import { countLeftOut } from '../operations/left-out.ts'
@@ -15,8 +21,8 @@ import { planLocal, storeOf } from '../operations/local.ts'
 import { formatRuleMiss } from '../operations/rule-globs.ts'
 import { parseCount } from '../operations/source.ts'
 import { reasonsOf, withheldJson, withheldNote } from '../operations/withheld.ts'
-import { examples, failed } from '../terminal/exit.ts'
-import { count, counted, type Io, writeJson } from '../terminal/io.ts'
+import { commandFailure, examples } from '../terminal/exit.ts'
+import { count, formatCount, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, escapeText } from '../terminal/text.ts'
@@ -93,13 +99,13 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   }
   progress.end()
   // With authentication, roles come from the tokens of the clients.
-  const hidden = local.config?.auth === undefined ? await hiddenFrom(local.principal, opened, log) : []
+  const hidden = local.config?.auth === undefined ? await mountsHiddenFrom(local.principal, opened, log) : []
   const respelled = local.mounts
     .filter(({ address }) => isHeadRespelled(address))
     .map(({ address }) => ({ address, served: parseAddress(address).text }))
   const otherNames = servedByOtherNames(local.mounts)
   await store?.close()
-  const wrong = reports.filter(isWrong).length
+  const wrong = reports.filter(hasProblem).length
   const { withheld = [] } = local.config ?? {}
   const leftOut = withheld.map(withheldJson)
   const ok = wrong + problems.length + leftOut.length === 0
@@ -126,8 +132,9 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
     await io.out.write(formatWithheld(withheld, coloursFor(io.out.isTerminal)), { isStyled: true })
   if (note !== undefined) io.say(note)
   const faulty = wrong + new Set(absent.map(({ address }) => address)).size
-  if (faulty > 0) throw failed(`${faulty} of ${count(reports.length + faulty - wrong, 'mount')} failed the check.`)
-  if (note !== undefined) throw failed(`Not everything was checked: ${count(leftOut.length, 'part')} left out.`)
+  if (faulty > 0)
+    throw commandFailure(`${faulty} of ${count(reports.length + faulty - wrong, 'mount')} failed the check.`)
+  if (note !== undefined) throw commandFailure(`Not everything was checked: ${count(leftOut.length, 'part')} left out.`)
   if (!options.json) io.say(`${file ?? 'The current folder'}: ${count(reports.length, 'mount')}, nothing wrong.`)
 }
 
@@ -145,8 +152,8 @@ async function reportContract(report: ContractReport, { json }: CheckOptions, io
   if (json) await writeJson(io.out, { ok: broken.length + undeclared.length === 0, ...report })
   else await io.out.write([...lines, ...others].map((line) => `${line}\n`).join(''), { isStyled: true })
   const number = broken.length + undeclared.length
-  if (number > 0) throw failed(`${address} (${provider}) breaks ${count(number, 'promise')}.`)
-  const extent = `${counted(examined, 'entry', 'entries')}${complete ? '' : ' and more'}`
+  if (number > 0) throw commandFailure(`${address} (${provider}) breaks ${count(number, 'promise')}.`)
+  const extent = `${formatCount(examined, 'entry', 'entries')}${complete ? '' : ' and more'}`
   if (!json) io.say(`${address} (${provider}): ${extent} checked, every promise is kept.`)
 }
 
@@ -164,7 +171,9 @@ async function reportConfig(problems: readonly ConfigProblem[], { json }: CheckO
       leftOut: [],
     })
   else await out.write(formatConfigProblems(problems))
-  throw failed(`The configuration has ${count(problems.length, 'problem')}. The sources in it were not checked.`)
+  throw commandFailure(
+    `The configuration has ${count(problems.length, 'problem')}. The sources in it were not checked.`,
+  )
 }
 
 function formatConfigProblems(problems: readonly ConfigProblem[]): string {
@@ -179,10 +188,10 @@ function formatWithheld(withheld: readonly Withheld[], { yellow }: Colours): str
 
 function formatReport(report: MountReport, { green, red }: Colours): string {
   const { address, provider, failure, problems, examined, complete, milliseconds } = report
-  const extent = failure === undefined ? [`${counted(examined, 'entry', 'entries')} looked at`] : []
+  const extent = failure === undefined ? [`${formatCount(examined, 'entry', 'entries')} looked at`] : []
   const rest = failure !== undefined || complete ? [] : ['there are more']
   const facts = [address, provider, [...extent, ...rest].join(', '), `${milliseconds} ms`]
-  const sign = isWrong(report) ? red('WRONG') : green('ok   ')
+  const sign = hasProblem(report) ? red('WRONG') : green('ok   ')
   const head = [sign, ...facts.filter((part) => part !== '').map(escapeText)].join('  ')
   const faults = failure === undefined ? problems.map(formatProblem) : [failure]
   const parts = report.leftOut === undefined ? '' : countLeftOut(report.leftOut)

@@ -7,7 +7,7 @@ import { defined } from '../../core/kit/object.ts'
 import { parseDuration } from '../../schema/values.ts'
 import { absentFileMark, addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
 import { loadFound, trustCommand, withheldNote } from '../operations/withheld.ts'
-import { CommandError, examples, exitCodes, failed, misused, rethrowAsFailure } from '../terminal/exit.ts'
+import { CommandError, commandFailure, examples, exitCodes, rethrowAsFailure, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -70,7 +70,7 @@ const parseExpiry = (text: string) => parseBetween(text, 1, 1e13, '12h or 90d')
 const parseWait = (text: string) => parseBetween(text, 1000, 3_600_000, '5m, from 1s to 1h')
 
 async function add({ role: roles = [], name, expires, ...options }: AddOptions, io: Io): Promise<void> {
-  if (name === '') throw misused('The name is empty.')
+  if (name === '') throw usageError('The name is empty.')
   const file = await fileOf(options)
   const { token, stored } = await addToken(file, {
     roles,
@@ -123,10 +123,10 @@ async function fileOf({ config, tokens }: FileOptions): Promise<string> {
   const { findTokens } = await import('../../config/auth.ts')
   const file = resolve(config ?? defaultConfig)
   const found = await findTokens(file).catch(() => {
-    throw misused(`There is no configuration ${file} to name the file. Give --tokens FILE, or --config FILE.`)
+    throw usageError(`There is no configuration ${file} to name the file. Give --tokens FILE, or --config FILE.`)
   })
   if (found === undefined)
-    throw misused(`${file} names no file of tokens. Set http.auth.tokens, or give --tokens FILE.`)
+    throw usageError(`${file} names no file of tokens. Set http.auth.tokens, or give --tokens FILE.`)
   if (config === undefined) await refuseUntrusted(file, found)
   return found
 }
@@ -138,7 +138,7 @@ async function refuseUntrusted(file: string, tokens: string): Promise<void> {
     import('../../config/untrusted.ts'),
   ])
   if (!leadsOut(tokens, dirname(file)) || (await isTrusted(file, await readFile(file)))) return
-  throw failed(
+  throw commandFailure(
     `${file} names a file of tokens outside its folder, and you have not trusted it. Name the file with --tokens, or: ${trustCommand(file)}`,
   )
 }
@@ -178,7 +178,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
     import('../../providers/index.ts'),
   ])
   const loaded = await loadFound(resolve(config ?? defaultConfig), config !== undefined)
-  if ('problems' in loaded) throw failed(loaded.problems.map(formatConfigProblem).join('\n'))
+  if ('problems' in loaded) throw commandFailure(loaded.problems.map(formatConfigProblem).join('\n'))
   const note = withheldNote(loaded.config)
   if (note !== undefined) io.say(note)
   const { mounts, folder, secrets } = loaded.config
@@ -191,14 +191,14 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
   const [one, other] = found
   if (one === undefined)
     throw address === undefined
-      ? misused('The configuration mounts no Drive: add a mount with "provider": "gdrive".')
+      ? usageError('The configuration mounts no Drive: add a mount with "provider": "gdrive".')
       : new CommandError(exitCodes.notFound, `The configuration mounts no Drive at ${address}.`)
-  if (other !== undefined) throw misused(`There are several mounts of Drive: name one, such as ${one.at}.`)
+  if (other !== undefined) throw usageError(`There are several mounts of Drive: name one, such as ${one.at}.`)
   try {
     const { account } = await one.load()
     const client = await account.clientOf(one.options, folder)
     if (client === undefined)
-      throw failed(`${one.at} has no "clientId". docs/providers/gdrive.md tells how to get one.`)
+      throw commandFailure(`${one.at} has no "clientId". docs/providers/gdrive.md tells how to get one.`)
     // The id is part of the printed address, so it is not a secret.
     io.secrets.add(secrets.filter((value) => value !== client.id))
     const file = account.tokenFileOf(one.options, folder)

@@ -3,8 +3,8 @@ import type { DeltaFacts } from '../../core/earlier.ts'
 import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { ChangedResources, View } from '../../core/view.ts'
-import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
-import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
+import { addSourceOptions, type SourceOptions, withSource, withSuggestion } from '../operations/source.ts'
+import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { escapeText, readableUri } from '../terminal/text.ts'
 
@@ -36,7 +36,7 @@ export function define(command: Command, io: Io): void {
 
 async function diff(named: string | undefined, options: DiffOptions, io: Io): Promise<void> {
   const limit = Number(options.limit)
-  if (!Number.isSafeInteger(limit) || limit < 1) throw misused('--limit is a whole number, at least 1.')
+  if (!Number.isSafeInteger(limit) || limit < 1) throw usageError('--limit is a whole number, at least 1.')
   await withSource(options, io, async ({ view, uriOf }) => {
     if (named === undefined) await printChanges(view, { limit, ...defined({ since: options.since }) }, options, io)
     else await printDiff(view, uriOf(named), options, io)
@@ -50,7 +50,7 @@ async function printChanges(
   io: Io,
 ): Promise<void> {
   if (view.changed === undefined)
-    throw failed('This server does not list changes for a command: call its tool what_changed.')
+    throw commandFailure('This server does not list changes for a command: call its tool what_changed.')
   const found = await view.changed(query)
   if (json) return writeJson(io.out, found)
   for (const line of linesOf(found)) await io.out.write(`${line}\n`)
@@ -72,11 +72,11 @@ function linesOf({ created, updated, deleted }: ChangedResources): readonly stri
 const tooOld = (since: string) => `The earlier state is too old or unknown. The state of now is --since ${since}`
 
 async function printDiff(view: View, uri: string, { since = '', json }: DiffOptions, io: Io): Promise<void> {
-  const { contents } = await asked(uri, view.read(`${uri}?since=${encodeURIComponent(since)}`))
+  const { contents } = await withSuggestion(uri, view.read(`${uri}?since=${encodeURIComponent(since)}`))
   const [content] = contents
   const delta = content?.meta?.[metaKeys.delta] as DeltaFacts | undefined
   if (content === undefined || delta === undefined || !('text' in content) || delta.reason === 'not-text')
-    throw failed(`${uri} is not one text, so it has no difference.`)
+    throw commandFailure(`${uri} is not one text, so it has no difference.`)
   const { version, text } = content
   if (json) return writeJson(io.out, { uri, ...delta, ...defined({ version }), text })
   if (delta.reason === 'unknown')

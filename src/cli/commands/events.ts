@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { createDeliveries } from '../../config/deliveries.ts'
 import { lazyStore } from '../../providers/source.ts'
 import { requireLocal } from '../operations/local.ts'
-import { examples, failed, rethrowAsFailure } from '../terminal/exit.ts'
+import { commandFailure, examples, rethrowAsFailure } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
@@ -43,7 +43,7 @@ async function show(
 ): Promise<void> {
   const { config } = await requireLocal(options, io)
   if (config === undefined)
-    throw failed('Only a server with a configuration delivers events: there is no hikidashi.json.')
+    throw commandFailure('Only a server with a configuration delivers events: there is no hikidashi.json.')
   const log = createTextLog(io, 'warn')
   const store = lazyStore(config.store, log)
   const deliveries = createDeliveries(store, log)

@@ -6,16 +6,16 @@ import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
 import {
   addSourceOptions,
   nameOf,
-  nothingAt,
+  nothingAtError,
   parseCount,
   type SourceOptions,
   withSource,
 } from '../operations/source.ts'
-import { asResource, findFacts, type StatFacts } from '../operations/stat-find.ts'
+import { findFacts, resourceOfMount, type StatFacts } from '../operations/stat-find.ts'
 import { createTreeJson, createTreePrinter, formatTokens } from '../operations/tree-print.ts'
 import { rootsOf, type TokenCount, type Totals, type TreeVisitor, walk } from '../operations/tree-walk.ts'
-import { examples, failed, misused } from '../terminal/exit.ts'
-import { counted, formatSize, formatTime, type Io, resourceToJson, writeJson } from '../terminal/io.ts'
+import { commandFailure, examples, usageError } from '../terminal/exit.ts'
+import { formatCount, formatSize, formatTime, type Io, resourceToJson, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { coloursFor, escapeText, readableUri } from '../terminal/text.ts'
 
@@ -101,7 +101,7 @@ async function tree(argument: string | undefined, options: TreeOptions, io: Io):
     }
     await printer.end()
     if (!options.json) await io.out.write(`\n${formatTotals(totals, shown)}\n`)
-    if (faults.length > 0) throw failed(`The tree is not complete. ${faults[0]}`)
+    if (faults.length > 0) throw commandFailure(`The tree is not complete. ${faults[0]}`)
   })
 }
 
@@ -118,16 +118,16 @@ async function rootAt(view: View, uri: string): Promise<Resource> {
   const bare = (text: string) => text.replace(/\/$/, '')
   const mount = (await view.mounts()).find((one) => bare(one.uri) === bare(uri))
   if (mount !== undefined) {
-    const root = await asResource(view, mount)
+    const root = await resourceOfMount(view, mount)
     return root.mimeType === directoryMimeType ? { ...root, uri } : root
   }
   try {
     await view.directory({ uri })
     return { uri, name: nameOf(uri), mimeType: directoryMimeType }
   } catch (error) {
-    if (isResourceError(error, 'not-found')) throw await nothingAt(uri, view)
+    if (isResourceError(error, 'not-found')) throw await nothingAtError(uri, view)
     if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
-    throw misused(`${uri} is not a directory. To tell what is known of it: hikidashi stat ${uri}`)
+    throw usageError(`${uri} is not a directory. To tell what is known of it: hikidashi stat ${uri}`)
   }
 }
 
@@ -138,7 +138,7 @@ function formatTotals(
   const sum = (of: (totals: Totals) => number) => roots.reduce((all, totals) => all + of(totals), 0)
   const directories = sum((totals) => totals.directories)
   const resources = sum((totals) => totals.resources)
-  const counts = [counted(directories, 'directory', 'directories'), counted(resources, 'resource')]
+  const counts = [formatCount(directories, 'directory', 'directories'), formatCount(resources, 'resource')]
   const known = { tokens: sum((totals) => totals.tokens), isEstimate: roots.some(({ isEstimate }) => isEstimate) }
   const size = isWhole ? [formatSize(sum(({ bytes }) => bytes))] : []
   return [...counts, ...size, ...(tokens ? [`${formatTokens(known)} tokens`] : [])].join(', ')
@@ -172,7 +172,7 @@ async function stat(argument: string, options: StatOptions, io: Io): Promise<voi
     const uri = uriOf(argument)
     const progress = createProgress(io, { what: 'Looking for it in its directory', besideOutput: true })
     const facts = await findFacts(view, uri).finally(progress.end)
-    if (facts === undefined) throw await nothingAt(uri, view)
+    if (facts === undefined) throw await nothingAtError(uri, view)
     await (options.json ? writeJson(io.out, toJson(facts)) : io.out.write(format(facts, io), { isStyled: true }))
   })
 }
@@ -225,7 +225,7 @@ function textOf(text: string | undefined): string | undefined {
 
 function formatChildren({ directories, resources, complete }: NonNullable<StatFacts['children']>): string {
   const most = complete ? '' : ', and more'
-  return `${counted(resources, 'resource')} and ${counted(directories, 'directory', 'directories')}${most}`
+  return `${formatCount(resources, 'resource')} and ${formatCount(directories, 'directory', 'directories')}${most}`
 }
 
 function formatBytes(size: number): string {

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { type GrepAnswer, grep, type MatchingLine } from '../../text/grep.ts'
-import { addSourceOptions, asked, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
+import { addSourceOptions, parseCount, type SourceOptions, withSource, withSuggestion } from '../operations/source.ts'
 import { examples } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -45,7 +45,7 @@ async function find(argument: string, pattern: string, options: GrepCommandOptio
     const { limit, from = 1, context = 0, literal, ignoreCase } = options
     const given = { pattern, isLiteral: literal === true, ignoresCase: ignoreCase === true, limit, from, context }
     const searching = grep((part, reading) => view.read(part, reading), uri, given).finally(progress.end)
-    const answer = await asked(uri, searching, view)
+    const answer = await withSuggestion(uri, searching, view)
     if (options.json) return writeJson(io.out, answer)
     await io.out.write(formatMatches(answer, coloursFor(io.out.isTerminal)), { isStyled: true })
     if (answer.matches.length === 0) io.say(`None of the ${answer.lastLine} lines matches.`)

@@ -11,8 +11,8 @@ import { requireUrl } from '../operations/headers.ts'
 import { searchMountsOf, textAt } from '../operations/search-mounts.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
-import { examples, failed } from '../terminal/exit.ts'
-import { count, counted, formatSize, type Io, writeJson } from '../terminal/io.ts'
+import { commandFailure, examples } from '../terminal/exit.ts'
+import { count, formatCount, formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, createColumns, escapeText } from '../terminal/text.ts'
@@ -76,7 +76,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   const wrong = checks.filter(({ status }) => status === 'failed').length
   const doubtful = checks.filter(({ status }) => status === 'warning').length
   if (options.json) await writeJson(io.out, { ok: wrong === 0, version: packageVersion(), checks })
-  if (wrong > 0) throw failed(`${count(wrong, 'check')} of ${checks.length} failed. Each -> shows a fix.`)
+  if (wrong > 0) throw commandFailure(`${count(wrong, 'check')} of ${checks.length} failed. Each -> shows a fix.`)
   const notes = doubtful === 0 ? '' : ` ${count(doubtful, 'note')} to read.`
   if (!options.json) io.say(`${count(checks.length, 'check')}, nothing wrong.${notes}`)
 }
@@ -128,7 +128,7 @@ async function tellStatus(options: StatusOptions, io: Io): Promise<void> {
     const progress = createProgress(io, { what: 'Reading the state of the index', besideOutput: true })
     for (const searchMount of await searchMountsOf(view)) {
       const found = parseSearchStatus(await textAt(view, searchMount.status))
-      if (found === undefined) throw failed(`${searchMount.address} does not report its status.`)
+      if (found === undefined) throw commandFailure(`${searchMount.address} does not report its status.`)
       searches.push({ address: searchMount.address, ...found })
     }
     const told = { mounts: await mountsOf(view, catalog, searches), searches, leftOut: withheld.map(withheldJson) }
@@ -184,7 +184,7 @@ function formatSearch({
   const layOut = createColumns()
   const number = (value: number) => value.toLocaleString('en')
   const size =
-    documents === undefined ? '' : `: ${counted(documents, 'document')}, ${counted(passages ?? 0, 'passage')}`
+    documents === undefined ? '' : `: ${formatCount(documents, 'document')}, ${formatCount(passages ?? 0, 'passage')}`
   const vectors =
     embedding === undefined || embedding.waiting === 0 ? '' : `, ${number(embedding.waiting)} without a vector`
   const stopped = indexing === 'running' ? '' : '; no running server updates it'

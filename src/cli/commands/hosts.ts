@@ -9,7 +9,7 @@ import {
   type HostReport,
   isFound,
   isOurs,
-  type Opened,
+  type OpenedHostFile,
   type OwnServer,
   openHostFile,
   reportHost,
@@ -23,7 +23,7 @@ import { backupOf, writeHostFile } from '../hosts/files.ts'
 import { formatOf } from '../hosts/format.ts'
 import { openHook, withHook, withoutHook } from '../hosts/hook-files.ts'
 import { promptHooks } from '../hosts/hooks.ts'
-import { strayIn } from '../hosts/json.ts'
+import { hasRefusedSyntax } from '../hosts/json.ts'
 import { entryName, hostArgument, hostNamed, scopeOption, hosts as table } from '../hosts/table.ts'
 import {
   type Entry,
@@ -37,7 +37,7 @@ import {
 } from '../hosts/types.ts'
 import { addHeaderEnv } from '../operations/headers.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
-import { addWord, CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
+import { addWord, CommandError, commandFailure, examples, exitCodes } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -160,9 +160,11 @@ async function showHookDiff(host: Host, scope: Scope, machine: Machine, changed:
   await showDiff(unifiedDiff(before.file, text, withHook({ ...hook, opened })), io)
 }
 
-function refuseTaken({ host, before, settings }: Opened, name: string, { force }: AddOptions): void {
+function refuseTaken({ host, before, settings }: OpenedHostFile, name: string, { force }: AddOptions): void {
   if (force || valueAt(settings, [...host.serversAt(settings), name]) === undefined) return
-  throw failed(`${before.file} has another entry named ${name}. Choose a name with --name, or replace it with --force.`)
+  throw commandFailure(
+    `${before.file} has another entry named ${name}. Choose a name with --name, or replace it with --force.`,
+  )
 }
 
 function notesOn(
@@ -176,7 +178,7 @@ function notesOn(
     typeof part === 'string' ? [part] : textsIn(part),
   )
   const isLocal = launch.transport === 'stdio' && words.some((word) => isAbsolute(word))
-  const isStray = host.refuses !== undefined && strayIn(text, host.refuses)
+  const isStray = host.refuses !== undefined && hasRefusedSyntax(text, host.refuses)
   return [
     ...(isStray
       ? [`there is a comment in the file, or a comma at the end of a list. ${host.title} cannot read such a file.`]
@@ -315,7 +317,7 @@ async function removeHook(host: Host, scope: Scope): Promise<void> {
   if (hook.isPlugin) await unlink(before.target)
 }
 
-function refuseOthers(opened: Opened, name: string, { force }: RemoveOptions): void {
+function refuseOthers(opened: OpenedHostFile, name: string, { force }: RemoveOptions): void {
   const { host, before } = opened
   const servers = serversOf(opened)
   const value = servers[name]
@@ -329,5 +331,5 @@ function refuseOthers(opened: Opened, name: string, { force }: RemoveOptions): v
   const found = host.foundIn(value)
   // The URL of an entry does not show which program answers there.
   if (force || found.command === undefined || isOurs(name, found)) return
-  throw failed(`${name} in ${before.file} does not start hikidashi. To remove it nevertheless: --force.`)
+  throw commandFailure(`${name} in ${before.file} does not start hikidashi. To remove it nevertheless: --force.`)
 }

@@ -14,7 +14,7 @@ import { lockFiles } from '../../providers/packages/lock-file.ts'
 import { joinCommand } from '../operations/command-line.ts'
 import { type InitFindings, surveyAll } from '../operations/survey.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
-import { examples, failed, misused } from '../terminal/exit.ts'
+import { commandFailure, examples, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 
 interface InitOptions {
@@ -51,7 +51,7 @@ async function printSql(database: string, io: Io): Promise<void> {
   const load = sourceNamed(database)?.sql
   if (load === undefined) {
     const named = Object.keys(sources).filter((name) => sourceNamed(name)?.sql !== undefined)
-    throw misused(`There are statements for these databases: ${named.map((name) => `--sql ${name}`).join(', ')}.`)
+    throw usageError(`There are statements for these databases: ${named.map((name) => `--sql ${name}`).join(', ')}.`)
   }
   await io.out.write((await load()).setupSql)
 }
@@ -64,11 +64,11 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   const folder = resolve(dir)
   const survey = await surveyAll(folder).catch((error: unknown) => {
     const code = errorCodeOf(error)
-    if (code === 'ENOTDIR') throw failed(`${folder} is not a folder.`)
-    throw failed(`The folder ${folder} does not exist, or cannot be read. Create it, or name another folder.`)
+    if (code === 'ENOTDIR') throw commandFailure(`${folder} is not a folder.`)
+    throw commandFailure(`The folder ${folder} does not exist, or cannot be read. Create it, or name another folder.`)
   })
   if (survey.bare)
-    throw failed(
+    throw commandFailure(
       `${folder} is a git directory. Name a working tree; or serve the history: hikidashi serve ${joinCommand([folder])}`,
     )
   const address = addressFor(folder)
@@ -79,9 +79,10 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
     await writeFile(file, text, { flag: options.force ? overwrite : 'wx' })
   } catch (error) {
     const code = errorCodeOf(error) ?? 'unknown'
-    if (code === 'EEXIST') throw failed(`${file} exists already. To replace it: hikidashi init --force.`)
-    if (code === 'ELOOP') throw failed(`${file} is a symbolic link. Remove it, or write the file that it leads to.`)
-    throw failed(`${file} cannot be written (${code}).`)
+    if (code === 'EEXIST') throw commandFailure(`${file} exists already. To replace it: hikidashi init --force.`)
+    if (code === 'ELOOP')
+      throw commandFailure(`${file} is a symbolic link. Remove it, or write the file that it leads to.`)
+    throw commandFailure(`${file} cannot be written (${code}).`)
   }
   if (!(await keepTrust(file, Buffer.from(text)))) io.say(`Note: ${untrustedNote}`)
   if (options.json)

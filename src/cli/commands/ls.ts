@@ -3,8 +3,8 @@ import { pagesOf } from '../../core/kit/groups.ts'
 import { overviewUri } from '../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
-import { directory, isGone, refuseDepth, rootsOf } from '../operations/tree-walk.ts'
-import { examples, failed } from '../terminal/exit.ts'
+import { isGone, readDirectoryPage, refuseDepth, rootsOf } from '../operations/tree-walk.ts'
+import { commandFailure, examples } from '../terminal/exit.ts'
 import { createJsonArray, formatSize, formatTime, type Io, resourceToJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
@@ -52,7 +52,7 @@ async function ls(argument: string | undefined, options: LsOptions, io: Io): Pro
     } finally {
       progress.end()
     }
-    if (silent.size > 0) throw failed(`The list is not complete. No answer from: ${[...silent].join(', ')}`)
+    if (silent.size > 0) throw commandFailure(`The list is not complete. No answer from: ${[...silent].join(', ')}`)
   })
 }
 
@@ -77,7 +77,7 @@ async function* listed(
   // The flat list has larger pages than the directories; with a single mount it has the same entries.
   if (recursive && isOnlyMount(await view.mounts(), uri)) yield* withoutOverview(pagesOf((query) => view.list(query)))
   else if (recursive) yield* below(view, uri, 0)
-  else yield* pagesOf((query) => directory(view, uri, query))
+  else yield* pagesOf((query) => readDirectoryPage(view, uri, query))
 }
 
 /** Removes the overview of the server from pages, because it belongs to no mount. */
@@ -97,7 +97,7 @@ function isOnlyMount(mounts: readonly Resource[], uri: string): boolean {
 /** Yields every resource below a directory, depth first, which is the order of the list. */
 async function* below(view: View, uri: string, depth: number): AsyncGenerator<ListedPage> {
   refuseDepth(depth)
-  const pages = pagesOf((query) => directory(view, uri, query))
+  const pages = pagesOf((query) => readDirectoryPage(view, uri, query))
   for (;;) {
     const next = await pages.next().catch((error: unknown) => {
       // The directory was removed while its parent was listed.

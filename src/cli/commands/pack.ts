@@ -9,7 +9,14 @@ import { defined } from '../../core/kit/object.ts'
 import type { Audience } from '../../core/provider.ts'
 import type { View } from '../../core/view.ts'
 import { promptHooks } from '../hosts/hooks.ts'
-import { activityOf, explained, formatDifferences, readText, waitForIndexes, writeText } from '../operations/pack.ts'
+import {
+  activityOf,
+  formatDifferences,
+  formatExplanation,
+  readText,
+  waitForIndexes,
+  writeText,
+} from '../operations/pack.ts'
 import {
   addSourceOptions,
   type CommandSource,
@@ -17,7 +24,7 @@ import {
   type SourceOptions,
   withSource,
 } from '../operations/source.ts'
-import { addWord, CommandError, examples, exitCodes, misused } from '../terminal/exit.ts'
+import { addWord, CommandError, examples, exitCodes, usageError } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 
@@ -185,7 +192,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     else await writeText(options.output, text)
     if (options.manifest !== undefined)
       await writeText(options.manifest, `${JSON.stringify({ ...manifest, ...assembled.freshness }, undefined, 2)}\n`)
-    if (options.explain) io.say(explained(assembled, known, io.saysToTerminal))
+    if (options.explain) io.say(formatExplanation(assembled, known, io.saysToTerminal))
     if (before !== undefined) io.say(formatDifferences(differences(before, manifest), before.sha256, manifest.sha256))
     if (assembled.reusedPrefixTokens !== undefined)
       io.say(`${assembled.reusedPrefixTokens.toLocaleString('en')} tokens at the front are unchanged.`)
@@ -255,7 +262,7 @@ function pinIn(text: string, uriOf: CommandSource['uriOf']): Pin {
   const colon = text.lastIndexOf(':')
   const level = levels.find((one): one is Level => one === text.slice(colon + 1))
   const uri = uriOf(level === undefined ? text : text.slice(0, colon))
-  if (uri.endsWith('/')) throw misused(`${text} is a directory. Pin what is in it, or say --mount.`)
+  if (uri.endsWith('/')) throw usageError(`${text} is a directory. Pin what is in it, or say --mount.`)
   return { uri, ...defined({ level }) }
 }
 

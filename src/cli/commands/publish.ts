@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { errorCodeOf } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { ServerJsonOptions } from '../operations/publish/manifest.ts'
-import { addWord, examples, failed, misused } from '../terminal/exit.ts'
+import { addWord, commandFailure, examples, usageError } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 
@@ -51,14 +51,15 @@ async function mcpb(options: McpbOptions, io: Io): Promise<void> {
     import('../operations/publish/manifest.ts'),
     import('../operations/publish/mcpb.ts'),
   ])
-  if (folders && config === undefined) throw misused('--folders is for --config: other bundles always ask for folders.')
+  if (folders && config === undefined)
+    throw usageError('--folders is for --config: other bundles always ask for folders.')
   const own = ownPackage()
   const curated = config === undefined ? undefined : await readConfiguration(config)
   const file = resolve(output ?? `${slugOf(curated?.name ?? own.name)}-${own.version}.mcpb`)
-  if (existsSync(file) && !force) throw failed(`${file} exists already. To replace it: --force.`)
+  if (existsSync(file) && !force) throw commandFailure(`${file} exists already. To replace it: --force.`)
   const publisher = author ?? own.author
   if (publisher === undefined || publisher === '')
-    throw failed('A bundle needs the name of its publisher. Give --author NAME.')
+    throw commandFailure('A bundle needs the name of its publisher. Give --author NAME.')
   const progress = createProgress(io, { what: 'files' })
   const told = (done: number, total: number) => progress.set({ done, total })
   const platforms = allPlatforms ? allPlatformNames : [process.platform]
@@ -68,7 +69,7 @@ async function mcpb(options: McpbOptions, io: Io): Promise<void> {
   const bundle = await writing.catch((error: unknown) => {
     if (!(error instanceof Error) || !('code' in error)) throw error
     const path = 'path' in error ? String(error.path) : file
-    throw failed(`${path} cannot be ${path.startsWith(file) ? 'written' : 'read'} (${String(error.code)}).`)
+    throw commandFailure(`${path} cannot be ${path.startsWith(file) ? 'written' : 'read'} (${String(error.code)}).`)
   })
   if (json) return writeJson(io.out, bundle)
   const { bytes, files, packages, sha256 } = bundle
@@ -80,7 +81,7 @@ async function mcpb(options: McpbOptions, io: Io): Promise<void> {
 
 async function readConfiguration(file: string) {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw failed(`${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
+    throw commandFailure(`${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
   })
   const { readCurated } = await import('../operations/publish/curated.ts')
   return readCurated(file, text)
@@ -125,9 +126,9 @@ async function printServerJson({ output, force, remote, ...options }: ServerJson
   if (output === undefined) await io.out.write(text)
   else {
     const file = resolve(output)
-    if (existsSync(file) && !force) throw failed(`${file} exists already. To replace it: --force.`)
+    if (existsSync(file) && !force) throw commandFailure(`${file} exists already. To replace it: --force.`)
     await writeFile(file, text).catch((error: unknown) => {
-      throw failed(`${file} cannot be written (${errorCodeOf(error) ?? 'unknown'}).`)
+      throw commandFailure(`${file} cannot be written (${errorCodeOf(error) ?? 'unknown'}).`)
     })
     io.say(`Wrote ${file}.`)
   }

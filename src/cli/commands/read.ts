@@ -6,9 +6,9 @@ import { base64Of, contentLength } from '../../core/entry.ts'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
 import { directoryMimeType, type ResourceContent, type View } from '../../core/view.ts'
 import { cleanStream } from '../operations/clean-view.ts'
-import { addSourceOptions, asked, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
-import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
-import { cannot, createOutput, formatSize, type Io, type Output } from '../terminal/io.ts'
+import { addSourceOptions, parseCount, type SourceOptions, withSource, withSuggestion } from '../operations/source.ts'
+import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
+import { createOutput, formatSize, type Io, ioError, type Output } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { escapeText, readableUri } from '../terminal/text.ts'
 
@@ -65,7 +65,7 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
     const uri = withPart(uriOf(argument), options)
     const progress = createProgress(io, { what: `Reading ${escapeText(readableUri(uri))}`, besideOutput: true })
     const reading = view.read(uri).finally(progress.end)
-    const result = await asked(uri, reading, view).catch((error: unknown) => {
+    const result = await withSuggestion(uri, reading, view).catch((error: unknown) => {
       if (!isResourceError(error, 'too-large') || error.detail.reason === 'withheld') throw error
       return error
     })
@@ -76,7 +76,7 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
     for (const content of contents) {
       if (contents.length > 1) io.say(headerOf(content))
       if (io.out.isTerminal && !('text' in content))
-        throw failed(
+        throw commandFailure(
           `${content.uri} is not text (${describe(content)}). To keep it: --output FILE. To see it as base64: --json.`,
         )
       await writeContent(io.out, content, io)
@@ -113,7 +113,7 @@ async function readLarge(
 function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string {
   const given = Object.entries({ as, lines, bytes, tail }).filter(([, value]) => value !== undefined)
   if (given.length === 0) return uri
-  if (uri.includes('?')) throw misused('The URI has a query already: write the part into it, or leave it out.')
+  if (uri.includes('?')) throw usageError('The URI has a query already: write the part into it, or leave it out.')
   return `${uri}?${given.map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
@@ -138,7 +138,7 @@ async function writeTold(
 async function writeFile(file: string, contents: readonly ResourceContent[], io: Io): Promise<void> {
   const [content] = contents
   if (content === undefined || contents.length > 1)
-    throw failed(`There are ${contents.length} contents, and --output takes one. Print them with --json.`)
+    throw commandFailure(`There are ${contents.length} contents, and --output takes one. Print them with --json.`)
   await toFile(file, (out) => writeContent(out, content, io))
 }
 
@@ -151,7 +151,7 @@ async function toFile(file: string, write: (out: Output) => Promise<void>): Prom
   } catch (error) {
     stream.destroy()
     if (isResourceError(error)) throw error
-    throw cannot('written', `The file ${file}`, error)
+    throw ioError('written', `The file ${file}`, error)
   }
 }
 

@@ -8,7 +8,7 @@ import { defined, jsonIn } from '../../core/kit/object.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Stored } from '../../providers/results/index.ts'
 import { type Local, requireLocal } from '../operations/local.ts'
-import { examples, failed, misused, rethrowAsFailure } from '../terminal/exit.ts'
+import { commandFailure, examples, rethrowAsFailure, usageError } from '../terminal/exit.ts'
 import { count, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
@@ -57,7 +57,7 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
   }).catch(rethrowAsFailure)
   try {
     const [opened] = catalog.mounts.filter(isWritable)
-    if (opened === undefined) throw failed('The mount keeps no results.')
+    if (opened === undefined) throw commandFailure('The mount keeps no results.')
     const kept = await putAll(opened, values, name)
     if (json) return await writeJson(io.out, kept)
     const layOut = createColumns()
@@ -89,7 +89,7 @@ async function putAll({ provider, address }: WritableMount, values: readonly Pos
 /** Returns the failure of one analysis, with its position in the file. It is no fault of the command line. */
 function wrong(error: unknown, position: string): unknown {
   if (!isResourceError(error)) return error
-  return failed(
+  return commandFailure(
     error.message
       .split('\n')
       .map((line) => `${position}: ${line}`)
@@ -104,7 +104,7 @@ async function read(file: string): Promise<string> {
     for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array)
     return Buffer.concat(chunks).toString('utf8')
   } catch (error) {
-    throw failed(`The file ${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
+    throw commandFailure(`The file ${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
   }
 }
 
@@ -120,15 +120,17 @@ function parseValues(text: string, file: string): readonly PositionedValue[] {
   const whole = jsonIn(body)
   if (whole !== undefined) {
     const values: readonly unknown[] = Array.isArray(whole) ? whole : [whole]
-    if (values.length === 0) throw failed(`${file}: There is no analysis in it.`)
+    if (values.length === 0) throw commandFailure(`${file}: There is no analysis in it.`)
     return values.map((value, index) => ({ value, position: Array.isArray(whole) ? `[${index}]` : '' }))
   }
   const lines = body.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [{ line, number: index + 1 }]))
-  if (lines.length === 0) throw failed(`${file}: There is no analysis in it.`)
+  if (lines.length === 0) throw commandFailure(`${file}: There is no analysis in it.`)
   return lines.map(({ line, number }) => {
     const value = jsonIn(line)
     if (value === undefined)
-      throw failed(`${file}:${number}: This is not JSON. Write one analysis or an array of them, or one on each line.`)
+      throw commandFailure(
+        `${file}:${number}: This is not JSON. Write one analysis or an array of them, or one on each line.`,
+      )
     return { value, position: `:${number}` }
   })
 }
@@ -137,13 +139,13 @@ function plannedFor({ mounts, config }: Local, address: string | undefined) {
   const keeping = mounts.filter(({ config }) => sourceOf(config).writers !== undefined)
   const named = keeping.map((mount) => mount.address)
   if (keeping.length === 0)
-    throw failed(
+    throw commandFailure(
       `${config?.file ?? 'The current folder'} mounts no results. Add one: "wallbounce://project": { "provider": "results" }.`,
     )
   const bare = (text: string) => text.replace(/\/$/, '')
   const found = address === undefined ? keeping : keeping.filter((mount) => bare(mount.address) === bare(address))
   const [first] = found
-  if (first === undefined) throw misused(`No results are mounted at ${address}. They are at: ${named.join(', ')}.`)
-  if (found.length > 1) throw misused(`Several mounts keep results: say --mount ${named.join(', or --mount ')}.`)
+  if (first === undefined) throw usageError(`No results are mounted at ${address}. They are at: ${named.join(', ')}.`)
+  if (found.length > 1) throw usageError(`Several mounts keep results: say --mount ${named.join(', or --mount ')}.`)
   return first
 }

@@ -15,7 +15,7 @@ import type { View } from '../../core/view.ts'
 import { waitForIndex } from '../operations/indexing.ts'
 import { searchMountsOf, textAt } from '../operations/search-mounts.ts'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
-import { examples, failed, misused } from '../terminal/exit.ts'
+import { commandFailure, examples, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { type Colours, coloursFor, escapeLines, escapeText, readableUri } from '../terminal/text.ts'
 
@@ -63,7 +63,7 @@ function parseNumber(value: string): number {
 }
 
 async function search(query: string, options: SearchOptions, io: Io): Promise<void> {
-  if (query.trim() === '') throw misused('There is nothing to search for.')
+  if (query.trim() === '') throw usageError('There is nothing to search for.')
   await withSource(options, io, async ({ view, catalog }) => {
     const searchMount = await searchMountFor(view, options.at)
     const isRecent = catalog !== undefined && (await indexed(catalog, searchMount, options.fresh === true, io))
@@ -72,7 +72,7 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
     const uri = searchMount.uriOf({ query, ...rest })
     const found = parseFound(await textAt(view, uri))
-    if (found === undefined) throw failed(`${searchMount.address} does not answer like a search.`)
+    if (found === undefined) throw commandFailure(`${searchMount.address} does not answer like a search.`)
     // A server of an earlier version does not know the option.
     if (fresh && found.fresh === undefined) io.say(`Note: ${staleNote}`)
     if (options.json) return writeJson(io.out, found)
@@ -96,12 +96,12 @@ async function searchMountFor(view: View, at: string | undefined): Promise<Searc
   const [first] = found
   const names = all.map(({ address }) => address)
   if (first === undefined && at !== undefined && all.length > 0)
-    throw misused(`There is no search at ${at}. There is one at: ${names.join(', ')}.`)
+    throw usageError(`There is no search at ${at}. There is one at: ${names.join(', ')}.`)
   if (first === undefined)
-    throw failed(
+    throw commandFailure(
       'There is no search. Mount one: "search://all": { "provider": "search", "over": ["ADDRESS OF A MOUNT"] }.',
     )
-  if (found.length > 1) throw misused(`There are several searches: give --at ${names.join(', or --at ')}.`)
+  if (found.length > 1) throw usageError(`There are several searches: give --at ${names.join(', or --at ')}.`)
   return first
 }
 

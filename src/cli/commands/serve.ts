@@ -21,9 +21,9 @@ import {
   clientUrlOf,
   createAnnouncer,
   httpOptions,
-  openLater,
   openPage,
   pageOf,
+  prepareService,
   refuseServedTokens,
   refuseWithheld,
   type ServeOptions,
@@ -31,7 +31,15 @@ import {
   tokensOf,
   warnOfLargeFolders,
 } from '../operations/serving.ts'
-import { addWord, createStop, exitCodeHelp, failed, misused, rethrowAsFailure, type Stop } from '../terminal/exit.ts'
+import {
+  addWord,
+  commandFailure,
+  createStop,
+  exitCodeHelp,
+  rethrowAsFailure,
+  type Stop,
+  usageError,
+} from '../terminal/exit.ts'
 import { type Io, standardError, writeError } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
 
@@ -111,7 +119,7 @@ function parseReplica(value: string): string {
 /** @throws CommandError for options of HTTP over stdio, where they have no effect, and for tokens unless the user chose stdio. */
 function refuseUnasked({ config }: Local, options: ServeOptions, listen: Listen | undefined): void {
   if (listen !== undefined && options.share)
-    throw misused('--share is for stdio: over HTTP one server serves every client.')
+    throw usageError('--share is for stdio: over HTTP one server serves every client.')
   if (listen !== undefined) return
   const { stdio, tokens, allowHost, insecure, replica } = options
   for (const [option, value] of Object.entries({
@@ -120,9 +128,9 @@ function refuseUnasked({ config }: Local, options: ServeOptions, listen: Listen 
     '--replica': replica,
   }))
     if (value !== undefined)
-      throw misused(`${option} is for HTTP, and this would serve over stdio. Give --http, or leave out ${option}.`)
+      throw usageError(`${option} is for HTTP, and this would serve over stdio. Give --http, or leave out ${option}.`)
   if (stdio || (config?.auth === undefined && tokens === undefined)) return
-  throw misused(
+  throw usageError(
     'Tokens are for HTTP, but no address is given. Set http.listen or give --http; or give --stdio to serve the program that starts this.',
   )
 }
@@ -144,7 +152,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   const scopesOf = scopesOfMounts(local)
   const auditFile = await openAudit(local, log, secrets)
   const measuring = await startMeasuring(local)
-  const { opening, ...served } = openLater(
+  const { opening, ...served } = prepareService(
     local,
     async () => {
       const catalog = await openLocal(local, log, secrets, {
@@ -302,7 +310,7 @@ async function serveOverHttp(
   boundHeap()
   const running = await serveHttp(options).catch((error: unknown) => {
     // A port in use is not a fault of the command line.
-    if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.option)}`)
+    if (isResourceError(error, 'invalid')) throw commandFailure(`${error.message}${adviceOn(error.detail.option)}`)
     throw error
   })
   try {
@@ -329,5 +337,5 @@ async function serveOverHttp(
 async function openAll(catalog: OpenedCatalog): Promise<void> {
   const broken = await catalog.openAll()
   if (broken.length > 0 && broken.length === catalog.mounts.length)
-    throw failed(`No mount can be opened: ${broken.join(', ')}`)
+    throw commandFailure(`No mount can be opened: ${broken.join(', ')}`)
 }

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
-import { examples, misused } from '../terminal/exit.ts'
+import { examples, usageError } from '../terminal/exit.ts'
 import { createJsonArray, type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -77,7 +77,7 @@ async function complete(
     const completion = await view.complete({ uriTemplate, argument, arguments: options.with ?? new Map() })
     const { variables } = compileTemplate(uriTemplate)
     if (completion.values.length === 0 && !variables.includes(argument.name))
-      throw misused(`The template has no variable ${argument.name}. It has: ${variables.join(', ')}.`)
+      throw usageError(`The template has no variable ${argument.name}. It has: ${variables.join(', ')}.`)
     if (options.json) await writeJson(out, completion)
     else await out.write(completion.values.map((value) => `${escapeText(value)}\n`).join(''))
   })

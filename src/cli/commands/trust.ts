@@ -5,7 +5,7 @@ import { defaultConfig } from '../../config/state-folder.ts'
 import type { Withheld } from '../../config/untrusted.ts'
 import { errorCodeOf } from '../../core/errors.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
-import { CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
+import { CommandError, commandFailure, examples, exitCodes } from '../terminal/exit.ts'
 import { count, type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -63,10 +63,10 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
       return false
     },
   })
-  if ('problems' in loaded) throw failed(loaded.problems.map(formatConfigProblem).join('\n'))
+  if ('problems' in loaded) throw commandFailure(loaded.problems.map(formatConfigProblem).join('\n'))
   const { withheld } = loaded.config
   const record = await recordTrust(file, content).catch((error: unknown) => {
-    throw failed(`The trust cannot be kept in the state folder (${errorCodeOf(error) ?? 'unknown'}).`)
+    throw commandFailure(`The trust cannot be kept in the state folder (${errorCodeOf(error) ?? 'unknown'}).`)
   })
   if (json) return writeJson(io.out, { ...record, allowed: withheld.map(withheldJson) })
   await io.out.write(formatAllowed(withheld))
@@ -85,7 +85,7 @@ function formatAllowed(withheld: readonly Withheld[]): string {
 async function revoke(file: string, { json }: TrustOptions, io: Io): Promise<void> {
   const { revokeTrust } = await import('../../config/untrusted.ts')
   const revoked = await revokeTrust(file).catch((error: unknown) => {
-    throw failed(`The trust cannot be removed from the state folder (${errorCodeOf(error) ?? 'unknown'}).`)
+    throw commandFailure(`The trust cannot be removed from the state folder (${errorCodeOf(error) ?? 'unknown'}).`)
   })
   if (revoked === 0) throw new CommandError(exitCodes.notFound, `You do not trust ${file}: there is nothing to revoke.`)
   if (json) await writeJson(io.out, { file, revoked })

@@ -9,7 +9,7 @@ import { makeFolder } from '../../core/kit/make-folder.ts'
 import type { Log } from '../../core/log.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
-import { createStop, examples, failed, misused, rethrowAsFailure } from '../terminal/exit.ts'
+import { commandFailure, createStop, examples, rethrowAsFailure, usageError } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
 interface UiOptions extends SourceOptions {
@@ -47,7 +47,7 @@ function parsePort(value: string): number {
 async function ui(folders: readonly string[], options: UiOptions, io: Io): Promise<void> {
   const { url, command } = options
   if (folders.length > 0 && (url !== undefined || command !== undefined))
-    throw misused('Give either folders, or one of --url and --command.')
+    throw usageError('Give either folders, or one of --url and --command.')
   await withSource({ ...options, folders }, io, (source, log) => show(source, { ...options, folders }, io, log))
 }
 
@@ -95,7 +95,7 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
       handover = options.open ? await handOver(address) : undefined
       announce(handover !== undefined, io)
       const end = await Promise.race([stop.stopped, source.over])
-      if (end !== undefined) throw failed(end.message)
+      if (end !== undefined) throw commandFailure(end.message)
     } finally {
       await running.close()
     }

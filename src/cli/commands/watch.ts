@@ -8,8 +8,8 @@ import {
   type SourceOptions,
   withSource,
 } from '../operations/source.ts'
-import { isThere } from '../operations/stat-find.ts'
-import { CommandError, createStop, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
+import { existsAt } from '../operations/stat-find.ts'
+import { CommandError, commandFailure, createStop, exitCodeHelp, exitCodes } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
 import { escapeText, readableUri } from '../terminal/text.ts'
 
@@ -51,7 +51,7 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
     try {
       const running = begin(subscription, named, options, source, io).then(() => new Promise<never>(() => {}))
       const end = await Promise.race([running, stop.stopped, source.over, printer.failure])
-      if (end !== undefined) throw failed(end.message)
+      if (end !== undefined) throw commandFailure(end.message)
     } finally {
       clearInterval(alive)
       stop.done()
@@ -84,7 +84,7 @@ async function begin(
   else for (const uri of unheard) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)
   // A source may be unable to tell whether the URI exists; its changes are reported in any case.
   for (const uri of named.length === 0 ? [] : heard)
-    if (!(await isThere(view, uri).catch(() => true)))
+    if (!(await existsAt(view, uri).catch(() => true)))
       io.say(`Nothing is at ${uri} now, or you may not see it. It is reported when it appears.`)
   if (list && !isListed) io.say('Not watched: the list.')
   const what = [...(heard.size > 0 ? [count(heard.size, 'URI')] : []), ...(isListed ? ['the list'] : [])]

@@ -16,7 +16,7 @@ import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { formatRuleMiss, rulesMissing } from '../operations/rule-globs.ts'
 import { parseCount, pathIn, splitNames, uriOf } from '../operations/source.ts'
-import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
+import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { coloursFor, escapeText } from '../terminal/text.ts'
@@ -60,13 +60,13 @@ read, an unknown encoding. Clients never get these reasons: to them the file loo
 
 async function answerWhy(path: string | undefined, options: WhyOptions, io: Io) {
   if (options.context === undefined) {
-    if (path === undefined) throw misused('Name a file or a URI; or ask what a hook gave: --context.')
+    if (path === undefined) throw usageError('Name a file or a URI; or ask what a hook gave: --context.')
     return why(path, options, io)
   }
   const { readHookRecords, formatHookRecord } = await import('../hosts/answer-hook.ts')
   const records = await readHookRecords(options.context === true ? 1 : options.context)
   if (options.json) return writeJson(io.out, { contexts: records })
-  if (records.length === 0) throw failed('No hook of a host has asked for a context yet.')
+  if (records.length === 0) throw commandFailure('No hook of a host has asked for a context yet.')
   await io.out.write(records.map(formatHookRecord).join('\n'))
 }
 
@@ -93,7 +93,7 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
   const who: Principal = options.as === undefined ? local.principal : { id: 'why', roles: options.as }
   const candidates = candidatesOf(argument, mounts)
   if (candidates.length === 0)
-    throw failed(`No folder of a mount contains ${argument}. To list the mounts: hikidashi status`)
+    throw commandFailure(`No folder of a mount contains ${argument}. To list the mounts: hikidashi status`)
   const log = createTextLog(io, 'error')
   const catalog = await openLocal(local, log, io.secrets)
   const answers: WhyReport[] = []

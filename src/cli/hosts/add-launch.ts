@@ -10,7 +10,7 @@ import { kindOfKey } from '../../secrets/keys.ts'
 import { headerForm, isPublished, npxCommand, ownCommand } from '../operations/command-line.ts'
 import { splitPair } from '../operations/headers.ts'
 import { loadFound, withheldNote } from '../operations/withheld.ts'
-import { failed, misused } from '../terminal/exit.ts'
+import { commandFailure, usageError } from '../terminal/exit.ts'
 import type { Launch, Value, ValuePiece } from './types.ts'
 
 /** The options of `add` that describe the server: a command to start, or a URL. */
@@ -30,7 +30,7 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
   const { url, header: literal = [], headerEnv = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
   const headers = [...literal, ...headerEnv.map(splitPair).map(([name, variable]) => `${name}: \${${variable}}`)]
   if (url !== undefined) {
-    if (folders.length > 0) throw misused('Give folders or --url, not both: a running server has its own folders.')
+    if (folders.length > 0) throw usageError('Give folders or --url, not both: a running server has its own folders.')
     return remoteLaunch({
       url,
       headers,
@@ -44,9 +44,9 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
     [tokenEnv !== undefined, '--token-env'],
     [tokenPrompt, '--token-prompt'],
   ])
-    if (given) throw misused(`${name} needs --url.`)
+    if (given) throw usageError(`${name} needs --url.`)
   if (npx && !isPublished())
-    throw misused(
+    throw usageError(
       'hikidashi is not in the registry of npm yet, so npx would not find it. Leave --npx out: the host then starts this installation.',
     )
   const served = await servedHere(folders, config)
@@ -58,30 +58,30 @@ async function refuseUntrusted(file: string): Promise<void> {
   const { isTrusted } = await import('../../config/untrusted.ts')
   if (await isTrusted(file, await readFile(file))) return
   const loaded = await loadFound(file, false)
-  if ('problems' in loaded) throw failed(`${file} has problems. To see them: hikidashi check`)
+  if ('problems' in loaded) throw commandFailure(`${file} has problems. To see them: hikidashi check`)
   const note = withheldNote(loaded.config)
-  if (note !== undefined) throw failed(`${note}. Or name it: --config ${file}`)
+  if (note !== undefined) throw commandFailure(`${note}. Or name it: --config ${file}`)
 }
 
 /** Returns the folders and configuration to serve: the named ones, else those of the current folder. Throws if one is missing. */
 async function servedHere(folders: readonly string[], config: string | undefined) {
   for (const folder of folders) {
-    if (folder === '') throw misused('The name of a folder is empty.')
+    if (folder === '') throw usageError('The name of a folder is empty.')
     const [finding] = await checkPath('folder', resolve(folder))
-    if (finding !== undefined) throw failed(finding.message)
+    if (finding !== undefined) throw commandFailure(finding.message)
   }
   const assumed = config === undefined && folders.length === 0
   const file = config ?? (assumed && existsSync(defaultConfig) ? defaultConfig : undefined)
   if (file !== undefined) {
     const [finding] = await checkPath('file', resolve(file))
-    if (finding !== undefined) throw failed(finding.message)
+    if (finding !== undefined) throw commandFailure(finding.message)
     if (config === undefined) await refuseUntrusted(file)
     return { folders, config: file }
   }
   if (!assumed) return { folders }
   const here = process.cwd()
   if (here === parse(here).root || relative(here, homeFolder()) === '')
-    throw misused(`The current folder is ${here}, which is too much to serve. Name a folder, or give --config FILE.`)
+    throw usageError(`The current folder is ${here}, which is too much to serve. Name a folder, or give --config FILE.`)
   return { folders: [here] }
 }
 
@@ -123,7 +123,7 @@ export function localLaunch({ folders, config, npx, env }: LaunchOptions): Launc
 function refuseForCmd(path: string): void {
   const [character] = /[&|<>^%!"()=;,`'\p{Cc}]/u.exec(path) ?? []
   if (character !== undefined)
-    throw misused(
+    throw usageError(
       `${path} cannot be handed to npx on Windows: cmd would take its ${character} for something else. Leave --npx out, or rename the folder.`,
     )
 }
@@ -139,7 +139,7 @@ export function remoteLaunch({ url, headers, tokenVariable, asksToken }: RemoteO
   const all = [...headers.map(headerOf), ...authorization]
   const names = all.map(([name]) => name.toLowerCase())
   const twice = all.find(([name], i) => names.indexOf(name.toLowerCase()) !== i)
-  if (twice !== undefined) throw misused(`The header ${twice[0]} is given twice.`)
+  if (twice !== undefined) throw usageError(`The header ${twice[0]} is given twice.`)
   return { transport: 'http', url, headers: Object.fromEntries(all) }
 }
 
@@ -147,24 +147,24 @@ const howToKeep =
   'Files of hosts are read by other programs, backed up and shared. Keep it in an environment variable, and name that'
 
 function refuseUrl(url: string): void {
-  if (!URL.canParse(url)) throw misused('--url is not a URL. Write one such as https://context.example.org/mcp.')
+  if (!URL.canParse(url)) throw usageError('--url is not a URL. Write one such as https://context.example.org/mcp.')
   const { protocol, username, password, searchParams, hash } = new URL(url)
-  if (protocol !== 'http:' && protocol !== 'https:') throw misused('--url must begin with http:// or https://.')
+  if (protocol !== 'http:' && protocol !== 'https:') throw usageError('--url must begin with http:// or https://.')
   const isSecret = [...searchParams].some(([name, value]) => value !== '' && kindOfKey(name) !== undefined)
   if (username !== '' || password !== '' || isSecret || hasSecret(url))
-    throw misused(`There is a secret in the URL. ${howToKeep}: --token-env NAME sends it as a header instead.`)
-  if (hash !== '') throw misused('Remove the part after # in the URL: it is never sent to a server.')
+    throw usageError(`There is a secret in the URL. ${howToKeep}: --token-env NAME sends it as a header instead.`)
+  if (hash !== '') throw usageError('Remove the part after # in the URL: it is never sent to a server.')
 }
 
 function headerOf(header: string): [string, Value] {
-  if (!headerForm.test(header)) throw misused('A header is written "Name: value".')
+  if (!headerForm.test(header)) throw usageError('A header is written "Name: value".')
   const colon = header.indexOf(':')
   const name = header.slice(0, colon).trim()
   const value = pieces(header.slice(colon + 1).trim())
   const literal = value.filter((piece) => typeof piece === 'string').join('')
   const plain = literal.replace(/^(?:bearer|basic|digest|token|apikey)\s+/i, '').trim()
   if ((kindOfKey(name) !== undefined && plain !== '') || hasSecret(literal))
-    throw misused(
+    throw usageError(
       `The header ${name} holds a secret. ${howToKeep}: --header '${name}: \${NAME}' (in single quotes), or --token-env NAME for a bearer token.`,
     )
   return [name, value]
@@ -183,13 +183,13 @@ function variableOf(text: string): [string, Value] {
   if (equals === -1) return [variableName(text), [{ variable: text }]]
   const [name, value] = [variableName(text.slice(0, equals)), text.slice(equals + 1)]
   if ((kindOfKey(name) !== undefined && value !== '') || hasSecret(value))
-    throw misused(`The variable ${name} holds a secret. ${howToKeep} alone: --env ${name}.`)
+    throw usageError(`The variable ${name} holds a secret. ${howToKeep} alone: --env ${name}.`)
   return [name, [value]]
 }
 
 function variableName(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name
-  throw misused('The name of an environment variable has letters, digits and _. Give the name, not the value.')
+  throw usageError('The name of an environment variable has letters, digits and _. Give the name, not the value.')
 }
 
 const hasSecret = (text: string) => findOwn(text, { path: 'value.txt' }).length > 0

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../core/kit/object.ts'
 import { leadsOut } from '../../schema/values.ts'
 import { redactPhrase } from '../../secrets/find.ts'
-import { CommandError, failed, misused } from '../terminal/exit.ts'
+import { CommandError, commandFailure, usageError } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { escapeLines } from '../terminal/text.ts'
 import { type HostFile, readHostFile } from './files.ts'
@@ -15,7 +15,7 @@ import {
   type Host,
   isObject,
   type JsonObject,
-  joined,
+  joinPath,
   type Machine,
   type Scope,
   type SettingsEditor,
@@ -24,7 +24,7 @@ import {
 } from './types.ts'
 
 /** The settings file of a host for one scope, after it was read. */
-export interface Opened {
+export interface OpenedHostFile {
   readonly host: Host
   readonly scope: Scope
   readonly before: HostFile
@@ -38,17 +38,17 @@ export function fileOf(host: Host, scope: Scope, machine: Machine): string {
   const names = host.files[scope]?.(machine) ?? []
   const file = names.find((name) => existsSync(name)) ?? names[0]
   if (file !== undefined) return file
-  throw misused(
+  throw usageError(
     `${host.title} has no settings for a ${scope}. It has them for a ${Object.keys(host.files).join(', ')}.`,
   )
 }
 
 /** Reads the settings file of a host. @throws CommandError for a file that cannot be read or parsed. */
-export async function openHostFile(host: Host, scope: Scope, machine: Machine): Promise<Opened> {
+export async function openHostFile(host: Host, scope: Scope, machine: Machine): Promise<OpenedHostFile> {
   const file = fileOf(host, scope, machine)
   // A project may come from elsewhere: its links are not those of the user.
   if (scope === 'project' && leadsOut(file, machine.folder))
-    throw failed(
+    throw commandFailure(
       `${file} leads out of ${machine.folder} through a symbolic link, and was not read or changed. Remove the link; or add the server for you: --scope user.`,
     )
   const before = await readHostFile(file)
@@ -57,7 +57,7 @@ export async function openHostFile(host: Host, scope: Scope, machine: Machine): 
 }
 
 /** Returns the entries of all servers in a file, by their names. */
-export function serversOf({ host, settings }: Opened): Readonly<Record<string, JsonObject>> {
+export function serversOf({ host, settings }: OpenedHostFile): Readonly<Record<string, JsonObject>> {
   const servers = valueAt(settings, host.serversAt(settings))
   if (!isObject(servers)) return {}
   return Object.fromEntries(Object.entries(servers).filter(([, value]) => isObject(value))) as Record<
@@ -76,7 +76,7 @@ export function isOurs(name: string, { command }: EntryLaunch): boolean {
 }
 
 /** Returns the text of the file with an entry; unchanged if the file has the same entry. */
-export function withEntry({ host, before, format, settings }: Opened, name: string, entry: Entry): string {
+export function withEntry({ host, before, format, settings }: OpenedHostFile, name: string, entry: Entry): string {
   const path = [...host.serversAt(settings), name]
   const text = before.text ?? ''
   const isThere = isDeepStrictEqual({ ...(valueAt(settings, path) as object | undefined) }, { ...entry.value })
@@ -93,7 +93,7 @@ export function withEntry({ host, before, format, settings }: Opened, name: stri
 }
 
 /** Returns the text without an entry, and without the inputs that only this entry uses. */
-export function withoutEntry(opened: Opened, name: string): string {
+export function withoutEntry(opened: OpenedHostFile, name: string): string {
   const { host, before, format, settings } = opened
   const { text = '' } = before
   const value = serversOf(opened)[name]
@@ -205,7 +205,7 @@ function isProgram(name: string, machine: Machine): boolean {
   const isWindows = platform === 'win32'
   const endings = isWindows ? (env.PATHEXT ?? '.EXE;.CMD;.BAT').split(';') : ['']
   const folders = (env.PATH ?? env.Path ?? '').split(isWindows ? ';' : ':').filter((folder) => folder !== '')
-  return folders.some((folder) => endings.some((ending) => existsSync(joined(machine, folder, name + ending))))
+  return folders.some((folder) => endings.some((ending) => existsSync(joinPath(machine, folder, name + ending))))
 }
 
 async function reportFile(host: Host, scope: Scope, machine: Machine): Promise<FileReport> {

@@ -1,6 +1,6 @@
 import { defined, textsIn } from '../../core/kit/object.ts'
 import { joinCommand } from '../operations/command-line.ts'
-import { misused } from '../terminal/exit.ts'
+import { usageError } from '../terminal/exit.ts'
 import {
   type AddInstructions,
   applicationFolder,
@@ -8,16 +8,16 @@ import {
   defaultEntry,
   type Entry,
   type EntryContext,
+  environmentValue,
   formatValues,
   type Host,
   inProject,
   isObject,
-  joined,
+  joinPath,
   type Launch,
   type Machine,
   type Scope,
   type Spelling,
-  saying,
   spellCommand,
   unlessEmpty,
   valueAt,
@@ -27,7 +27,7 @@ const types = { http: 'http', stdio: 'stdio' }
 
 const codeSpelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$\{/ }
 
-const codeFolder = (machine: Machine) => saying(machine, 'CLAUDE_CONFIG_DIR') ?? machine.home
+const codeFolder = (machine: Machine) => environmentValue(machine, 'CLAUDE_CONFIG_DIR') ?? machine.home
 
 export const claudeCode: Host = {
   id: 'claude-code',
@@ -36,14 +36,14 @@ export const claudeCode: Host = {
   resources: '@ lists them and attaches one; the model can list and read them. No templates.',
   docs: 'https://code.claude.com/docs/en/mcp',
   files: {
-    user: (machine) => [joined(machine, codeFolder(machine), '.claude.json')],
+    user: (machine) => [joinPath(machine, codeFolder(machine), '.claude.json')],
     project: inProject('.mcp.json'),
   },
   traces: {
     programs: ['claude'],
     paths: (machine) => [
-      joined(machine, machine.home, '.claude'),
-      joined(machine, codeFolder(machine), '.claude.json'),
+      joinPath(machine, machine.home, '.claude'),
+      joinPath(machine, codeFolder(machine), '.claude.json'),
     ],
   },
   serversAt: () => ['mcpServers'],
@@ -68,7 +68,7 @@ const desktopSpelling: Spelling = {
   otherwise: 'Let the configuration read it from a file instead: { "file": "path" }.',
 }
 
-const desktopFolder = (machine: Machine) => joined(machine, applicationFolder(machine), 'Claude')
+const desktopFolder = (machine: Machine) => joinPath(machine, applicationFolder(machine), 'Claude')
 
 export const claudeDesktop: Host = {
   id: 'claude-desktop',
@@ -77,12 +77,12 @@ export const claudeDesktop: Host = {
   refuses: { comments: true, trailingCommas: true },
   resources: 'The user attaches them from the + menu.',
   docs: 'https://modelcontextprotocol.io/docs/develop/connect-local-servers',
-  files: { user: (machine) => [joined(machine, desktopFolder(machine), 'claude_desktop_config.json')] },
+  files: { user: (machine) => [joinPath(machine, desktopFolder(machine), 'claude_desktop_config.json')] },
   traces: { programs: [], paths: (machine) => [desktopFolder(machine)] },
   serversAt: () => ['mcpServers'],
   entryOf: (launch) => {
     if (launch.transport === 'http')
-      throw misused(
+      throw usageError(
         'The settings file of Claude Desktop takes only servers that it starts. Add a URL in its settings, under Connectors; or write a configuration that mounts the server (provider "remote"), and add that configuration.',
       )
     return { value: defaultEntry(launch, claudeDesktop, desktopSpelling) }
@@ -93,7 +93,7 @@ export const claudeDesktop: Host = {
 }
 
 const vscodeFolder = (machine: Parameters<typeof applicationFolder>[0]) =>
-  joined(machine, applicationFolder(machine), 'Code')
+  joinPath(machine, applicationFolder(machine), 'Code')
 
 function vscodeSpelling({ name, scope }: EntryContext): Spelling {
   return {
@@ -112,10 +112,10 @@ export const vscode: Host = {
   resources: 'Add Context > MCP Resources and MCP: Browse Resources list, complete templates and attach.',
   docs: 'https://code.visualstudio.com/docs/agents/reference/mcp-configuration',
   files: {
-    user: (machine) => [joined(machine, vscodeFolder(machine), 'User', 'mcp.json')],
+    user: (machine) => [joinPath(machine, vscodeFolder(machine), 'User', 'mcp.json')],
     project: inProject('.vscode', 'mcp.json'),
   },
-  traces: { programs: ['code'], paths: (machine) => [joined(machine, vscodeFolder(machine), 'User')] },
+  traces: { programs: ['code'], paths: (machine) => [joinPath(machine, vscodeFolder(machine), 'User')] },
   serversAt: () => ['servers'],
   entryOf: (launch, context) => {
     const value = defaultEntry(launch, vscode, vscodeSpelling(context), { types, machine: context.machine })
@@ -154,7 +154,7 @@ const cursorSpelling = (scope: Scope): Spelling => ({
   ...(scope === 'project' ? { folder: `\${workspaceFolder}` } : {}),
 })
 
-const cursorFolder = (machine: Machine) => joined(machine, machine.home, '.cursor')
+const cursorFolder = (machine: Machine) => joinPath(machine, machine.home, '.cursor')
 
 export const cursor: Host = {
   id: 'cursor',
@@ -163,7 +163,7 @@ export const cursor: Host = {
   resources: 'Documented as supported; people report that they find no place to attach them. It gets tools instead.',
   docs: 'https://cursor.com/docs/context/mcp',
   files: {
-    user: (machine) => [joined(machine, cursorFolder(machine), 'mcp.json')],
+    user: (machine) => [joinPath(machine, cursorFolder(machine), 'mcp.json')],
     project: inProject('.cursor', 'mcp.json'),
   },
   traces: { programs: ['cursor'], paths: (machine) => [cursorFolder(machine)] },
@@ -191,10 +191,10 @@ const zedSpelling: Spelling = {
 }
 
 const zedFolder = (machine: Machine) => {
-  if (machine.platform === 'win32') return joined(machine, applicationFolder(machine), 'Zed')
-  return joined(
+  if (machine.platform === 'win32') return joinPath(machine, applicationFolder(machine), 'Zed')
+  return joinPath(
     machine,
-    machine.platform === 'darwin' ? joined(machine, machine.home, '.config') : configFolder(machine),
+    machine.platform === 'darwin' ? joinPath(machine, machine.home, '.config') : configFolder(machine),
     'zed',
   )
 }
@@ -206,7 +206,7 @@ export const zed: Host = {
   resources: 'None: it supports tools and prompts only. It gets tools instead.',
   docs: 'https://zed.dev/docs/ai/mcp',
   files: {
-    user: (machine) => [joined(machine, zedFolder(machine), 'settings.json')],
+    user: (machine) => [joinPath(machine, zedFolder(machine), 'settings.json')],
     project: inProject('.zed', 'settings.json'),
   },
   traces: { programs: ['zed', 'zeditor'], paths: (machine) => [zedFolder(machine)] },
@@ -222,9 +222,9 @@ export const zed: Host = {
 const opencodeSpelling: Spelling = { variable: (name) => `{env:${name}}`, fills: /\{(?:env|file):/ }
 
 const filesIn = (machine: Machine, ...folder: readonly string[]) =>
-  ['opencode.json', 'opencode.jsonc'].map((name) => joined(machine, ...folder, name))
+  ['opencode.json', 'opencode.jsonc'].map((name) => joinPath(machine, ...folder, name))
 
-const opencodeFolder = (machine: Machine) => joined(machine, configFolder(machine), 'opencode')
+const opencodeFolder = (machine: Machine) => joinPath(machine, configFolder(machine), 'opencode')
 
 /** Whether settings have the form of version 2, with servers one level deeper. Version 2 still reads the form of version 1. */
 const isSecond = (settings: unknown) => {

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { errorCodeOf } from '../../core/errors.ts'
 import { syncFolder } from '../../core/kit/local-disk.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
-import { failed } from '../terminal/exit.ts'
+import { commandFailure } from '../terminal/exit.ts'
 
 /** A settings file of a host as it was read. `bytes` and `text` are undefined if the file does not exist. */
 export interface HostFile {
@@ -29,7 +29,7 @@ export async function readHostFile(file: string): Promise<HostFile> {
   try {
     return { file, target, bytes, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
   } catch {
-    throw failed(`${file} is not text in UTF-8, and was not changed.`)
+    throw commandFailure(`${file} is not text in UTF-8, and was not changed.`)
   }
 }
 
@@ -41,14 +41,14 @@ async function targetOf(file: string): Promise<string> {
     if (stats?.isSymbolicLink() !== true) return target
     target = resolve(dirname(target), await readlink(target))
   }
-  throw failed(`${file} is a symbolic link that leads nowhere.`)
+  throw commandFailure(`${file} is a symbolic link that leads nowhere.`)
 }
 
 async function bytesOf(file: string): Promise<Buffer | undefined> {
   try {
     const stats = await stat(file)
-    if (!stats.isFile()) throw failed(`${file} is not a file.`)
-    if (stats.size > maxBytes) throw failed(`${file} is too large for a settings file, and was not changed.`)
+    if (!stats.isFile()) throw commandFailure(`${file} is not a file.`)
+    if (stats.size > maxBytes) throw commandFailure(`${file} is too large for a settings file, and was not changed.`)
     return await readFile(file)
   } catch (error) {
     if (errorCodeOf(error) === 'ENOENT') return undefined
@@ -93,7 +93,8 @@ const hasMark = (bytes: Buffer | undefined) => bytes?.subarray(0, 3).equals(Buff
 
 async function refuseChanged({ file, target, bytes }: HostFile): Promise<void> {
   const isSame = (await targetOf(file)) === target && isEqual(await bytesOf(target), bytes)
-  if (!isSame) throw failed(`${file} was changed by another program just now. Nothing was written: run this again.`)
+  if (!isSame)
+    throw commandFailure(`${file} was changed by another program just now. Nothing was written: run this again.`)
 }
 
 const isEqual = (one: Buffer | undefined, other: Buffer | undefined) =>
@@ -133,12 +134,14 @@ async function keepOwner(handle: FileHandle, { uid, gid, mode }: FileOwner, file
   const mine = await handle.stat()
   if (mine.uid !== uid || mine.gid !== gid)
     await handle.chown(uid, gid).catch(() => {
-      throw failed(`${file} belongs to another user, and writing it would change its owner. Run this as its owner.`)
+      throw commandFailure(
+        `${file} belongs to another user, and writing it would change its owner. Run this as its owner.`,
+      )
     })
   await handle.chmod(mode & 0o7777)
 }
 
 function failedTo(verb: 'read' | 'written', file: string, error: unknown): unknown {
   const code = errorCodeOf(error)
-  return code === undefined ? error : failed(`${file} cannot be ${verb} (${code}).`)
+  return code === undefined ? error : commandFailure(`${file} cannot be ${verb} (${code}).`)
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { failed } from '../terminal/exit.ts'
+import { commandFailure } from '../terminal/exit.ts'
 import { json } from './json.ts'
 import { toml } from './toml.ts'
 import { type Host, type Json, type Path, type SettingsEditor, valueAt, withValueAt } from './types.ts'
@@ -22,7 +22,7 @@ export function formatOf(host: Host, file: string): SettingsEditor {
     try {
       return format.parse(text)
     } catch (error) {
-      if (error instanceof Error && error.name === 'FormatError') throw failed(`${file}${error.message}`)
+      if (error instanceof Error && error.name === 'FormatError') throw commandFailure(`${file}${error.message}`)
       throw error
     }
   }
@@ -39,7 +39,7 @@ export function formatOf(host: Host, file: string): SettingsEditor {
     )
       return after
     const advice = value === undefined ? 'Remove the entry by hand.' : 'Add the entry by hand: --print shows it.'
-    throw failed(`${file} has a form that cannot be edited safely. ${advice}`)
+    throw commandFailure(`${file} has a form that cannot be edited safely. ${advice}`)
   }
   return {
     parse,

@@ -1,6 +1,6 @@
 import { joinCommand, ownCommand } from '../operations/command-line.ts'
-import { failed, misused } from '../terminal/exit.ts'
-import { type Opened, openHostFile } from './change.ts'
+import { commandFailure, usageError } from '../terminal/exit.ts'
+import { type OpenedHostFile, openHostFile } from './change.ts'
 import { promptHooks } from './hooks.ts'
 import { type Host, type JsonObject, type Machine, type Scope, valueAt } from './types.ts'
 
@@ -9,7 +9,7 @@ const timeoutMs = 5000
 
 /** The hook of a host, and the file of its hooks as it was read. */
 export interface OpenedHook {
-  readonly opened: Opened
+  readonly opened: OpenedHostFile
   readonly event: string
   readonly entry: JsonObject | string
   /** The index of our entry among the hooks of the event, 0 for a plugin; -1: it is not there. */
@@ -22,7 +22,7 @@ export interface OpenedHook {
 export async function openHook(host: Host, scope: Scope, machine: Machine): Promise<OpenedHook> {
   const hook = promptHooks[host.id]
   if (hook === undefined)
-    throw misused(
+    throw usageError(
       `${host.title} has no hook that adds a context to a prompt. There are hooks of: ${Object.keys(promptHooks).join(', ')}.`,
     )
   const { event, files = host.files, unitMs = 1, plugin } = hook
@@ -51,7 +51,7 @@ async function openPlugin(
   const opened = await openHostFile({ ...host, format: 'text' }, scope, machine)
   const { text = '', file } = opened.before
   const isOurs = text.includes(`"pack","--hook","${host.id}"`)
-  if (!isOurs && text.trim() !== '') throw failed(`${file} is not a plugin of hikidashi, and was not changed.`)
+  if (!isOurs && text.trim() !== '') throw commandFailure(`${file} is not a plugin of hikidashi, and was not changed.`)
   return { opened, event, entry, index: isOurs ? 0 : -1, isPlugin: true }
 }
 

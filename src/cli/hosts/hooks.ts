@@ -1,5 +1,5 @@
 import { opencodePlugin } from './opencode-plugin.ts'
-import { configFolder, type Host, inProject, isObject, joined, saying } from './types.ts'
+import { configFolder, environmentValue, type Host, inProject, isObject, joinPath } from './types.ts'
 
 /** The question to a hook: the prompt of a person, and the folder in which the host works. */
 export interface HookQuestion {
@@ -29,9 +29,9 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
     ...{ event: 'UserPromptSubmit', folder: 'CLAUDE_PROJECT_DIR', unitMs: 1000 },
     files: {
       user: (machine) => [
-        joined(
+        joinPath(
           machine,
-          saying(machine, 'CLAUDE_CONFIG_DIR') ?? joined(machine, machine.home, '.claude'),
+          environmentValue(machine, 'CLAUDE_CONFIG_DIR') ?? joinPath(machine, machine.home, '.claude'),
           'settings.json',
         ),
       ],
@@ -42,7 +42,11 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
     ...{ event: 'UserPromptSubmit', unitMs: 1000 },
     files: {
       user: (machine) => [
-        joined(machine, saying(machine, 'CODEX_HOME') ?? joined(machine, machine.home, '.codex'), 'hooks.json'),
+        joinPath(
+          machine,
+          environmentValue(machine, 'CODEX_HOME') ?? joinPath(machine, machine.home, '.codex'),
+          'hooks.json',
+        ),
       ],
       project: inProject('.codex', 'hooks.json'),
     },
@@ -52,7 +56,7 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
     event: 'chat.message',
     plugin: opencodePlugin,
     files: {
-      user: (machine) => [joined(machine, configFolder(machine), 'opencode', 'plugins', 'hikidashi.js')],
+      user: (machine) => [joinPath(machine, configFolder(machine), 'opencode', 'plugins', 'hikidashi.js')],
       project: inProject('.opencode', 'plugins', 'hikidashi.js'),
     },
   },

@@ -36,7 +36,7 @@ export const json: SettingsEditor = {
 }
 
 /** Whether a text has a comment or a trailing comma, which a strict reader refuses. */
-export function strayIn(
+export function hasRefusedSyntax(
   text: string,
   refuses: { readonly comments: boolean; readonly trailingCommas: boolean },
 ): boolean {

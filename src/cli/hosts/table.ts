@@ -2,29 +2,30 @@ import { Argument, InvalidArgumentError, Option } from 'commander'
 import { defined, textsIn } from '../../core/kit/object.ts'
 import { nearest } from '../../schema/refusals.ts'
 import { hostName, joinCommand } from '../operations/command-line.ts'
-import { misused } from '../terminal/exit.ts'
+import { usageError } from '../terminal/exit.ts'
 import { claudeCode, claudeDesktop, cursor, opencode, vscode, zed } from './editors.ts'
 import {
   applicationFolder,
   configFolder,
   defaultEntry,
+  environmentValue,
   formatValue,
   formatValues,
   type Host,
   inProject,
   type JsonObject,
-  joined,
+  joinPath,
   type Launch,
   type Machine,
   type Spelling,
-  saying,
   scopes,
   spellCommand,
   unlessEmpty,
   type Value,
 } from './types.ts'
 
-const codexFolder = (machine: Machine) => saying(machine, 'CODEX_HOME') ?? joined(machine, machine.home, '.codex')
+const codexFolder = (machine: Machine) =>
+  environmentValue(machine, 'CODEX_HOME') ?? joinPath(machine, machine.home, '.codex')
 
 const codex: Host = {
   id: 'codex',
@@ -33,7 +34,7 @@ const codex: Host = {
   resources: 'The model has tools that list resources and templates, and read one.',
   docs: 'https://developers.openai.com/codex/mcp',
   files: {
-    user: (machine) => [joined(machine, codexFolder(machine), 'config.toml')],
+    user: (machine) => [joinPath(machine, codexFolder(machine), 'config.toml')],
     project: inProject('.codex', 'config.toml'),
   },
   traces: { programs: ['codex'], paths: (machine) => [codexFolder(machine)] },
@@ -85,7 +86,7 @@ function codexRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): 
     else if (/^authorization$/i.test(name) && value[0] === 'Bearer ' && isVariable(value.slice(1)))
       bearer = variable.join('')
     else
-      throw misused(
+      throw usageError(
         `Codex takes a whole header from a variable, or a bearer token: --token-env NAME, or --header '${name}: \${NAME}'.`,
       )
   }
@@ -100,7 +101,7 @@ function codexRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): 
 const dollarSpelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$[\w{]/ }
 
 const geminiFolder = (machine: Machine) =>
-  joined(machine, saying(machine, 'GEMINI_CLI_HOME') ?? machine.home, '.gemini')
+  joinPath(machine, environmentValue(machine, 'GEMINI_CLI_HOME') ?? machine.home, '.gemini')
 
 const geminiCli: Host = {
   id: 'gemini-cli',
@@ -110,7 +111,7 @@ const geminiCli: Host = {
   resources: '@ lists them and puts one into the prompt; the model can list and read them. No templates.',
   docs: 'https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md',
   files: {
-    user: (machine) => [joined(machine, geminiFolder(machine), 'settings.json')],
+    user: (machine) => [joinPath(machine, geminiFolder(machine), 'settings.json')],
     project: inProject('.gemini', 'settings.json'),
   },
   traces: { programs: ['gemini'], paths: (machine) => [geminiFolder(machine)] },
@@ -133,8 +134,8 @@ const gooseTimeoutSeconds = 300
 
 const gooseFolder = (machine: Machine) =>
   machine.platform === 'win32'
-    ? joined(machine, applicationFolder(machine), 'Block', 'goose', 'config')
-    : joined(machine, configFolder(machine), 'goose')
+    ? joinPath(machine, applicationFolder(machine), 'Block', 'goose', 'config')
+    : joinPath(machine, configFolder(machine), 'goose')
 
 const goose: Host = {
   id: 'goose',
@@ -142,7 +143,7 @@ const goose: Host = {
   format: 'yaml',
   resources: 'The model gets tools that list and read them.',
   docs: 'https://github.com/block/goose/blob/main/documentation/docs/getting-started/using-extensions.md',
-  files: { user: (machine) => [joined(machine, gooseFolder(machine), 'config.yaml')] },
+  files: { user: (machine) => [joinPath(machine, gooseFolder(machine), 'config.yaml')] },
   traces: { programs: ['goose'], paths: (machine) => [gooseFolder(machine)] },
   serversAt: () => ['extensions'],
   // Goose finds an extension by its name in lower case.
@@ -238,13 +239,13 @@ export const scopeOption = () =>
 /** @throws CommandError for a name that no host has. */
 export function hostNamed(id: string): Host {
   const host = hosts.find((other) => other.id === id)
-  if (host === undefined) throw misused(`There is no host ${id}. There are: ${ids.join(', ')}.`)
+  if (host === undefined) throw usageError(`There is no host ${id}. There are: ${ids.join(', ')}.`)
   return host
 }
 
 /** Returns the name of an entry in the form that the host accepts. */
 export function entryName(host: Host, name: string): string {
   if (hostName(name) !== name)
-    throw misused(`${JSON.stringify(name)} is not a name that every host accepts: use letters, digits, - and _.`)
+    throw usageError(`${JSON.stringify(name)} is not a name that every host accepts: use letters, digits, - and _.`)
   return host.nameOf?.(name) ?? name
 }

@@ -1,6 +1,6 @@
 import { posix, win32 } from 'node:path'
 import { homeFolder } from '../../core/kit/home.ts'
-import { misused } from '../terminal/exit.ts'
+import { usageError } from '../terminal/exit.ts'
 
 /** A part of a value: literal text, an environment variable, or an input that the host asks its user for. */
 export type ValuePiece = string | { readonly variable: string } | { readonly input: string }
@@ -103,31 +103,31 @@ export function thisMachine(folder = process.cwd()): Machine {
   return { platform: process.platform, env: process.env, home: homeFolder(), folder }
 }
 
-export function joined({ platform }: Pick<Machine, 'platform'>, ...parts: readonly string[]): string {
+export function joinPath({ platform }: Pick<Machine, 'platform'>, ...parts: readonly string[]): string {
   return (platform === 'win32' ? win32 : posix).join(...parts)
 }
 
 /** Returns an environment variable; undefined if it is empty. */
-export function saying({ env }: Machine, name: string): string | undefined {
+export function environmentValue({ env }: Machine, name: string): string | undefined {
   const value = env[name]
   return value === undefined || value === '' ? undefined : value
 }
 
 /** Returns the folder for settings of programs on Linux, and of terminal programs on macOS. */
 export function configFolder(machine: Machine): string {
-  return saying(machine, 'XDG_CONFIG_HOME') ?? joined(machine, machine.home, '.config')
+  return environmentValue(machine, 'XDG_CONFIG_HOME') ?? joinPath(machine, machine.home, '.config')
 }
 
 /** Returns the folder for settings of desktop programs. */
 export function applicationFolder(machine: Machine): string {
-  if (machine.platform === 'darwin') return joined(machine, machine.home, 'Library', 'Application Support')
+  if (machine.platform === 'darwin') return joinPath(machine, machine.home, 'Library', 'Application Support')
   if (machine.platform !== 'win32') return configFolder(machine)
-  return saying(machine, 'APPDATA') ?? joined(machine, machine.home, 'AppData', 'Roaming')
+  return environmentValue(machine, 'APPDATA') ?? joinPath(machine, machine.home, 'AppData', 'Roaming')
 }
 
 /** Returns a function for the path of a file in the project folder. */
 export function inProject(...parts: readonly string[]): (machine: Machine) => readonly string[] {
-  return (machine) => [joined(machine, machine.folder, ...parts)]
+  return (machine) => [joinPath(machine, machine.folder, ...parts)]
 }
 
 /** Plain data of JSON, TOML and YAML. */
@@ -220,17 +220,17 @@ export function formatValue(value: Value, { title }: Titled, { variable, input, 
       if (typeof piece === 'string') return literal(piece, title, fills)
       if ('variable' in piece) {
         if (variable !== undefined) return variable(piece.variable)
-        throw misused(`${title} cannot take a value from an environment variable. ${otherwise ?? ''}`.trim())
+        throw usageError(`${title} cannot take a value from an environment variable. ${otherwise ?? ''}`.trim())
       }
       if (input !== undefined) return input(piece.input)
-      throw misused(`${title} cannot ask for a token. Give --token-env NAME, the variable that holds the token.`)
+      throw usageError(`${title} cannot ask for a token. Give --token-env NAME, the variable that holds the token.`)
     })
     .join('')
 }
 
 function literal(text: string, title: string, fills: RegExp | undefined): string {
   if (fills?.test(text) !== true) return text
-  throw misused(
+  throw usageError(
     `${title} would replace a part of ${JSON.stringify(text)}, and has no escape for it. Rename the file or folder.`,
   )
 }

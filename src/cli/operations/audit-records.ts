@@ -6,7 +6,7 @@ import { errorCodeOf } from '../../core/errors.ts'
 import { isObject, jsonIn } from '../../core/kit/object.ts'
 import type { View } from '../../core/view.ts'
 import type { AuditRecord } from '../../server/telemetry/audit.ts'
-import { failed } from '../terminal/exit.ts'
+import { commandFailure } from '../terminal/exit.ts'
 
 /** Which records are wanted. A record must match all that is given. */
 export interface AuditQuery {
@@ -51,7 +51,7 @@ export async function findRecords(file: string, query: AuditQuery): Promise<Foun
     } catch (error) {
       // The server has rotated the log meanwhile.
       if (errorCodeOf(error) !== 'ENOENT' || part === file)
-        throw failed(`The audit log ${part} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
+        throw commandFailure(`The audit log ${part} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
     }
   }
   return { records, more, damaged }

@@ -158,7 +158,11 @@ async function checkTwice({ provider }: Mount, limit: number): Promise<Report> {
 }
 
 /** Returns the addresses of the open mounts of which the principal sees nothing. */
-export async function hiddenFrom(principal: Principal, mounts: readonly Mount[], log: Log): Promise<readonly string[]> {
+export async function mountsHiddenFrom(
+  principal: Principal,
+  mounts: readonly Mount[],
+  log: Log,
+): Promise<readonly string[]> {
   const catalog = createCatalog({ mounts, log })
   try {
     const visible = new Set((await catalog.view(principal).mounts()).map(({ uri }) => uri))
@@ -168,6 +172,6 @@ export async function hiddenFrom(principal: Principal, mounts: readonly Mount[],
   }
 }
 
-export function isWrong({ failure, problems }: MountReport): boolean {
+export function hasProblem({ failure, problems }: MountReport): boolean {
   return failure !== undefined || problems.length > 0
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { misused } from '../terminal/exit.ts'
+import { usageError } from '../terminal/exit.ts'
 import { escapeText } from '../terminal/text.ts'
 
 /** A header, from its name to the colon (RFC 9110, section 5.1). */
@@ -20,7 +20,7 @@ export function splitCommand(line: string, platform: NodeJS.Platform = process.p
     const escapes = character === '\\' && platform !== 'win32' && quote !== "'"
     if (escapes && (quote === undefined || /["\\$`]/.test(line[i + 1] ?? ''))) {
       i++
-      if (i === line.length) throw misused(`The command ends in a backslash: ${line}`)
+      if (i === line.length) throw usageError(`The command ends in a backslash: ${line}`)
       word = (word ?? '') + (line[i] ?? '')
     } else if (character === quote) quote = undefined
     else if (quote === undefined && (character === '"' || character === "'")) {
@@ -31,7 +31,7 @@ export function splitCommand(line: string, platform: NodeJS.Platform = process.p
       word = undefined
     } else word = (word ?? '') + character
   }
-  if (quote !== undefined) throw misused(`A quote in the command is not closed: ${line}`)
+  if (quote !== undefined) throw usageError(`A quote in the command is not closed: ${line}`)
   if (word !== undefined) words.push(word)
   return words
 }

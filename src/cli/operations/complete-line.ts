@@ -35,7 +35,7 @@ export async function completeLine(args: readonly string[], io: ProcessIo): Prom
 async function candidatesFor(words: readonly string[], io: ProcessIo) {
   const quiet: ProcessIo = { ...io, say: () => {}, complain: () => {}, saysToTerminal: false }
   const program = await createProgram(quiet, (name) => words.slice(0, -1).includes(name))
-  const wanted = wantedAt(program, words)
+  const wanted = completionsAt(program, words)
   const { kind, typed, prefix } = wanted
   const whole = (found: readonly LineCandidate[]) => found.map((one) => ({ ...one, value: prefix + one.value }))
   if (kind === undefined) return { candidates: whole(fitting(wanted.candidates, typed)) }
@@ -168,7 +168,7 @@ interface Completions {
 }
 
 /** Determines the possible completions of the last word of a command line. The first word follows `hikidashi`. */
-export function wantedAt(program: Command, words: readonly string[]): Completions {
+export function completionsAt(program: Command, words: readonly string[]): Completions {
   const given = new Map<string, readonly string[]>()
   const typed = words.at(-1) ?? ''
   let command = program

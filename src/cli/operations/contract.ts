@@ -4,7 +4,7 @@ import { isResourceError } from '../../core/errors.ts'
 import { parseAddress } from '../../core/uri.ts'
 import type { MountSettings } from '../../providers/source.ts'
 import { checkProvider, type Problem, type PromiseId, promiseIds, promises } from '../../testing/index.ts'
-import { failed, misused } from '../terminal/exit.ts'
+import { commandFailure, usageError } from '../terminal/exit.ts'
 
 /** The whole contract of providers, checked on one mount. */
 export interface ContractReport {
@@ -37,10 +37,10 @@ export async function checkContract(
   const planned = mounts.find((mount) => bare(mount.address) === bare(address))
   if (planned === undefined) {
     const others = mounts.map((mount) => parseAddress(mount.address).text).join(', ')
-    throw misused(`Nothing is mounted at ${address}. There are: ${others}.`)
+    throw usageError(`Nothing is mounted at ${address}. There are: ${others}.`)
   }
   const { provider } = await openMount(planned, settings).catch((error: unknown) => {
-    throw isResourceError(error) ? failed(error.message) : error
+    throw isResourceError(error) ? commandFailure(error.message) : error
   })
   try {
     const { problems, examined, complete } = await checkProvider(provider, {}, { limit, samples: limit })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { errorCodeOf } from '../../core/errors.ts'
-import { misused } from '../terminal/exit.ts'
+import { usageError } from '../terminal/exit.ts'
 import type { Secrets } from '../terminal/secrets.ts'
 import { headerForm } from './command-line.ts'
 
@@ -53,9 +53,9 @@ export function splitPair(pair: string): readonly [string, string] {
 /** @throws CommandError when one of the options is given without a URL. */
 export function requireUrl(options: HeaderOptions & { readonly url?: string }): void {
   if (options.url !== undefined) return
-  if (options.header !== undefined) throw misused('--header needs --url.')
-  if (options.headerEnv !== undefined) throw misused('--header-env needs --url.')
-  if (options.bearerFile !== undefined) throw misused('--bearer-file needs --url.')
+  if (options.header !== undefined) throw usageError('--header needs --url.')
+  if (options.headerEnv !== undefined) throw usageError('--header-env needs --url.')
+  if (options.bearerFile !== undefined) throw usageError('--bearer-file needs --url.')
 }
 
 /**
@@ -73,9 +73,9 @@ export function headersOf(
   })
   for (const [name, variable] of headerEnv.map(splitPair)) {
     const value = (process.env[variable] ?? '').trim()
-    if (value === '') throw misused(`--header-env ${name}: The variable ${variable} is not set, or it is empty.`)
+    if (value === '') throw usageError(`--header-env ${name}: The variable ${variable} is not set, or it is empty.`)
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-      throw misused(`--header-env ${name}: The variable ${variable} holds characters that no header can have.`)
+      throw usageError(`--header-env ${name}: The variable ${variable} holds characters that no header can have.`)
     secrets.add([value, value.replace(/^(?:bearer|basic|digest|token|apikey)\s+/i, '')])
     all.push([name, value])
   }
@@ -86,7 +86,7 @@ export function headersOf(
   }
   const names = all.map(([name]) => name.toLowerCase())
   const twice = names.find((name, at) => names.indexOf(name) !== at)
-  if (twice !== undefined) throw misused(`The header ${twice} is given twice.`)
+  if (twice !== undefined) throw usageError(`The header ${twice} is given twice.`)
   return Object.fromEntries(all)
 }
 
@@ -95,12 +95,12 @@ function bearerTokenIn(file: string): string {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw misused(`--bearer-file: ${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
+    throw usageError(`--bearer-file: ${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
   }
   const token = text.replace(/^\uFEFF/, '').trim()
-  if (token === '') throw misused(`--bearer-file: ${file} is empty.`)
+  if (token === '') throw usageError(`--bearer-file: ${file} is empty.`)
   // The characters of a bearer token (RFC 6750, section 2.1).
   if (!/^[A-Za-z0-9._~+/-]+=*$/.test(token))
-    throw misused(`--bearer-file: ${file} holds something else than one bearer token.`)
+    throw usageError(`--bearer-file: ${file} holds something else than one bearer token.`)
   return token
 }

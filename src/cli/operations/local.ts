@@ -13,7 +13,7 @@ import type { Log, Measurements } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import { isInside } from '../../schema/values.ts'
-import { failed, misused, rethrowAsFailure } from '../terminal/exit.ts'
+import { commandFailure, rethrowAsFailure, usageError } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
 import type { Secrets } from '../terminal/secrets.ts'
 import { escapeText } from '../terminal/text.ts'
@@ -59,23 +59,23 @@ export async function planLocal(
   { folders = [], config: named, name, only }: LocalOptions,
   secrets: Secrets,
 ): Promise<Planned> {
-  if (named === '') throw misused('The name of the configuration is empty.')
+  if (named === '') throw usageError('The name of the configuration is empty.')
   const file = named ?? (folders.length === 0 && existsSync(defaultConfig) ? defaultConfig : undefined)
   const assumed = file === undefined && folders.length === 0
   if (assumed) refuseAssumed(process.cwd())
   if (name !== undefined && folders.length === 0 && file !== undefined)
-    throw misused('--name is for a folder; the mounts of a configuration have their addresses as keys.')
+    throw usageError('--name is for a folder; the mounts of a configuration have their addresses as keys.')
   const served = assumed ? ['.'] : folders
   const there: string[] = []
   const missing: string[] = []
   for (const folder of served) {
-    if (folder === '') throw misused('The name of a folder is empty.')
+    if (folder === '') throw usageError('The name of a folder is empty.')
     const [finding] = await checkPath('folder', resolve(folder))
     if (finding === undefined) there.push(folder)
     else missing.push(finding.message)
   }
   const [fault] = missing
-  if (fault !== undefined && there.length === 0 && file === undefined) throw failed(fault)
+  if (fault !== undefined && there.length === 0 && file === undefined) throw commandFailure(fault)
   const naming = name === undefined ? {} : { name }
   if (file === undefined) {
     const plan = only === 'files' ? { mounts: planFolders(there, naming) } : await planFoldersWhole(there, naming)
@@ -108,7 +108,9 @@ async function planFoldersWhole(
 ): Promise<Pick<Local, 'mounts' | 'complete' | 'store'>> {
   const { mounts, complete } = await planSetUp(folders, naming).catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && 'path' in error)) throw error
-    throw failed(`The folder ${String(error.path)} cannot be read (${String(error.code)}). Let this user read it.`)
+    throw commandFailure(
+      `The folder ${String(error.path)} cannot be read (${String(error.code)}). Let this user read it.`,
+    )
   })
   if (!folders.some((folder) => holdsStoreOf(folders, resolve(folder)))) {
     // Computing the name of the file is slow, so it happens when the store is opened and not at the start.
@@ -148,7 +150,7 @@ export async function requireLocal(
     if (note !== undefined) io.say(note)
     const absent = (config?.absent ?? []).map(({ problem }) => problem)
     if (options.strict && absent.length > 0) throw refused(absent)
-    if (options.strict && missing.length > 0) throw failed(missing.join('\n'))
+    if (options.strict && missing.length > 0) throw commandFailure(missing.join('\n'))
     for (const sentence of missing) io.say(`Unavailable for now: ${escapeText(sentence)}`)
     for (const problem of absent) io.say(`Unavailable for now: ${escapeText(formatConfigProblem(problem))}`)
     return planned.local
@@ -158,7 +160,7 @@ export async function requireLocal(
 
 function refused(problems: readonly ConfigProblem[]): Error {
   const lines = problems.map(formatConfigProblem)
-  return failed([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
+  return commandFailure([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
 }
 
 /** Returns the settings of the store; undefined for folders that are served without a search. */
@@ -201,7 +203,7 @@ export async function openLocal(
 /** Refuses the root and the home folder, in which some hosts start servers: the user does not want to serve all of that. */
 function refuseAssumed(folder: string): void {
   if (folder !== parse(folder).root && relative(folder, homeFolder()) !== '') return
-  throw misused(`The current folder is ${folder}, which is too much to serve. Name a folder, or give --config FILE.`)
+  throw usageError(`The current folder is ${folder}, which is too much to serve. Name a folder, or give --config FILE.`)
 }
 
 function principalOf(roles: readonly string[]): Principal {

@@ -1,4 +1,4 @@
-import { failed } from '../terminal/exit.ts'
+import { commandFailure } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
 /** The installed version, and where to ask for a newer one. */
@@ -39,7 +39,8 @@ export async function printNewest(installed: Installed, { out, say }: Pick<Io, '
 /** Returns the newest version in a registry; undefined if it does not have the package. */
 async function newestIn(registry: string): Promise<string | undefined> {
   const url = URL.canParse(registry) ? new URL('hikidashi/latest', registry.replace(/\/*$/, '/')) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol)) throw failed('npm_config_registry is no URL of a registry.')
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw commandFailure('npm_config_registry is no URL of a registry.')
   const origin = `${url.origin}${url.pathname}`
   try {
     const response = await fetch(url, {
@@ -47,15 +48,15 @@ async function newestIn(registry: string): Promise<string | undefined> {
       headers: { Accept: 'application/json' },
     })
     if (response.status === 404) return undefined
-    if (!response.ok) throw failed(`${origin} answers ${response.status}: the newest version is not known.`)
+    if (!response.ok) throw commandFailure(`${origin} answers ${response.status}: the newest version is not known.`)
     const { version } = JSON.parse(await textOf(response)) as { readonly version?: unknown }
     if (typeof version !== 'string' || !/^\d+\.\d+\.\d+[\w.+-]*$/.test(version)) throw new SyntaxError('no version')
     return version
   } catch (error) {
     if (error instanceof SyntaxError)
-      throw failed(`${origin} does not answer as a registry of npm: the newest version is not known.`)
+      throw commandFailure(`${origin} does not answer as a registry of npm: the newest version is not known.`)
     if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error
-    throw failed(`${url.host} does not answer: the newest version is not known. Are you offline?`)
+    throw commandFailure(`${url.host} does not answer: the newest version is not known. Are you offline?`)
   }
 }
 

@@ -8,9 +8,9 @@ import type { Catalog } from '../../core/catalog.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { parseAddress, parseUri } from '../../core/uri.ts'
-import { located } from '../../providers/source.ts'
-import { failed } from '../terminal/exit.ts'
-import { cannot, count, type Io } from '../terminal/io.ts'
+import { locatePath } from '../../providers/source.ts'
+import { commandFailure } from '../terminal/exit.ts'
+import { count, type Io, ioError } from '../terminal/io.ts'
 import { coloursFor, createColumns, escapeText, readableUri } from '../terminal/text.ts'
 import { waitForIndex } from './indexing.ts'
 
@@ -18,7 +18,7 @@ import { waitForIndex } from './indexing.ts'
 const mostOmitted = 20
 
 /** Returns a table of the chosen resources with level and reason, and of the omitted ones. */
-export function explained(
+export function formatExplanation(
   { tokens, budget, encoding, items, omitted }: Assembled,
   histories: readonly string[],
   isTerminal: boolean,
@@ -139,7 +139,7 @@ function repositoryOf(planned: PlannedMount) {
   const { config } = planned
   const name = folderIn(config)
   if (name === undefined) return []
-  const { path: repository, ...found } = located(name, planned)
+  const { path: repository, ...found } = locatePath(name, planned)
   const { text: address } = parseAddress(planned.address)
   const place = { repository, ...found }
   const { prefix = '' } = sourceOf(config).folder ?? {}
@@ -154,19 +154,19 @@ function isThere(path: string): boolean {
 /** Reads and parses a text file. Errors name the file. */
 export async function readText<T>(file: string, parse: (text: string) => T): Promise<T> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw cannot('read', `The file ${file}`, error)
+    throw ioError('read', `The file ${file}`, error)
   })
   try {
     return parse(text)
   } catch (error) {
     if (!isResourceError(error)) throw error
-    throw failed(`${file}: ${error.message}`)
+    throw commandFailure(`${file}: ${error.message}`)
   }
 }
 
 export async function writeText(file: string, text: string): Promise<void> {
   await writeFile(file, text).catch((error: unknown) => {
-    throw cannot('written', `The file ${file}`, error)
+    throw ioError('written', `The file ${file}`, error)
   })
 }
 

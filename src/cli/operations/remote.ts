@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCodeOf } from '../../core/errors.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
-import { failed, misused } from '../terminal/exit.ts'
+import { commandFailure, usageError } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
 /** A repository as `--remote` names it. */
@@ -42,13 +42,13 @@ const localVariables =
 /** Parses `owner/repo[#ref]` (a repository of GitHub), or a URL of git with `#ref`. */
 export function parseRemote(text: string): RemoteRepository {
   const [, place = '', ref = 'HEAD'] = /^([^#]*)(?:#(.*))?$/s.exec(text) ?? []
-  if (!isRef(ref)) throw misused(`${JSON.stringify(ref)} is no branch, tag or hash of a commit.`)
+  if (!isRef(ref)) throw usageError(`${JSON.stringify(ref)} is no branch, tag or hash of a commit.`)
   if (/^[\w.-]+\/[\w.-]+$/.test(place)) return { url: `https://github.com/${place}.git`, ref, name: nameIn(place) }
   // Other transports, such as ext::, run commands.
   const isUrl =
     /^(?:https?|ssh|git|file):\/\/[^\s\p{Cc}]+$/u.test(place) || /^[\w.-]+@[\w.-]+:[^\s\p{Cc}]+$/u.test(place)
   if (isUrl) return { url: place, ref, name: nameIn(place) }
-  throw misused(
+  throw usageError(
     '--remote takes owner/repo of GitHub, or a URL of git: https://, ssh://, git://, file:// or git@host:path.',
   )
 }
@@ -144,7 +144,7 @@ async function lock(folder: string, io: Pick<Io, 'say'>): Promise<() => Promise<
     if (living.length === 0) await rmdir(folder).catch(() => {})
     if (Date.now() - begun > timeoutMs) {
       await release(own)
-      throw failed(
+      throw commandFailure(
         `Another process (${living.join(', ')}) has fetched this repository for ${timeoutMs / 60_000} minutes. End it, or try again later.`,
       )
     }
@@ -193,7 +193,7 @@ async function git(args: readonly string[], folder: string, signal?: AbortSignal
     const child = execFile('git', [...settings, ...args], options, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout)
       if (signal?.aborted === true) return reject(signal.reason)
-      reject(failed(sentenceOf(error, stderr)))
+      reject(commandFailure(sentenceOf(error, stderr)))
     })
     // It asks nothing.
     child.stdin?.end()
@@ -222,11 +222,11 @@ const tooManyFiles = `The repository has more than ${maxFiles.toLocaleString('en
 /** Refuses a commit with too many or too large files. @param list What `git ls-tree -r -l -z` wrote. */
 function requireFewFiles(list: string): void {
   const entries = list.split('\0').slice(0, -1)
-  if (entries.length > maxFiles) throw failed(tooManyFiles)
+  if (entries.length > maxFiles) throw commandFailure(tooManyFiles)
   const bytes = entries.map((entry) => Number(/^\S+ blob \S+ +(\d+)\t/.exec(entry)?.[1] ?? 0))
   const total = bytes.reduce((sum, size) => sum + size, 0)
   if (total > maxFileBytes)
-    throw failed('The files of the repository have more than 1 GiB, which is too much to fetch.')
+    throw commandFailure('The files of the repository have more than 1 GiB, which is too much to fetch.')
 }
 
 /** Runs a fetch, and ends it when the objects exceed their limit. */
@@ -234,7 +234,7 @@ async function withinSize<T>(packs: string, fetch: (signal: AbortSignal) => Prom
   const controller = new AbortController()
   const look = async () => {
     if ((await sizeOf(packs)) > maxObjectBytes)
-      controller.abort(failed('The repository has more than 1 GiB, which is too much to fetch.'))
+      controller.abort(commandFailure('The repository has more than 1 GiB, which is too much to fetch.'))
   }
   const timer = setInterval(() => void look(), lookIntervalMs)
   try {

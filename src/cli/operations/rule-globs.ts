@@ -33,7 +33,7 @@ interface RuleGlob {
 
 /** Another way in which the author of a glob may have meant it. */
 interface Reading {
-  /** The same, written as a glob. */
+  /** The glob with this meaning. */
   readonly glob?: string
   readonly matches: PathTest
   /** Whether a path that matches only this reading is a miss even if the glob matches other paths. */

@@ -1,7 +1,7 @@
 import { pagesOf } from '../../core/kit/groups.ts'
 import { type SearchMount, searchMounts } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
-import { asked } from './source.ts'
+import { withSuggestion } from './source.ts'
 
 export async function searchMountsOf(view: View): Promise<readonly SearchMount[]> {
   const all: SearchMount[] = []
@@ -11,6 +11,6 @@ export async function searchMountsOf(view: View): Promise<readonly SearchMount[]
 
 /** Reads the text at a URI; empty if the content is not text. */
 export async function textAt(view: View, uri: string): Promise<string> {
-  const [content] = (await asked(uri, view.read(uri))).contents
+  const [content] = (await withSuggestion(uri, view.read(uri))).contents
   return content !== undefined && 'text' in content ? content.text : ''
 }

@@ -21,7 +21,7 @@ import type { AnswerPage } from '../../explorer/index.ts'
 import { isInside, type Listen, resolveFolder } from '../../schema/values.ts'
 import type { ContentLinkOptions, HttpOptions, ServeOptions as StdioOptions } from '../../server/index.ts'
 import { changedTools } from '../../server/tools/index.ts'
-import { failed } from '../terminal/exit.ts'
+import { commandFailure } from '../terminal/exit.ts'
 import { count } from '../terminal/io.ts'
 import type { logFormats, logLevels } from '../terminal/log.ts'
 import { addOverHttp, addOverStdio, packageVersion, type Server } from './command-line.ts'
@@ -84,7 +84,7 @@ interface ServedLater
  *
  * @param open Opens the catalog.
  */
-export function openLater(local: Local, open: () => Promise<OpenedCatalog>, log: Log): ServedLater {
+export function prepareService(local: Local, open: () => Promise<OpenedCatalog>, log: Log): ServedLater {
   const { config, mounts } = local
   let writing: WriteAccess | undefined
   const opening = createPendingOpen(async () => {
@@ -184,7 +184,7 @@ export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void
   const needed = ['audit', ...(stdio ? [] : ['http'])]
   const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
   if (config === undefined || missing === undefined) return
-  throw failed(
+  throw commandFailure(
     `"${missing.name}" is left out (${reasonsOf(missing)}), and hikidashi serves nothing without it. If you trust this configuration: ${trustCommand(config.file)}`,
   )
 }
@@ -203,7 +203,7 @@ export async function refuseServedTokens({ mounts }: Local, { tokens }: ServeOpt
   })
   if (serving === undefined) return
   const { message, fix } = servedFinding([], `The file of tokens ${file}`, serving.address)
-  throw failed(`${message} ${fix}`)
+  throw commandFailure(`${message} ${fix}`)
 }
 
 export function adviceOn(option: string | number | undefined): string {
@@ -248,7 +248,8 @@ export async function openPage(
   if (!(explorer ?? isLoopback(host))) return undefined
   // The path of the page would be the path of the MCP endpoint.
   if (path.endsWith('/')) {
-    if (explorer) throw failed(`The explorer cannot be served if http.path is "${path}": let the path end with a name.`)
+    if (explorer)
+      throw commandFailure(`The explorer cannot be served if http.path is "${path}": let the path end with a name.`)
     return undefined
   }
   const { createPage } = await import('../../explorer/index.ts')
@@ -256,7 +257,7 @@ export async function openPage(
     return await createPage({ path })
   } catch (error) {
     if (!isResourceError(error)) throw error
-    if (explorer) throw failed(error.message)
+    if (explorer) throw commandFailure(error.message)
     log('warn', 'the explorer is not served', { reason: error.message })
     return undefined
   }

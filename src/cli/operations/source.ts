@@ -13,7 +13,7 @@ import { decodeComponent, fileAddress, formatUri, parseAddress } from '../../cor
 import type { Resource, View } from '../../core/view.ts'
 import { nearest } from '../../schema/refusals.ts'
 import { isInside, realPath, resolveFolder } from '../../schema/values.ts'
-import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
+import { CommandError, exitCodes, usageError } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { createTextLog, logLevels } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -131,7 +131,7 @@ export function serverTarget(options: SourceOptions, secrets: Pick<Secrets, 'add
 
 function commandTarget(line: string) {
   const [command, ...args] = splitCommand(line)
-  if (command === undefined) throw misused('--command is empty: give it the command line of a server.')
+  if (command === undefined) throw usageError('--command is empty: give it the command line of a server.')
   // The user starts the command, so it gets the same environment as from a shell.
   const env = Object.fromEntries(
     Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
@@ -142,7 +142,7 @@ function commandTarget(line: string) {
 /** Returns an argument with a scheme unchanged. A path becomes its URI in the mount that serves it, else its file URI. */
 export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = process.cwd()): string {
   // An empty argument, as from an unset variable of a shell, does not mean the current folder.
-  if (argument === '') throw misused('The URI is empty.')
+  if (argument === '') throw usageError('The URI is empty.')
   // One letter and a colon without slashes is a drive of Windows.
   if (/^[A-Za-z][A-Za-z0-9+.-]*:(?:\/\/|(?<=..:))/.test(argument)) return argument
   const path = resolve(cwd, argument)
@@ -198,17 +198,17 @@ export async function withSource(
  *
  * @param view The view in which a similar URI is searched.
  */
-export async function asked<T>(uri: string, answer: Promise<T>, view?: View): Promise<T> {
+export async function withSuggestion<T>(uri: string, answer: Promise<T>, view?: View): Promise<T> {
   try {
     return await answer
   } catch (error) {
     if (!isResourceError(error, 'not-found')) throw error
-    throw await nothingAt(uri, view)
+    throw await nothingAtError(uri, view)
   }
 }
 
 /** Returns the error for a URI without a resource. It is the same for a denied resource. */
-export async function nothingAt(uri: string, view?: View): Promise<CommandError> {
+export async function nothingAtError(uri: string, view?: View): Promise<CommandError> {
   const meant = view === undefined ? undefined : await nearestUri(view, uri)
   const advice = meant === undefined ? 'To list the resources: hikidashi ls' : `Did you mean ${meant} ?`
   return new CommandError(exitCodes.notFound, `There is nothing at ${uri}, or you may not see it. ${advice}`)

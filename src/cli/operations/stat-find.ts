@@ -30,7 +30,7 @@ export async function findFacts(view: View, uri: string): Promise<StatFacts | un
   const mounts = await view.mounts()
   const mount = mounts.find((one) => isAtOrBelow(uri, one.uri))
   const found = await listedAs(view, uri, mounts)
-  const listed = found !== undefined && mounts.includes(found) ? await asResource(view, found) : found
+  const listed = found !== undefined && mounts.includes(found) ? await resourceOfMount(view, found) : found
   // A listed resource that is not a directory has no children.
   const children = listed === undefined || isDirectory(listed) ? await childrenOf(view, uri) : undefined
   const templates = await templatesFor(view, uri)
@@ -49,7 +49,7 @@ export async function findFacts(view: View, uri: string): Promise<StatFacts | un
 }
 
 /** A mount of a single resource is shown as that resource; any other mount as itself. */
-export async function asResource(view: View, mount: Resource): Promise<Resource> {
+export async function resourceOfMount(view: View, mount: Resource): Promise<Resource> {
   try {
     const { items, nextCursor } = await view.directory({ uri: mount.uri })
     if (items.length > 0 || nextCursor !== undefined) return mount
@@ -63,7 +63,7 @@ export async function asResource(view: View, mount: Resource): Promise<Resource>
 }
 
 /** Whether a URI exists: as a resource, a directory, or a URI that can only be read. */
-export async function isThere(view: View, uri: string): Promise<boolean> {
+export async function existsAt(view: View, uri: string): Promise<boolean> {
   if ((await listedAs(view, uri, await view.mounts())) !== undefined) return true
   try {
     const { items, nextCursor } = await view.directory({ uri })

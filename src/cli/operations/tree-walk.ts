@@ -3,9 +3,9 @@ import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { parseAddress } from '../../core/uri.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
-import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
-import { asked, type CommandSource } from './source.ts'
-import { asResource } from './stat-find.ts'
+import { CommandError, exitCodes, usageError } from '../terminal/exit.ts'
+import { type CommandSource, withSuggestion } from './source.ts'
+import { resourceOfMount } from './stat-find.ts'
 
 /** The number of tokens of a resource. `tokens` is left out if the resource is not text. */
 export interface TokenCount {
@@ -117,7 +117,7 @@ interface Node {
 /** Yields the nodes of a directory. Each is yielded once it is known whether another one follows. */
 async function* nodesOf(view: View, uri: string, measure: WalkOptions['measure']): AsyncGenerator<Node> {
   let held: Omit<Node, 'isLast'> | undefined
-  for await (const { items } of pagesOf((query) => directory(view, uri, query))) {
+  for await (const { items } of pagesOf((query) => readDirectoryPage(view, uri, query))) {
     // All nodes of a page are measured concurrently.
     const nodes = items.map((node) => ({
       node,
@@ -141,14 +141,18 @@ function add(totals: Totals, more: Totals | undefined): void {
 }
 
 /** Returns a page of a directory. @throws CommandError with advice for a URI that is missing, or is not a directory. */
-export async function directory(view: View, uri: string, query: { readonly cursor?: string }): Promise<Page<Resource>> {
-  return asked(uri, view.directory({ uri, ...query }), view).catch((error: unknown) => {
+export async function readDirectoryPage(
+  view: View,
+  uri: string,
+  query: { readonly cursor?: string },
+): Promise<Page<Resource>> {
+  return withSuggestion(uri, view.directory({ uri, ...query }), view).catch((error: unknown) => {
     if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
-    throw misused(`${uri} is not a directory. To print its content: hikidashi read ${uri}`)
+    throw usageError(`${uri} is not a directory. To print its content: hikidashi read ${uri}`)
   })
 }
 
-/** Whether the error of {@link directory} says that the directory no longer exists. */
+/** Whether the error of {@link readDirectoryPage} says that the directory no longer exists. */
 export function isGone(error: unknown): boolean {
   return error instanceof CommandError && error.exitCode === exitCodes.notFound
 }
@@ -168,7 +172,7 @@ export function refuseDepth(depth: number): void {
 /** Returns the mounts. A mount of a single resource is shown as that resource, with the metadata from a read. */
 export async function rootsOf({ view, mounts }: Pick<CommandSource, 'view' | 'mounts'>): Promise<readonly Resource[]> {
   const roots = await view.mounts()
-  return Promise.all(roots.map((root) => (mayBeOne(root, mounts) ? asResource(view, root) : root)))
+  return Promise.all(roots.map((root) => (mayBeOne(root, mounts) ? resourceOfMount(view, root) : root)))
 }
 
 /** Whether a mount may be a single resource, according to its local configuration. Every mount of a server may be one. */

@@ -26,18 +26,18 @@ export class CommandError extends Error {
 }
 
 /** Returns the error of a failure that is no fault of the command line. */
-export function failed(message: string): CommandError {
+export function commandFailure(message: string): CommandError {
   return new CommandError(exitCodes.failed, message)
 }
 
 /** Returns the error for a wrong command line. */
-export function misused(message: string): CommandError {
+export function usageError(message: string): CommandError {
   return new CommandError(exitCodes.usage, message)
 }
 
 /** Rethrows an error of a source, a file or a service as a failure: it is not a fault of the command line. */
 export function rethrowAsFailure(error: unknown): never {
-  throw isResourceError(error) ? failed(error.message) : error
+  throw isResourceError(error) ? commandFailure(error.message) : error
 }
 
 /** Collects the values of a repeatable option. */

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { defined } from '../../core/kit/object.ts'
 import type { Resource } from '../../core/view.ts'
-import { failed } from './exit.ts'
+import { commandFailure } from './exit.ts'
 import type { Secrets } from './secrets.ts'
 import { coloursFor, displayWidth, escapeLines } from './text.ts'
 
@@ -148,7 +148,7 @@ export function createOutput(stream: Writable & { readonly isTTY?: boolean }, na
   let failure: Error | undefined
   const reasonOf = (error: NodeJS.ErrnoException) => {
     const gone = error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED' || error.code === 'ECONNRESET'
-    return gone ? outputClosed : cannot('written', name, error)
+    return gone ? outputClosed : ioError('written', name, error)
   }
   // Keep a listener: without it, a late failure would end the process.
   stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -220,7 +220,7 @@ export function count(number: number, word: string): string {
 }
 
 /** A number with a word, for large numbers and irregular plurals: `1 entry`, `1,203 entries`. */
-export function counted(number: number, one: string, many: string = `${one}s`): string {
+export function formatCount(number: number, one: string, many: string = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`
 }
 
@@ -230,13 +230,13 @@ export function openFile(file: string): Output {
   try {
     descriptor = openSync(file, 'w')
   } catch (error) {
-    throw cannot('written', `The file ${file}`, error)
+    throw ioError('written', `The file ${file}`, error)
   }
   return createOutput(createWriteStream(file, { fd: descriptor }), `The file ${file}`)
 }
 
 /** Returns the error for a file or an output that cannot be read or written. It omits the path that Node adds to its messages. */
-export function cannot(what: 'read' | 'written', name: string, error: unknown): Error {
+export function ioError(what: 'read' | 'written', name: string, error: unknown): Error {
   const reason = error instanceof Error ? error.message.replace(/, \w+(?: '.*')?$/s, '') : String(error)
-  return failed(`${name} cannot be ${what}: ${reason}`)
+  return commandFailure(`${name} cannot be ${what}: ${reason}`)
 }

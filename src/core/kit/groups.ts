@@ -47,7 +47,7 @@ export function groupsOf<T>(items: AsyncIterable<T>): AsyncIterator<readonly T[]
 }
 
 /** Maps each item by `change`, and keeps the groups. Items for which `change` returns undefined are left out. */
-export function mapped<T, U>(items: AsyncIterable<T>, change: (item: T) => U | undefined): AsyncIterable<U> {
+export function mapGroups<T, U>(items: AsyncIterable<T>, change: (item: T) => U | undefined): AsyncIterable<U> {
   return inGroups(async function* () {
     for await (const group of eachGroup(items)) {
       const changed: U[] = []

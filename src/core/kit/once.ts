@@ -22,7 +22,7 @@ export function doneOnce<T>(work: () => Promise<T>) {
 }
 
 /** Returns a function that runs `work`. If it is called during a run, `work` runs once more afterwards, unless the signal has aborted. */
-export function repeatedly(work: () => Promise<void>, signal?: AbortSignal): () => Promise<void> {
+export function coalesceRuns(work: () => Promise<void>, signal?: AbortSignal): () => Promise<void> {
   let running = false
   let again = false
   return async () => {

@@ -9,7 +9,7 @@ import type { Endpoint } from './mcp/request.ts'
 import { followChanges } from './state/live.ts'
 import { keepChoices, widths } from './state/remembered.ts'
 import { followAddress, route } from './state/route.ts'
-import { connection, followAttention, liveness, start, takeTicket, wish } from './state/session.ts'
+import { connection, followAttention, liveness, startSession, takeTicket, wish } from './state/session.ts'
 import './shell/shell.css'
 import { lastSegment } from '../../client/wire.ts'
 import { adding } from './basket/picked.ts'
@@ -17,13 +17,13 @@ import { startBasket } from './basket/store.ts'
 import { Header } from './frame/header.tsx'
 import { open, startKeys } from './shell/keys.ts'
 import {
-  Announced,
   BackBar,
   Beside,
+  ConnectionScreen,
   ContinuedNotice,
+  ErrorBoundary,
   frontPane,
-  Gate,
-  Guarded,
+  LiveRegion,
   lazily,
   Middle,
   WishDialog,
@@ -31,7 +31,7 @@ import {
 import { t } from './shell/words.ts'
 import { announce } from './state/announce.ts'
 import { BrowsePane } from './tree/pane.tsx'
-import { shown } from './words/texts.ts'
+import { visibleText } from './words/texts.ts'
 
 // The first screen does not need these components, so each is loaded when it is first drawn.
 const AddingDialog = lazily(async () => (await import('./basket/parts.tsx')).AddingDialog)
@@ -51,8 +51,8 @@ function App() {
   })
   return (
     <>
-      {connection.value === undefined ? <Gate /> : <Panes />}
-      <Announced />
+      {connection.value === undefined ? <ConnectionScreen /> : <Panes />}
+      <LiveRegion />
     </>
   )
 }
@@ -78,7 +78,7 @@ function Panes() {
           hidden={isAway('left')}
           style={left === undefined || front !== undefined ? {} : { width: `${left}px` }}
         >
-          <Guarded key={view}>{view === 'tree' || view === 'list' ? <BrowsePane /> : <FindPane />}</Guarded>
+          <ErrorBoundary key={view}>{view === 'tree' || view === 'list' ? <BrowsePane /> : <FindPane />}</ErrorBoundary>
         </section>
         {front === undefined ? <Split side="left" /> : null}
         <Middle nothing={<Overview />} preview={Preview} />
@@ -93,7 +93,7 @@ function Panes() {
               style={right === undefined || front !== undefined ? {} : { width: `${right}px` }}
             >
               {front === 'right' ? <BackBar change={{ basket: undefined }} /> : null}
-              <Guarded>{<BasketPane />}</Guarded>
+              <ErrorBoundary>{<BasketPane />}</ErrorBoundary>
             </aside>
           </>
         ) : null}
@@ -112,7 +112,7 @@ function titleOf(): string {
     uri !== undefined ? lastSegment(uri) : view === 'search' && q !== undefined ? q : view === 'tree' ? '' : t(view)
   return [where, server?.title ?? server?.name ?? 'hikidashi']
     .filter((part) => part !== '')
-    .map(shown)
+    .map(visibleText)
     .join(' · ')
 }
 
@@ -199,7 +199,7 @@ await admitted
 const mcp = document.querySelector<HTMLMetaElement>('meta[name=mcp]')?.content ?? 'mcp'
 const isPrivate = document.querySelector<HTMLMetaElement>('meta[name=private]')?.content === 'yes'
 const endpoint = createKeeper(new URL(mcp, document.baseURI).href, isPrivate)
-await start((options) => connect(endpoint, options))
+await startSession((options) => connect(endpoint, options))
 
 /** Holds the access token in memory only: never in a storage, an address or a log. */
 function createKeeper(url: string, isPrivate: boolean): Endpoint {

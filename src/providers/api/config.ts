@@ -3,7 +3,15 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, secret, text } from '../../schema/fields.ts'
 import { refusal, refuserIn } from '../../schema/refusals.ts'
-import { documentsShape, harmless, httpUrl, originEffects, originShape, secrets, service } from '../../schema/shapes.ts'
+import {
+  documentsShape,
+  httpUrl,
+  originEffects,
+  originShape,
+  secrets,
+  service,
+  withoutEffects,
+} from '../../schema/shapes.ts'
 import { refuseInTheClear, resolveSecret, type SecretSource } from '../../schema/values.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { parsePointer } from '../settings/tree.ts'
@@ -126,7 +134,7 @@ export const source = defineSource({
       url: service,
       bearer: secrets,
       headers: secrets,
-      ...harmless('routes keep maxEntries redact'),
+      ...withoutEffects('routes keep maxEntries redact'),
     },
   },
 })

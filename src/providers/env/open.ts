@@ -1,11 +1,11 @@
 import { defined } from '../../core/kit/object.ts'
-import { located, type OpenSource } from '../source.ts'
+import { locatePath, type OpenSource } from '../source.ts'
 import type { source } from './config.ts'
 
 /** Opens the environment of the process, or the variables of a dotenv file. */
 export const open: OpenSource<typeof source> = async ({ allow = [], file: name }, context) => {
   const { env } = await import('./index.ts')
   const { key, scrubber } = await context.redaction()
-  const { path: file, within } = name === undefined ? {} : located(name, context)
+  const { path: file, within } = name === undefined ? {} : locatePath(name, context)
   return env({ allow, ...defined({ key, scrubber, file, within }) })
 }

@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { glob, globs, interval, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, harmless, opens, path } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, effectIfOn, path, withoutEffects } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 const rule = z.strictObject({
@@ -79,9 +79,9 @@ export const filesShape = {
  */
 export const folderEffects = {
   root: path,
-  hardlinks: opens('files that have a second name elsewhere'),
-  allowMounts: opens('other file systems that are mounted in the folder'),
-  ...harmless('include exclude gitignore worktrees hidden symlinks watch reconcile'),
+  hardlinks: effectIfOn('files that have a second name elsewhere'),
+  allowMounts: effectIfOn('other file systems that are mounted in the folder'),
+  ...withoutEffects('include exclude gitignore worktrees hidden symlinks watch reconcile'),
 } as const
 
 export const source = defineSource({

@@ -25,8 +25,8 @@ import {
   type IgnoreLine,
   type Ignores,
   ignoreEverything,
-  overruled,
   repositoriesOf,
+  rulesOverruledByGit,
 } from './ignores.ts'
 import {
   createDirectoryFacts,
@@ -210,7 +210,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
 
   /** Rules for a directory that git ignores, in which tracked files are served. */
   const onlyTracked = (path: string, above: Ignores | undefined): Ignores | undefined => {
-    const by = gitignore ? overruled(path, above) : undefined
+    const by = gitignore ? rulesOverruledByGit(path, above) : undefined
     if (by === undefined) return above
     const known = files.get(`${path}/`)
     if (known !== undefined && known.above === above) return known.ignores

@@ -362,7 +362,7 @@ export function ignoringLine(path: string, ignores: Ignores | undefined): Ignore
 }
 
 /** The rules that ignore a path which is served only because git tracks it. */
-export function overruled(path: string, ignores: Ignores | undefined): Ignores | undefined {
+export function rulesOverruledByGit(path: string, ignores: Ignores | undefined): Ignores | undefined {
   const found = decide(path, ignores)
   return found?.ignored === true && found.tracked ? found.by : undefined
 }

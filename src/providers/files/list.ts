@@ -37,7 +37,7 @@ import {
   type Walk,
 } from './walk.ts'
 
-import type { Confirmed } from './watch.ts'
+import type { StateOfDirectory } from './watch.ts'
 
 export interface EntriesOptions {
   readonly walk: Walk
@@ -267,7 +267,7 @@ async function readHeading(places: Places, place: Place, signal: AbortSignal): P
 interface ListerOptions extends EntriesOptions {
   readonly names: NameCache
   /** Asks a running watch which directories are unchanged: the facts in them are not read from the disk again. */
-  readonly confirm?: (files: number) => Promise<Confirmed | undefined>
+  readonly confirm?: (files: number) => Promise<StateOfDirectory | undefined>
   /** How long confirmed facts are cached, in milliseconds. */
   readonly keptMs: number
   /** Throws when the provider is closed, or the signal has aborted. */
@@ -409,7 +409,7 @@ export function createLister(options: ListerOptions) {
 /** Creates a function for one list that returns the known facts of a directory, if a watch confirms that they are unchanged. */
 function createKnown(confirm: ListerOptions['confirm'], cache: LookedCache) {
   let count = 0
-  let confirmed: Confirmed | undefined
+  let confirmed: StateOfDirectory | undefined
   let askedAt = Number.NEGATIVE_INFINITY
   return async ({ identity, names, index }: Frame, more: number): Promise<FactsByName | undefined> => {
     count += more

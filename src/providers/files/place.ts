@@ -5,8 +5,8 @@ import {
   errorCodeOf,
   invalid,
   isResourceError,
-  later,
   notFound,
+  overReadLimit,
   ResourceError,
   tooLarge,
   unavailable,
@@ -249,7 +249,7 @@ export type MaybeStats = fs.BigIntStats | undefined
  */
 export async function lookAt(place: Place, name: string, pool: Pool, signal: AbortSignal): Promise<MaybeStats> {
   signal.throwIfAborted()
-  return place.local ? lookNow(place, name) : lookInPool(place, [name], pool, signal).then(([found]) => found)
+  return place.local ? lookAtSync(place, name) : lookInPool(place, [name], pool, signal).then(([found]) => found)
 }
 
 /**
@@ -272,7 +272,7 @@ export async function lookAtAll(
     if (found.length % 8 === 0 && performance.now() - start > 5) break
     const name = names[found.length] ?? ''
     try {
-      found.push(lookNow(place, name))
+      found.push(lookAtSync(place, name))
     } catch (error) {
       leaveOut(name, error)
       found.push(undefined)
@@ -289,7 +289,7 @@ function rethrow(_: string, error: unknown): never {
 }
 
 /** Does the same as {@link lookAt} on this thread: for a place on a local file system. */
-export function lookNow(place: Place, name: string): MaybeStats {
+export function lookAtSync(place: Place, name: string): MaybeStats {
   try {
     return fs.lstatSync(`${place.at}/${name}`, { bigint: true, throwIfNoEntry: false })
   } catch (error) {
@@ -442,7 +442,7 @@ const attempts = 6
  *
  * @param limit Maximum number of bytes read.
  * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `unavailable` for a
- * file that does not stop changing, {@link later} for more bytes than `most`.
+ * file that does not stop changing, {@link overReadLimit} for more bytes than `most`.
  */
 export async function readStable(
   handle: ReadHandle,
@@ -461,7 +461,7 @@ export async function readStable(
       quiet = isQuiet(stats)
     }
     const { start, end } = rangeWithin(range, Number(stats.size), limit)
-    if (end - start > most) throw later(end - start)
+    if (end - start > most) throw overReadLimit(end - start)
     const read = await readPart(handle, start, end, range === undefined, signal)
     const hasHead = start === 0 && (range === undefined || read.length >= headBytes)
     const head = hasHead ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)

@@ -39,15 +39,14 @@ import {
 } from './walk.ts'
 
 import {
-  createLedger,
-  createLooks,
   createPending,
   createRounds,
   createSchedule,
-  type Dues,
+  createTurnQueue,
+  createUpdateCollector,
+  type DirectoryUpdates,
   type FromThread,
   type Handles,
-  type Ledger,
   type OnFileEvent,
   openHandles,
   type Pending,
@@ -55,6 +54,7 @@ import {
   type Rounds,
   type Schedule,
   type ToThread,
+  type UpdateCollector,
   type WatchFile,
   type WatchHandle,
   type WatchOptions,
@@ -181,7 +181,7 @@ interface DirectoriesOptions {
   readonly handles: Handles
   readonly schedule: Schedule<Directory>
   readonly pending: Pending
-  readonly ledger: Ledger
+  readonly ledger: UpdateCollector
   /** Whether the system sends events for a place. */
   readonly speaks: (place: Place) => boolean
   /** Whether events arrive at once: if the event of a change arrives after a file was examined, the change came after that, too. */
@@ -315,7 +315,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
 }
 
 /** Records that a directory is not watched any more. */
-function lose(directory: Directory, ledger: Ledger): void {
+function lose(directory: Directory, ledger: UpdateCollector): void {
   ledger.lose(directory.identity)
   directory.handle = undefined
 }
@@ -630,7 +630,7 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
   const send = (message: FromThread) => port.postMessage(message)
   const log: Log = (level, message, fields) => send({ log: [level, message, fields] })
   const taken = createEvent()
-  let dues = async (): Promise<Dues> => []
+  let dues = async (): Promise<DirectoryUpdates> => []
   let look = async (): Promise<boolean> => false
   port.on('message', (request: Request) => {
     if (request === 'dues') void dues().then((found) => send({ dues: found }))
@@ -696,7 +696,7 @@ export async function watchFiles(
   const walk = createWalk({ places, pool, visible, permit, names, symlinks, ignoreFiles })
   const schedule = createSchedule<Directory>()
   const pending = createPending()
-  const looks = createLooks(schedule.wake, pending.drained)
+  const looks = createTurnQueue(schedule.wake, pending.drained)
   let suspected = false
   let suspectAt = 0
   const overflown = () => {
@@ -707,7 +707,7 @@ export async function watchFiles(
   const handles = openHandles(places.real, options, { log, overflown, ...defined({ watch }) })
   // With access by path, it is unknown whether the file system of a place is local, so a watch is tried.
   const speaks = ({ local }: Place) => local || portable
-  const ledger = createLedger()
+  const ledger = createUpdateCollector()
   const parts = { handles, schedule, pending, ledger, speaks }
   const directories = createDirectories({ ...parts, prompt: !portable, limit: maxEntries })
   const leaveOut = createLeaveOut(log)
@@ -791,7 +791,7 @@ export async function watchFiles(
     return looks.ask()
   }
   /** Returns the updates about directories since the last call, once all queued events are handled. */
-  const dues = async (): Promise<Dues> => {
+  const dues = async (): Promise<DirectoryUpdates> => {
     await everythingHeard()
     return ledger.take()
   }
@@ -827,7 +827,7 @@ async function refreshAll({ directories, schedule, tree }: RefreshOptions): Prom
 }
 
 /** Records that events may have been lost, so that a scan of one directory does not take its result for the initial state. */
-function doubtAll(directories: Directories, ledger: Ledger | undefined): void {
+function doubtAll(directories: Directories, ledger: UpdateCollector | undefined): void {
   for (const directory of directories.all) {
     if (directory.handle === undefined) continue
     directory.heard = undefined

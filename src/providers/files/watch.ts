@@ -306,7 +306,7 @@ export function createSchedule<T extends object>() {
  *
  * @param drained Resolves when the changes that the turn found were handled.
  */
-export function createLooks(wake: () => void, drained: () => Promise<void>) {
+export function createTurnQueue(wake: () => void, drained: () => Promise<void>) {
   let waiting: ((isWhole: boolean) => void)[] = []
   let ended = false
   const take = () => {
@@ -479,12 +479,12 @@ export function createPending() {
  */
 
 /** Updates about directories, by identity: true if the directory is newly watched or has changed, false if it is not watched any more. */
-export type Dues = readonly (readonly [identity: string, watched: boolean])[]
+export type DirectoryUpdates = readonly (readonly [identity: string, watched: boolean])[]
 
-export type Ledger = ReturnType<typeof createLedger>
+export type UpdateCollector = ReturnType<typeof createUpdateCollector>
 
 /** Collects the updates about directories for the main thread. Runs in the watch thread. */
-export function createLedger() {
+export function createUpdateCollector() {
   /** Directories that the main thread believes to be watched. */
   const told = new Set<string>()
   const dues = new Map<string, boolean>()
@@ -498,7 +498,7 @@ export function createLedger() {
       else dues.delete(identity)
     },
     /** Returns what was recorded since the last call. */
-    take: (): Dues => {
+    take: (): DirectoryUpdates => {
       const taken = [...dues]
       dues.clear()
       for (const [identity, watched] of taken) {
@@ -514,9 +514,9 @@ export function createLedger() {
  * Returns the state of a directory by its identity: a number that differs after any change in it; undefined when the directory has no
  * reliable watch. It is the state at the time of the request.
  */
-export type Confirmed = (identity: string) => number | undefined
+export type StateOfDirectory = (identity: string) => number | undefined
 
-type Confirmations = ReturnType<typeof createConfirmations>
+type Confirmations = ReturnType<typeof createDirectoryStates>
 
 /** Bounds of the wait for an answer, and the time to examine one file, in milliseconds. After the wait, examining the files is faster. */
 const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
@@ -526,7 +526,7 @@ const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
  *
  * @param send Requests the updates of the watch thread, which sends them once it has handled all queued events.
  */
-export function createConfirmations(send: () => void) {
+export function createDirectoryStates(send: () => void) {
   const states = new Map<string, number>()
   let changes = 0
   let closed = false
@@ -551,7 +551,7 @@ export function createConfirmations(send: () => void) {
      *
      * @param files Number of files to examine without an answer. The time-out is the time that this takes, within bounds.
      */
-    ask: async (files = 0): Promise<Confirmed | undefined> => {
+    ask: async (files = 0): Promise<StateOfDirectory | undefined> => {
       if (closed) return undefined
       const question = asked === undefined ? begin(createQuestion()) : (next ?? createQuestion())
       if (question !== asked) next = question
@@ -564,7 +564,7 @@ export function createConfirmations(send: () => void) {
       return isAnswered && !closed ? (identity) => states.get(identity) : undefined
     },
     /** Handles the answer of the thread. */
-    answered: (dues: Dues): void => {
+    answered: (dues: DirectoryUpdates): void => {
       for (const [identity, watched] of dues) {
         if (watched) states.set(identity, ++changes)
         else states.delete(identity)
@@ -611,7 +611,7 @@ export type Request = 'more' | 'dues' | 'look'
 export type FromThread =
   | { readonly armed: true }
   | { readonly changes: readonly Change[] }
-  | { readonly dues: Dues }
+  | { readonly dues: DirectoryUpdates }
   /** The changes up to a request `look` were sent. `isWhole`: every directory could be looked at. */
   | { readonly looked: { readonly isWhole: boolean } }
   | { readonly log: Parameters<Log> }
@@ -727,8 +727,8 @@ export function createWatch(places: Places, options: Omit<WatchOptions, 'root'>,
       return looked.length > 0 && looked.every((isWhole) => isWhole)
     },
     degraded: (): Degradation | undefined => degraded.values().next().value,
-    /** Asks a running watch which directories are unchanged; see {@link Confirmed}. Resolves to undefined if no watch runs. */
-    confirm: async (files: number): Promise<Confirmed | undefined> => {
+    /** Asks a running watch which directories are unchanged; see {@link StateOfDirectory}. Resolves to undefined if no watch runs. */
+    confirm: async (files: number): Promise<StateOfDirectory | undefined> => {
       const [running] = confirmations
       return running?.ask(files)
     },
@@ -750,7 +750,7 @@ function openInbox(
   /** The calls of `look` that the thread has not answered, in their order. */
   const looks: ((isWhole: boolean) => void)[] = []
 
-  const mine = createConfirmations(() => port.postMessage('dues' satisfies Request))
+  const mine = createDirectoryStates(() => port.postMessage('dues' satisfies Request))
   const close = () => {
     if (closed) return
     closed = true

@@ -6,7 +6,7 @@ import { sleep } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { traceContext } from '../../core/trace.ts'
-import { type Endpoint, guardedLookup, mayAskMachine, silent, wayFault } from '../objects/endpoint.ts'
+import { type Endpoint, guardedLookup, invalidAnswerMessage, mayAskMachine, wayFault } from '../objects/endpoint.ts'
 import { ObjectFault } from '../objects/store.ts'
 
 interface GcsOptions {
@@ -100,7 +100,7 @@ export function createClient(options: GcsOptions) {
           const { statusCode = 0 } = answer
           const isTransient = statusCode === 408 || statusCode === 429 || statusCode >= 500
           if (!isTransient || !mayRepeat()) return answer
-          release(answer)
+          discardAnswer(answer)
         } catch (error) {
           if (!isPassingError(error) || !mayRepeat()) throw error
         }
@@ -113,7 +113,7 @@ export function createClient(options: GcsOptions) {
 }
 
 /** Releases an answer without reading it. */
-export function release(answer: IncomingMessage): void {
+export function discardAnswer(answer: IncomingMessage): void {
   answer.on('error', () => {})
   answer.destroy()
 }
@@ -128,7 +128,7 @@ const attempts = 3
 const [firstWaitMs, longestWaitMs] = [200, 2000]
 
 /** Converts an error of the connection to one for the caller. */
-export function translate(error: unknown): unknown {
+export function toCallerError(error: unknown): unknown {
   if (error instanceof ObjectFault || error instanceof ResourceError) return error
   if (error instanceof NoCredentialsError)
     return unavailable(
@@ -137,7 +137,7 @@ export function translate(error: unknown): unknown {
         'METADATA_SERVER_DETECTION=assume-present.',
     )
   const code = errorCodeOf(error)
-  return unavailable(wayFault(code) ?? silent, {}, new Error(code ?? 'unknown'))
+  return unavailable(wayFault(code) ?? invalidAnswerMessage, {}, new Error(code ?? 'unknown'))
 }
 
 /**
@@ -145,7 +145,7 @@ export function translate(error: unknown): unknown {
  *
  * @param reason The `reason` in the answer: a single word.
  */
-export function refusal(status: number, reason: string | undefined, about: 'list' | 'object', log: Log): unknown {
+export function errorOfStatus(status: number, reason: string | undefined, about: 'list' | 'object', log: Log): unknown {
   if (status === 412) return new ObjectFault('replaced')
   if (status === 416) return new ObjectFault('unsatisfiable')
   if (reason === 'resourceIsEncryptedWithCustomerEncryptionKey')
@@ -167,5 +167,5 @@ export function refusal(status: number, reason: string | undefined, about: 'list
   if (status === 429 || status === 503) return unavailable('The store limits the rate of requests. Try again later.')
   if (status >= 300 && status < 400)
     return unavailable('The endpoint redirects, and redirects are not followed: correct "endpoint".')
-  return unavailable(silent, {}, new Error(`status ${status}`))
+  return unavailable(invalidAnswerMessage, {}, new Error(`status ${status}`))
 }

@@ -7,7 +7,7 @@ import type { Log } from '../../core/log.ts'
 import type { ByteRange, Provider } from '../../core/provider.ts'
 import { type BucketOptions, completeOptions, createObjects } from '../objects/provider.ts'
 import {
-  createSeldom,
+  createThrottledLog,
   type GetQuery,
   type ObjectBody,
   type ObjectDetails,
@@ -15,7 +15,7 @@ import {
   type ObjectStore,
   rangeHeader,
 } from '../objects/store.ts'
-import { createClient, type GcsClient, refusal, release, translate } from './client.ts'
+import { createClient, discardAnswer, errorOfStatus, type GcsClient, toCallerError } from './client.ts'
 
 export interface GcsOptions extends BucketOptions {
   /** The absolute path of the key of a service account. Default: the application default credentials. */
@@ -56,7 +56,7 @@ const details = `${facts},contentEncoding,storageClass,metadata`
 
 /** Object store for a bucket of Google Cloud Storage (JSON API, v1). */
 function createStore(client: GcsClient, bucket: string, userProject: string | undefined, log: Log): ObjectStore {
-  const seldom = createSeldom(log)
+  const seldom = createThrottledLog(log)
   const bucketPath = `b/${encodeURIComponent(bucket)}/o`
 
   /** Returns a successful answer; throws the error for any other. */
@@ -71,10 +71,10 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
       const answer = await client.send(path, { ...params, userProject }, signal, headers)
       const { statusCode = 0 } = answer
       if (statusCode === 200 || statusCode === 206) return answer
-      throw refusal(statusCode, await reasonIn(answer), about, seldom)
+      throw errorOfStatus(statusCode, await reasonIn(answer), about, seldom)
     } catch (error) {
       signal.throwIfAborted()
-      throw translate(error)
+      throw toCallerError(error)
     }
   }
 
@@ -118,7 +118,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
       try {
         return bodyOf(query, answer, signal)
       } catch (error) {
-        release(answer)
+        discardAnswer(answer)
         throw error
       }
     },
@@ -202,7 +202,7 @@ function bodyOf({ key, range, version }: GetQuery, answer: IncomingMessage, sign
       if (bytes.length !== end - start || !matches(bytes, sums)) throw new ObjectFault('torn')
       return bytes
     },
-    discard: () => release(answer),
+    discard: () => discardAnswer(answer),
   }
 }
 

@@ -2,7 +2,7 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { durationFrom, interval, secret, sizeUpTo, text } from '../../schema/fields.ts'
 import { type Finding, refusal, refuserIn } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, harmless, path, secrets, service } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, path, secrets, service, withoutEffects } from '../../schema/shapes.ts'
 import { namedSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
 import { ownFiles } from '../../secrets/own-files.ts'
 import { defineSource, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
@@ -113,7 +113,9 @@ export const source = defineSource({
       clientSecret: secrets,
       tokenFile: path,
       key: secrets,
-      ...harmless('folder drives shared shortcuts subject permissions interval maxFiles maxBytes timeout endpoint'),
+      ...withoutEffects(
+        'folder drives shared shortcuts subject permissions interval maxFiles maxBytes timeout endpoint',
+      ),
     },
   },
 })

@@ -21,10 +21,10 @@ import { createLooking } from '../../wrap/polled.ts'
 import { createClient } from './client.ts'
 import { isServed, mayRead, shownType, titleOf } from './model.ts'
 import { completeOptions, type GdriveOptions } from './options.ts'
-import { createFileReader, type Described } from './read.ts'
+import { createFileReader, type DescribedFile } from './read.ts'
 import { createScanner } from './scan.ts'
 import { createSnapshot, type DriveSnapshot, type DriveState } from './snapshot.ts'
-import { type DriveTree, differences, type FileAtPath, placedAt, seek } from './tree.ts'
+import { type DriveTree, differences, type FileAtPath, fileAt, seek } from './tree.ts'
 
 export type { Credentials, GdriveOptions } from './options.ts'
 
@@ -70,13 +70,13 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     !permissions || mayRead(principal, file.readers)
 
   const find = (tree: DriveTree, path: string, { principal }: Context): FileAtPath => {
-    const placed = isPath(path) && !path.endsWith('/') ? placedAt(tree, path) : undefined
+    const placed = isPath(path) && !path.endsWith('/') ? fileAt(tree, path) : undefined
     if (placed === undefined || !isSeen(placed, principal)) throw notFound()
     return placed
   }
 
   /** Returns the current description in Drive of the file at a path: it may have been moved, shared or deleted since it was listed. */
-  const describe = async (path: string, context: Context, signal: AbortSignal): Promise<Described> => {
+  const describe = async (path: string, context: Context, signal: AbortSignal): Promise<DescribedFile> => {
     const { tree } = await snapshot.recent(signal)
     const placed = find(tree, path, context)
     const { id } = placed.file
@@ -146,7 +146,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
           sees: (principal: Principal, path: string): boolean => {
             const tree = snapshot.last?.tree
             if (tree === undefined) return true
-            return [placedAt(tree, path), lately(path)].some(
+            return [fileAt(tree, path), lately(path)].some(
               (placed) => placed !== undefined && isSeen(placed, principal),
             )
           },
@@ -214,7 +214,7 @@ function createWatch(snapshot: DriveSnapshot, intervalMs: number) {
     if (now.losses !== before.losses) return yield {}
     if (now.tree === before.tree) return
     for (const path of differences(before.tree, now.tree)) {
-      const placed = placedAt(before.tree, path)
+      const placed = fileAt(before.tree, path)
       if (placed !== undefined) former.set(path, { placed, until: performance.now() + notifyDelayMs })
       yield { path, listed: true }
     }

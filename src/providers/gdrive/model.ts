@@ -189,7 +189,7 @@ const maxLookUps = 200
  * For items in shared drives Drive returns only ids of permissions; unknown ids are looked up.
  */
 export function createReaders() {
-  /** Names by the id of a permission; ids are the same for every file, unlike the end of a permission and its view. */
+  /** The reader for each id of a permission. A person or group has one id for all files. */
   const known = new Map<string, string | undefined>()
   /** One set for all files that are shared in the same way. */
   const sets = new Map<string, Readers>()

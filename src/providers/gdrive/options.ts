@@ -19,7 +19,7 @@ export interface OAuthClient {
 }
 
 /** The part of Drive to serve. */
-export type What =
+export type ServedPart =
   | { readonly kind: 'my-drive' }
   | { readonly kind: 'folder'; readonly id: string }
   /** Shared drives with these ids, or all that the credentials are a member of. */
@@ -33,7 +33,7 @@ export type Shortcuts = 'none' | 'inside' | 'anywhere'
 export interface GdriveOptions {
   readonly credentials: Credentials
   /** The part of Drive to serve. Default: My Drive. */
-  readonly what?: What
+  readonly what?: ServedPart
   /** The shortcuts to resolve. Default `anywhere` in My Drive, where the user created them; `inside` elsewhere. */
   readonly shortcuts?: Shortcuts
   /** Whether each file is visible only to those whom Drive shares it with: see `docs/providers/gdrive.md`. Default false. */

@@ -24,7 +24,7 @@ import {
 import { maxExportBytes } from './transport.ts'
 
 /** A file with its current description in Drive. */
-export interface Described {
+export interface DescribedFile {
   readonly file: DriveFile
   readonly raw: RawFile
 }
@@ -63,7 +63,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   }
 
   const readSheets = async (
-    { file, raw }: Described,
+    { file, raw }: DescribedFile,
     mimeType: string,
     wanted: string | undefined,
     signal: AbortSignal,
@@ -78,7 +78,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   }
 
   const readExport = async (
-    one: Described,
+    one: DescribedFile,
     kind: ExportKind,
     params: Params,
     signal: AbortSignal,
@@ -100,7 +100,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
     return isTextual ? { ...facts, text: bytes.toString().replace(/^\ufeff/, '') } : { ...facts, bytes }
   }
 
-  const readStored = async ({ file, raw }: Described, range: ByteRange | undefined, context: ReadCall) => {
+  const readStored = async ({ file, raw }: DescribedFile, range: ByteRange | undefined, context: ReadCall) => {
     described.set(file.id, file)
     const content = await readObject(file.id, file.name, range, context)
     const said = storedTypeOf(file)
@@ -110,7 +110,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   }
 
   return {
-    read: async (one: Described, { params, range }: ReadRequest, context: ReadCall): Promise<Content> => {
+    read: async (one: DescribedFile, { params, range }: ReadRequest, context: ReadCall): Promise<Content> => {
       const kind = kindOf(one.file.type)
       if (kind !== undefined) return readExport(one, kind, params, context.signal)
       if (params.has('form') || params.has('sheet'))

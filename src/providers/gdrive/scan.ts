@@ -12,7 +12,7 @@ import {
   type RawFile,
   shortcutType,
 } from './model.ts'
-import type { Shortcuts, What } from './options.ts'
+import type { ServedPart, Shortcuts } from './options.ts'
 
 /** Number of folders listed with one request, and number of parallel requests. */
 const [perQuery, parallel] = [40, 4]
@@ -140,7 +140,7 @@ function queriesFor(folders: readonly Folder[]) {
     const corpus: Corpus = defined({ driveId })
     const queries: { readonly q: string; readonly corpus: Corpus }[] = []
     for (let at = 0; at < group.length; at += perQuery) {
-      const parents = group.slice(at, at + perQuery).map(({ id }) => `${quoted(id)} in parents`)
+      const parents = group.slice(at, at + perQuery).map(({ id }) => `${quoteValue(id)} in parents`)
       queries.push({ q: `(${parents.join(' or ')}) and trashed = false`, corpus })
     }
     return queries
@@ -148,7 +148,7 @@ function queriesFor(folders: readonly Folder[]) {
 }
 
 /** Quotes and escapes a value for a query of Drive. */
-export function quoted(value: string): string {
+export function quoteValue(value: string): string {
   return `'${value.replace(/[\\']/g, '\\$&')}'`
 }
 
@@ -182,7 +182,7 @@ export interface Scope {
 }
 
 /** Finds the roots of the served part. Throws `unavailable` when one is missing. */
-export async function findScope(client: DriveClient, what: What, signal: AbortSignal): Promise<Scope> {
+export async function findScope(client: DriveClient, what: ServedPart, signal: AbortSignal): Promise<Scope> {
   switch (what.kind) {
     case 'my-drive': {
       const { id } = await client.file('root', 'id', signal, 'drive')

@@ -4,7 +4,7 @@ import type { Log } from '../../core/log.ts'
 import { untilAbort } from '../files/place.ts'
 import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
-import type { Shortcuts, What } from './options.ts'
+import type { ServedPart, Shortcuts } from './options.ts'
 import { type Files, findScope, type Scanner, type Scope } from './scan.ts'
 import { buildTree, type DriveTree } from './tree.ts'
 
@@ -30,7 +30,7 @@ export interface DriveState {
 interface SnapshotParts {
   readonly client: DriveClient
   readonly scanner: Scanner
-  readonly what: What
+  readonly what: ServedPart
   readonly shortcuts: Shortcuts
   /** Maximum age of a snapshot that answers are taken from, in milliseconds. */
   readonly intervalMs: number

@@ -105,7 +105,7 @@ export function seek({ entries }: Pick<DriveTree, 'entries'>, path: string, behi
   })
 }
 
-export function placedAt(tree: DriveTree, path: string): FileAtPath | undefined {
+export function fileAt(tree: DriveTree, path: string): FileAtPath | undefined {
   const found = tree.entries[seek(tree, path)]
   return found?.path === path ? found : undefined
 }

@@ -1,6 +1,6 @@
 import * as z from '../../schema/builder.ts'
 import { duration, glob, size, text } from '../../schema/fields.ts'
-import { documentEffects, documentsShape, harmless, path, paths, program } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, path, paths, program, withoutEffects } from '../../schema/shapes.ts'
 import { filesShape } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 
@@ -41,7 +41,7 @@ export const source = defineSource({
       repository: path,
       alternates: paths,
       git: program,
-      ...harmless('refs maxBytes maxCommits timeout watch reconcile'),
+      ...withoutEffects('refs maxBytes maxCommits timeout watch reconcile'),
     },
   },
 })

@@ -263,12 +263,12 @@ async function openAnchors({ gitDir, commonDir, workTree }: Location): Promise<A
     for (const name of ['objects', 'refs']) {
       const stats = await lookIn(common, name)
       if (stats === undefined) throw gone()
-      if (!stats.isDirectory()) throw linked(name)
+      if (!stats.isDirectory()) throw symbolicLinkError(name)
     }
     return anchors
   } catch (error) {
     for (const folder of opened) folder.close()
-    if (error instanceof LinkError) throw linked('folder')
+    if (error instanceof LinkError) throw symbolicLinkError('folder')
     if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR' || errorCodeOf(error) === 'ELOOP')
       throw gone()
     throw error
@@ -288,7 +288,7 @@ function gone(): ResourceError {
 }
 
 /** Returns the error for a symbolic link in place of a part of the repository. */
-export function linked(name: string): ResourceError {
+export function symbolicLinkError(name: string): ResourceError {
   return unavailable(`The repository has a symbolic link, or no regular file, in place of its ${name}.`)
 }
 
@@ -450,13 +450,14 @@ export async function openStores(commonDir: Folder, roots: readonly string[]): P
   const visit = async (directory: Folder, depth: number): Promise<void> => {
     if (found.some(({ identity }) => identity === directory.identity)) return directory.close()
     found.push(directory)
-    if (depth > maxDepth || found.length > maxStores) throw fault('borrows objects over too many repositories.')
+    if (depth > maxDepth || found.length > maxStores)
+      throw repositoryError('borrows objects over too many repositories.')
     for (const line of await alternatesOf(directory)) {
       const real = await realPath(resolve(directory.path, line))
       // A missing alternate is ignored, as git does.
       if (real === undefined) continue
       if (!isInside(real, roots))
-        throw fault(
+        throw repositoryError(
           'borrows objects from another one (objects/info/alternates), outside of it. Name that folder in "alternates", or run git repack -a -d and delete the file.',
         )
       await visit(await openFolder(real), depth + 1)
@@ -464,7 +465,7 @@ export async function openStores(commonDir: Folder, roots: readonly string[]): P
   }
   try {
     const objects = await openIn(commonDir, 'objects')
-    if (objects === undefined) throw fault('is gone: it has no objects.')
+    if (objects === undefined) throw repositoryError('is gone: it has no objects.')
     await visit(objects, 0)
     return found
   } catch (error) {
@@ -482,7 +483,7 @@ async function alternatesOf(directory: Folder): Promise<readonly string[]> {
     if (lines.some((line) => line.startsWith('"'))) throw new Error('a path in it is quoted')
     return lines
   } catch (error) {
-    throw fault(`has an objects/info/alternates that cannot be used: ${sentence(error)}.`)
+    throw repositoryError(`has an objects/info/alternates that cannot be used: ${sentence(error)}.`)
   } finally {
     info.close()
   }
@@ -498,11 +499,11 @@ async function realPath(path: string): Promise<string | undefined> {
 
 /** Returns the error for symbolic links in place of packs or object directories, which would lead to objects elsewhere. */
 export function linkedObjects(): ResourceError {
-  return fault('has symbolic links among its objects. Name the repository that they lead to.')
+  return repositoryError('has symbolic links among its objects. Name the repository that they lead to.')
 }
 
 /** Returns the error for invalid objects of the repository. `what` continues "The repository". */
-export function fault(what: string): ResourceError {
+export function repositoryError(what: string): ResourceError {
   return unavailable(`The repository ${what}`, { reason: 'unavailable' })
 }
 

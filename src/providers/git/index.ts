@@ -4,7 +4,7 @@ import { metaKeys } from '../../core/meta.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/place.ts'
-import { explained } from './launch.ts'
+import { fileSystemError } from './launch.ts'
 import { createCompleter, createDates, createGitDirectories, createLister, dateKey, describeFile } from './list.ts'
 
 import { createBlobReader, isMissing } from './objects.ts'
@@ -54,7 +54,7 @@ export async function createGit(
 ): Promise<Provider> {
   const settings = { ...completeOptions(options), ...defined({ heard: tuning.heard }) }
   const repository = await openRepository(settings, tuning.maxAgeMs ?? maxAgeMs).catch((error: unknown) => {
-    throw explained(error)
+    throw fileSystemError(error)
   })
   const { launcher, objects, trees, refs, shallow, config } = repository
   const commits = createCommits(launcher, objects, config.format === 'sha1' ? 40 : 64)
@@ -80,7 +80,7 @@ export async function createGit(
     try {
       return await untilAbort(work, signal)
     } catch (error) {
-      throw explained(error)
+      throw fileSystemError(error)
     }
   }
 

@@ -323,7 +323,7 @@ export function firstLine(text: string): string {
 }
 
 /** Converts an error of the file system into one with a message for clients. */
-export function explained(error: unknown): unknown {
+export function fileSystemError(error: unknown): unknown {
   const code = errorCodeOf(error)
   if (isResourceError(error) || code === undefined) return error
   return unavailable(`The file system says ${code}.`, {}, error)

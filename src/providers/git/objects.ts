@@ -158,13 +158,13 @@ const closedError = () => unavailable('The git provider is closed.')
 function faultOf(head: Request | undefined, complaint: string): ResourceError | undefined {
   if (head === undefined) return undefined
   if (isOutOfMemory(complaint)) return tooMuchMemory()
-  return ++head.deaths > 1 ? damaged('git cat-file ended over an object.') : undefined
+  return ++head.deaths > 1 ? damagedObjectError('git cat-file ended over an object.') : undefined
 }
 
 const damagedFault = 'damaged-object'
 
 /** Returns the error for an object whose bytes do not match its id. */
-export function damaged(message: string): ResourceError {
+export function damagedObjectError(message: string): ResourceError {
   return unavailable(`${message} It is damaged: see git fsck.`, { fault: damagedFault })
 }
 
@@ -305,7 +305,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
       if (breath.due()) await breath.take()
     }
     if (hash.digest('hex') !== oid || (oid !== name && !name.includes('^')))
-      throw damaged(`The contents of the object ${oid} are not what its id says.`)
+      throw damagedObjectError(`The contents of the object ${oid} are not what its id says.`)
   }
 
   return {
@@ -336,7 +336,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
           if (isResourceError(error, 'too-large')) tooMuch.set(name, { error })
           throw error
         })
-      if (found === undefined) throw missing(name)
+      if (found === undefined) throw missingObjectError(name)
       await check(name, found)
       known.set(name, { oid: found.oid, type: found.type, size: found.size })
       // A copy: the bytes may be a slice of a larger chunk of output.
@@ -359,7 +359,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
 export type Objects = ReturnType<typeof createObjects>
 
 /** Returns the error for a missing object: see {@link isMissing}. */
-export function missing(name: string): ResourceError {
+export function missingObjectError(name: string): ResourceError {
   return new ResourceError('not-found', `the object ${name} is not in the repository`, { fault: missingFault })
 }
 

@@ -1,5 +1,5 @@
 import { defined } from '../../core/kit/object.ts'
-import { located, type OpenSource } from '../source.ts'
+import { locatePath, type OpenSource } from '../source.ts'
 import type { source } from './config.ts'
 
 /** Opens the history of a repository, whose files are documents. */
@@ -8,12 +8,12 @@ export const open: OpenSource<typeof source> = async (given, context) => {
   const { git } = await import('./index.ts')
   const { timeout, alternates = [], redact = 'off', ...options } = given
   const { isVault } = redact === 'off' ? {} : await import('../../secrets/credential-files.ts')
-  const { path: repository, ...found } = located(given.repository, context)
+  const { path: repository, ...found } = locatePath(given.repository, context)
   return documents(
     await git({
       ...options,
       ...{ repository, ...found },
-      alternates: alternates.map((name) => located(name, context).path),
+      alternates: alternates.map((name) => locatePath(name, context).path),
       ...defined({ timeoutMs: timeout, withheld: isVault }),
       log,
     }),

@@ -8,7 +8,7 @@ import { defined } from '../../core/kit/object.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Launcher } from './launch.ts'
-import { missing, type Objects } from './objects.ts'
+import { missingObjectError, type Objects } from './objects.ts'
 
 /** The format of `git for-each-ref` that a {@link RefList} is read from. It begins with `*` for the branch of `HEAD`, with a space otherwise. */
 const refFormat = '%(HEAD)%(objectname) %(refname)/'
@@ -65,7 +65,7 @@ export function refAt(list: RefList, index: number): Ref {
 }
 
 /** Whether the `name/` of a ref is a text, and not only begins with it. */
-export function isKey(list: RefList, index: number, key: string): boolean {
+export function isWholeName(list: RefList, index: number, key: string): boolean {
   return list.bytes[nameStart(list, index) + Buffer.byteLength(key)] === lineFeed
 }
 
@@ -80,7 +80,7 @@ export async function* refsIn(list: RefList, slices: Slices): AsyncGenerator<Ref
 /** Returns the index of the ref with a name; -1 when there is none. */
 export function indexOfRef(list: RefList, name: string): number {
   const { start, end } = rangeBelow(list, `${name}/`)
-  return start < end && isKey(list, start, `${name}/`) ? start : -1
+  return start < end && isWholeName(list, start, `${name}/`) ? start : -1
 }
 
 /** Binary search for the refs whose `name/` begins with a prefix, within a range of the list. */
@@ -250,7 +250,7 @@ export function createNames(list: RefList) {
   }
 
   /** Whether the name of the first ref equals the prefix. */
-  const isNamed = ({ start, prefix }: RefsBelow) => isKey(list, start, prefix)
+  const isNamed = ({ start, prefix }: RefsBelow) => isWholeName(list, start, prefix)
 
   const nodeOf = (ranges: readonly RefsBelow[]): NameNode | undefined => {
     if (ranges.length === 0) return undefined
@@ -557,7 +557,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
   /** Like {@link at}, but throws when the object of the ref may have been pruned since the refs were read: see `isMissing`. */
   const stillAt = async (ref: Pick<Ref, 'oid'>): Promise<string | undefined> => {
     const commit = await at(ref)
-    if (commit === undefined && (await objects.info(ref.oid)) === undefined) throw missing(ref.oid)
+    if (commit === undefined && (await objects.info(ref.oid)) === undefined) throw missingObjectError(ref.oid)
     return commit
   }
 

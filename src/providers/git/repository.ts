@@ -18,7 +18,6 @@ import {
   type Folder,
   LinkError,
   type Location,
-  linked,
   linkedObjects,
   locateRepository,
   lookIn,
@@ -30,6 +29,7 @@ import {
   readConfig,
   readIn,
   repositoryConfigError,
+  symbolicLinkError,
 } from './directory.ts'
 import { createLauncher, type Launcher } from './launch.ts'
 import { createObjects, createTrees, type Objects, type Trees } from './objects.ts'
@@ -269,7 +269,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
       for (const entry of await entriesOf(refs)) {
         const name = `refs/${entry.name}`
         if (!wants(name)) continue
-        if (entry.isSymbolicLink() && required.has(name)) throw linked(name)
+        if (entry.isSymbolicLink() && required.has(name)) throw symbolicLinkError(name)
         if (entry.isFile()) links.toFile(name, `${common.shared}/${name}`)
         const inner = entry.isDirectory()
           ? await links.toDirectory(name, refs, entry.name).catch(asLinked(name))
@@ -282,7 +282,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
     }
     links.keep('refs/', names)
     const packed = await lookIn(common, 'packed-refs')
-    if (packed !== undefined && !packed.isFile()) throw linked('packed-refs')
+    if (packed !== undefined && !packed.isFile()) throw symbolicLinkError('packed-refs')
     links.toFile('packed-refs', `${common.shared}/packed-refs`)
     return leftOut
   }
@@ -293,7 +293,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
       own === common ? [['reftable', common] as const] : [['reftable', common] as const, [ownTables, own] as const]
     for (const [name, from] of places) {
       const tables = await links.toDirectory(name, from, 'reftable').catch(asLinked('reftable'))
-      if (tables !== undefined && (await findLinks(tables, 0)).length > 0) throw linked('reftable')
+      if (tables !== undefined && (await findLinks(tables, 0)).length > 0) throw symbolicLinkError('reftable')
     }
   }
 
@@ -505,7 +505,7 @@ function stampOf({ dev, ino, mtimeNs, ctimeNs }: BigIntStats): string {
 /** Returns a handler that turns a {@link LinkError} into the error for a link in place of a part of the repository. */
 function asLinked(name: string) {
   return (error: unknown): never => {
-    throw error instanceof LinkError ? linked(name) : error
+    throw error instanceof LinkError ? symbolicLinkError(name) : error
   }
 }
 
@@ -611,7 +611,7 @@ async function read(settings: Settings, maxAgeMs: number, connected: Connected):
   const wanted = {
     roots: [...location.roots, ...settings.alternates],
     wants: (name: string) =>
-      [...settings.patterns, 'refs/heads'].some((one) => isAbove(one, name) || isAbove(name, one)),
+      [...settings.patterns, 'refs/heads'].some((one) => isSameOrParent(one, name) || isSameOrParent(name, one)),
     idLength: idBytes * 2,
   }
   const refresh = async () => {
@@ -633,7 +633,7 @@ async function read(settings: Settings, maxAgeMs: number, connected: Connected):
 }
 
 /** Whether a ref name equals another one or is its parent. */
-export function isAbove(name: string, other: string): boolean {
+export function isSameOrParent(name: string, other: string): boolean {
   return other === name || other.startsWith(`${name}/`)
 }
 

@@ -6,16 +6,16 @@ import { isPath } from '../../core/path.ts'
 import type { Change, Degradation, Provider } from '../../core/provider.ts'
 import {
   createHandles,
-  createLooks,
   createPending,
   createSchedule,
+  createTurnQueue,
   type Handles,
   type WatchHandle,
 } from '../files/watch.ts'
 import { entriesOf, type Folder, LinkError, openIn } from './directory.ts'
-import { explained, type Launcher } from './launch.ts'
+import { fileSystemError, type Launcher } from './launch.ts'
 import { compareRefs, isSameId, nameAt, oidAt, type RefTable, shortName } from './refs.ts'
-import { isAbove, type Repository } from './repository.ts'
+import { isSameOrParent, type Repository } from './repository.ts'
 
 /** Kind of an event: a change of the refs, or of the index. */
 export type GitEvent = 'refs' | 'index'
@@ -85,7 +85,7 @@ export function createDirectories(
           if (!see(directory, folder)) return
           for (const child of await directoriesIn(folder)) {
             const path = `${name}/${child}`
-            if (wanted.some((one) => isAbove(path, one) || isAbove(one, path)))
+            if (wanted.some((one) => isSameOrParent(path, one) || isSameOrParent(one, path)))
               await descend(folder, join(directory, child), child, path)
           }
         } finally {
@@ -311,7 +311,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   const parts = { refs: { of: 'refs' }, index: { of: 'status' } } as const
   const schedule = createSchedule<WatchedPart>()
   const pending = createPending()
-  const looks = createLooks(schedule.wake, pending.drained)
+  const looks = createTurnQueue(schedule.wake, pending.drained)
   const heard = (what: GitEvent) => schedule.touch(parts[what])
   const overflown = () => {
     heard('refs')
@@ -411,7 +411,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     signal.throwIfAborted()
   } catch (error) {
     directories.close()
-    throw explained(error)
+    throw fileSystemError(error)
   }
   const ended = run()
     .catch((error: unknown) => pending.end(error))

@@ -2,7 +2,7 @@ import { isDataUri } from '../../core/data-uri.ts'
 import { isResourceError } from '../../core/errors.ts'
 import * as z from '../../schema/builder.ts'
 import { type Finding, refusal } from '../../schema/refusals.ts'
-import { harmless } from '../../schema/shapes.ts'
+import { withoutEffects } from '../../schema/shapes.ts'
 import { sliced } from '../../wrap/sliced.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 import { describedShape } from '../web/config.ts'
@@ -36,7 +36,7 @@ export const source = defineSource({
   findings: (_, { address }, options) => (options === undefined ? [] : inlineFindings(address, options)),
   effects: {
     options: {
-      ...harmless('text base64 mimeType priority audience resources'),
+      ...withoutEffects('text base64 mimeType priority audience resources'),
     },
   },
 })

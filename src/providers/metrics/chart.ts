@@ -1,5 +1,5 @@
-import { inWords } from './data.ts'
-import { element, escapeXml, fitted, pixels, timeMarks, type ValueAxis, valueAxis, widthOf } from './drawing.ts'
+import { describeSeries } from './data.ts'
+import { cutToWidth, element, escapeXml, pixels, timeMarks, type ValueAxis, valueAxis, widthOf } from './drawing.ts'
 import { distinctLabels, formatLabels, type ShownAnswer, type ShownSeries } from './shown.ts'
 import { formatDuration, formatOf, formatTime, type ValueFormat } from './units.ts'
 
@@ -80,7 +80,7 @@ export function formatChart(shown: ShownAnswer): string {
     'font-size': 12,
     fill: ink.text,
   }
-  const words = [`<title>${escapeXml(titleOf(shown))}</title>`, `<desc>${escapeXml(inWords(shown))}</desc>`]
+  const words = [`<title>${escapeXml(titleOf(shown))}</title>`, `<desc>${escapeXml(describeSeries(shown))}</desc>`]
   return `${element('svg', root, '\n', [...words, ...body].join('\n'), '\n')}\n`
 }
 
@@ -111,8 +111,13 @@ function headOf(shown: ShownAnswer): readonly string[] {
   const room = width - 2 * edge
   const second = about === '' && series.length > 1 ? labels : about
   return [
-    text(fitted(titleOf(shown), 17, room), { x: edge, y: 32, 'font-size': 17, 'font-weight': 600 }),
-    text(fitted(second, 12.5, room - widthOf(when, 12) - 24), { x: edge, y: 54, 'font-size': 12.5, fill: ink.soft }),
+    text(cutToWidth(titleOf(shown), 17, room), { x: edge, y: 32, 'font-size': 17, 'font-weight': 600 }),
+    text(cutToWidth(second, 12.5, room - widthOf(when, 12) - 24), {
+      x: edge,
+      y: 54,
+      'font-size': 12.5,
+      fill: ink.soft,
+    }),
     text(when, { x: width - edge, y: 54, fill: ink.soft, 'text-anchor': 'end' }),
   ]
 }
@@ -211,7 +216,7 @@ function legendOf(shown: ShownAnswer, drawn: readonly ShownSeries[], { format }:
     const y = top + index * rowHeight
     return [
       element('rect', { x: edge, y: y - 6, width: 20, height: 3, fill: colourOf(index) }),
-      text(fitted(name, 12, width - 2 * edge - widthOf(values, 12) - 50), { x: edge + 30, y }),
+      text(cutToWidth(name, 12, width - 2 * edge - widthOf(values, 12) - 50), { x: edge + 30, y }),
       text(values, { x: width - edge, y, 'text-anchor': 'end' }),
     ]
   })

@@ -144,7 +144,7 @@ const hourSeconds = 3600
  * @param spans Whether a request without `start` is for a span instead of one moment.
  * @throws ResourceError `invalid` (reasons `as`, `time`, `step`).
  */
-export function wantedIn(
+export function parseSeriesRequest(
   params: Params,
   { intervalSeconds, now, spans }: { readonly intervalSeconds: number; readonly now: number; readonly spans: boolean },
 ): SeriesRequest {

@@ -2,7 +2,7 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, glob, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal, refuserIn } from '../../schema/refusals.ts'
-import { allowAddresses, harmless, secrets, service } from '../../schema/shapes.ts'
+import { allowAddresses, secrets, service, withoutEffects } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret } from '../../schema/values.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 import type { Credentials } from './request.ts'
@@ -92,7 +92,7 @@ export const source = defineSource({
       url: service,
       bearer: secrets,
       basic: secrets,
-      ...harmless('source allowAddresses allow insecure interval maxSeries maxPoints maxBytes timeout'),
+      ...withoutEffects('source allowAddresses allow insecure interval maxSeries maxPoints maxBytes timeout'),
     },
   },
 })

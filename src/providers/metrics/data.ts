@@ -1,12 +1,12 @@
 import { defined } from '../../core/kit/object.ts'
 import {
-  type At,
   distinctLabels,
   formatLabels,
   type Gap,
   type ShownAnswer,
   type ShownSeries,
   type Summary,
+  type TimedValue,
 } from './shown.ts'
 import { formatDuration, formatOf, formatTime, type ValueFormat } from './units.ts'
 
@@ -29,7 +29,7 @@ export function formatJson(shown: ShownAnswer): string {
   const { query, type, help, unit, start, end, step, series, total, notes } = shown
   const isThinned = series.some((one) => one.points > one.times.length)
   const head = {
-    summary: inWords(shown),
+    summary: describeSeries(shown),
     query,
     ...defined({ type, help, unit }),
     ...(step === 0 ? { time: formatTime(end) } : { start: formatTime(start), end: formatTime(end), step }),
@@ -62,7 +62,7 @@ function formatSeries({ labels, summary, gaps, points, times, values }: ShownSer
 const round = (time: number) => Math.round(time * 1000) / 1000
 
 function summaryOf({ min, max, first, last, mean, trend, increase, perSecond }: Summary) {
-  const at = ({ value, time }: At) => ({ value: numberOf(value), time: formatTime(round(time)) })
+  const at = ({ value, time }: TimedValue) => ({ value: numberOf(value), time: formatTime(round(time)) })
   return {
     min: at(min),
     max: at(max),
@@ -86,7 +86,7 @@ function gapsIn(gaps: readonly Gap[]) {
 }
 
 /** Describes the series in a few sentences: their number, and the current value and trend of each. */
-export function inWords(shown: ShownAnswer): string {
+export function describeSeries(shown: ShownAnswer): string {
   const { query, type, series, total, start, end, step } = shown
   const when =
     step === 0

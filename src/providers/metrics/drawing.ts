@@ -125,7 +125,7 @@ export function widthOf(text: string, size: number): number {
 const sizeOf = (character: string) => (character > '\u2e7f' ? 1 : 0.58)
 
 /** Cuts a text to a width, with an ellipsis if it was cut. */
-export function fitted(text: string, size: number, width: number): string {
+export function cutToWidth(text: string, size: number, width: number): string {
   if (widthOf(text, size) <= width) return text
   let left = width / size - 1
   const kept = Array.from(text).findIndex((character) => {

@@ -9,14 +9,14 @@ import { comparePaths } from '../../core/path.ts'
 import type { Change, Content, Context, Params, Provider } from '../../core/provider.ts'
 import { createLooking, type Looking } from '../../wrap/polled.ts'
 import { formatChart } from './chart.ts'
-import { completeMetrics, queryTemplate, type SeriesRequest, templates, wantedIn } from './complete.ts'
+import { completeMetrics, parseSeriesRequest, queryTemplate, type SeriesRequest, templates } from './complete.ts'
 import { formatCsv, formatJson } from './data.ts'
 import { createDirectories, type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
 import { prometheus } from './prometheus.ts'
 import { maxQueryLength, parseQuery } from './promql.ts'
 import type { Credentials } from './request.ts'
 import { self } from './self.ts'
-import { type ShownAnswer, thinned } from './shown.ts'
+import { downsampleAnswer, type ShownAnswer } from './shown.ts'
 import {
   type Answer,
   formatSelector,
@@ -61,7 +61,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
 
   const showSeries = async (metric: Metric, params: Params, { signal }: Context): Promise<TextContent> => {
     const matchers = parseMatchers(params.get('match') ?? '')
-    const wanted = wantedIn(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: true })
+    const wanted = parseSeriesRequest(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: true })
     if ('at' in wanted.when)
       throw invalid('Series need a span of time, not one time.', 'parameter', { parameter: 'start' })
     const selector = { metric: metric.name, matchers }
@@ -78,7 +78,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
       })
     if (query.length > maxQueryLength)
       throw invalid(`The query is longer than ${maxQueryLength} characters.`, 'parameter', { parameter: 'query' })
-    const wanted = wantedIn(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: false })
+    const wanted = parseSeriesRequest(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: false })
     const answer = await source.query(query, wanted.when, signal)
     return contentOf(answer, wanted, { query })
   }
@@ -90,7 +90,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
   ): TextContent => {
     const { start, end, step } = 'at' in when ? { start: when.at, end: when.at, step: 0 } : when
     const limits = form === 'csv' ? table : form === 'chart' || exact ? many : { perSeries: maxPoints, inAll }
-    const series = thinned(answer, { step, isCounter: about.type === 'counter', ...limits })
+    const series = downsampleAnswer(answer, { step, isCounter: about.type === 'counter', ...limits })
     const { query, type, help, unit } = about
     const facts = defined({ type, help })
     const shown: ShownAnswer = {

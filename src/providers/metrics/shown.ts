@@ -37,7 +37,7 @@ const fewest = 16
  * @param perSeries Maximum number of points of one series.
  * @param inAll Maximum number of points of all series together; with more series, each has fewer points.
  */
-export function thinned(
+export function downsampleAnswer(
   { series }: Answer,
   { step, isCounter, perSeries, inAll }: { step: number; isCounter: boolean; perSeries: number; inAll: number },
 ): readonly ShownSeries[] {
@@ -142,7 +142,7 @@ export function edgesOf(gaps: readonly Gap[]): readonly number[] {
 }
 
 /** A value with its time. */
-export interface At {
+export interface TimedValue {
   readonly value: number
   readonly time: number
 }
@@ -153,11 +153,11 @@ type Trend = 'rising' | 'falling' | 'flat' | 'varying'
 /** Summary of a series. Times are in seconds since 1970; non-finite values are ignored, except for `last`. */
 export interface Summary {
   readonly points: number
-  readonly min: At
-  readonly max: At
+  readonly min: TimedValue
+  readonly max: TimedValue
   readonly mean: number
-  readonly first: At
-  readonly last: At
+  readonly first: TimedValue
+  readonly last: TimedValue
   readonly trend: Trend
   /** Only for counters: the increase including restarts at zero, and its rate per second. */
   readonly increase?: number
@@ -187,7 +187,7 @@ export function summarize(points: Points, isCounter: boolean): Summary | undefin
     count++
   }
   if (count === 0) return undefined
-  const at = (index: number): At => ({ value: values[index] ?? 0, time: times[index] ?? 0 })
+  const at = (index: number): TimedValue => ({ value: values[index] ?? 0, time: times[index] ?? 0 })
   const seconds = (times.at(-1) ?? 0) - (times[first] ?? 0)
   const increase = isCounter ? grown(values) : 0
   return {

@@ -1,7 +1,7 @@
 import type { ObjectName } from '../relational/model.ts'
 import { identityOf } from '../relational/names.ts'
 import type { Session } from './session.ts'
-import { type Cells, listed, readableColumn, servedSchema } from './sql.ts'
+import { type Cells, placeholdersFor, readableColumn, servedSchema } from './sql.ts'
 
 /** A foreign key between two tables. */
 export interface Constraint {
@@ -16,8 +16,8 @@ export interface Constraint {
 }
 
 interface ConstraintScope {
-  readonly schemas: ReturnType<typeof listed>
-  readonly tables: ReturnType<typeof listed>
+  readonly schemas: ReturnType<typeof placeholdersFor>
+  readonly tables: ReturnType<typeof placeholdersFor>
   readonly wanted: ReadonlySet<string>
   readonly served: readonly string[] | undefined
 }
@@ -68,8 +68,8 @@ export async function readConstraints(
 }
 
 async function readRules(query: Session['query'], keys: readonly (readonly Cells[])[]) {
-  const schemas = listed([...new Set(keys.map(([part]) => String(part?.[1])))])
-  const tables = listed([...new Set(keys.map(([part]) => String(part?.[2])))])
+  const schemas = placeholdersFor([...new Set(keys.map(([part]) => String(part?.[1])))])
+  const tables = placeholdersFor([...new Set(keys.map(([part]) => String(part?.[2])))])
   const rows = await query(
     `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, UPDATE_RULE, DELETE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS
       WHERE CONSTRAINT_SCHEMA IN (${schemas.sql}) AND TABLE_NAME IN (${tables.sql})`,
@@ -92,7 +92,7 @@ async function readSeen(
   served: readonly string[] | undefined,
 ): Promise<ReadonlySet<string>> {
   const ends = keys.flatMap(([part]) => [[part?.[1], part?.[2]] as const, [part?.[4], part?.[5]] as const])
-  const tables = listed([...new Set(ends.map(([, table]) => String(table)))])
+  const tables = placeholdersFor([...new Set(ends.map(([, table]) => String(table)))])
   const within = servedSchema('TABLE_SCHEMA', served)
   const rows = await query(
     `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS

@@ -14,7 +14,7 @@ import type { Constraint } from './constraints.ts'
 import { hasRows, tableFacts } from './page.ts'
 import { type RawColumn, type RawIndex, type RawTable, readRaw } from './raw.ts'
 import type { Session } from './session.ts'
-import { ended, isKeyType, nameOf, quoteName, quoteText } from './sql.ts'
+import { endStatement, isKeyType, nameOf, quoteName, quoteText } from './sql.ts'
 
 /**
  * Describes tables and views with a column that the account may read. Other parts that it may not see are left out.
@@ -147,7 +147,7 @@ function definitionOf(relation: ForDefinition, isMaria: boolean): string {
     relation.kind === 'view' ? viewOf(relation) : tableOf(relation, isMaria),
     ...relation.triggers.map(({ definition }) => definition),
   ]
-  return statements.map(ended).join('\n')
+  return statements.map(endStatement).join('\n')
 }
 
 function viewOf(relation: ForDefinition): string {

@@ -3,13 +3,7 @@ import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { ObjectName, PageOptions, Source } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
-import {
-  askingAgain,
-  completeServerOptions,
-  createPool,
-  openRelational,
-  type ServerOptions,
-} from '../relational/open.ts'
+import { completeServerOptions, createPool, openRelational, type ServerOptions, withRetry } from '../relational/open.ts'
 import { describeRelations } from './describe.ts'
 import { isTransientError } from './errors.ts'
 import { hasRows, readKeys, readPage, readRows, tableFacts } from './page.ts'
@@ -52,7 +46,7 @@ function createSource(options: MysqlOptions) {
   const pageOptions: PageOptions = { schemas, only, views: options.rows?.views ?? false }
 
   const pool = createPool((signal) => openSession(target, settings, signal), settings)
-  const ask = askingAgain(pool, isTransientError)
+  const ask = withRetry(pool, isTransientError)
   const source: Source = {
     schema: only,
     kinds: ['function'],

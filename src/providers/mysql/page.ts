@@ -16,15 +16,15 @@ import { servedRoutine } from './routines.ts'
 import type { Session } from './session.ts'
 import {
   type ColumnType,
+  cutColumn,
   jsonOf,
   keyOf,
   keyOfShown,
   keyText,
   lengthOf,
-  listed,
   nameOf,
   parameterFor,
-  pieceOf,
+  placeholdersFor,
   type Query,
   quoteName,
   readableColumn,
@@ -110,8 +110,8 @@ async function factsOf(
 ): Promise<ReadonlyMap<string, TableFacts>> {
   if (names.length === 0) return new Map()
   const [schemas, tables] = [
-    listed([...new Set(names.map(({ schema }) => schema))]),
-    listed(names.map(({ name }) => name)),
+    placeholdersFor([...new Set(names.map(({ schema }) => schema))]),
+    placeholdersFor(names.map(({ name }) => name)),
   ]
   const rows = await query(
     `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COMMENT FROM information_schema.TABLES
@@ -181,7 +181,7 @@ export async function readRows(session: Session, query: RowQuery, options: PageO
       if (fitting === 0) return { rows: [], more: false }
       const selected = [
         ...key.map(keyOf),
-        ...shown.flatMap((column) => [pieceOf(column, maxValueBytes), sizeOf(column, maxValueBytes)]),
+        ...shown.flatMap((column) => [cutColumn(column, maxValueBytes), sizeOf(column, maxValueBytes)]),
       ]
       const found = await run(`SELECT ${selected.join(', ')} ${from} LIMIT ${fitting}`, bound.values)
       const rows = found.map((cells) => ({

@@ -2,7 +2,7 @@ import type { Check, ObjectName, Trigger } from '../relational/model.ts'
 import { identityOf } from '../relational/names.ts'
 import { type Constraint, readConstraints } from './constraints.ts'
 import type { Session } from './session.ts'
-import { type Cells, listed, nameOf, quoteName, readableColumn } from './sql.ts'
+import { type Cells, nameOf, placeholdersFor, quoteName, readableColumn } from './sql.ts'
 
 /** A table or view as the information schema describes it. */
 export interface RawTable extends ObjectName {
@@ -63,8 +63,8 @@ export async function readRaw(
   served: readonly string[] | undefined,
 ): Promise<readonly RawTable[]> {
   if (names.length === 0) return []
-  const schemas = listed([...new Set(names.map(({ schema }) => schema))])
-  const tables = listed(names.map(({ name }) => name))
+  const schemas = placeholdersFor([...new Set(names.map(({ schema }) => schema))])
+  const tables = placeholdersFor(names.map(({ name }) => name))
   const wanted = new Set(names.map(identityOf))
   /** Groups the rows of a query by the table in their first two columns. */
   const by = async (
@@ -79,7 +79,7 @@ export async function readRaw(
         WHERE ${schema} IN (${schemas.sql}) AND ${table} IN (${tables.sql}) ${more} ORDER BY ${order}`,
       [...schemas.values, ...tables.values],
     )
-    return grouped(rows, wanted)
+    return groupRows(rows, wanted)
   }
   const own = ['TABLE_SCHEMA', 'TABLE_NAME'] as const
   const columns = await by(
@@ -172,7 +172,7 @@ export async function readRaw(
 const textIn = (cell: Cells[number] | undefined) => (cell === null || cell === undefined ? undefined : String(cell))
 
 /** Groups the wanted rows by their first two columns. */
-export function grouped(rows: readonly Cells[], wanted: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
+export function groupRows(rows: readonly Cells[], wanted: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
   const found = new Map<string, Cells[]>()
   for (const row of rows) {
     const id = identityOf({ schema: String(row[0]), name: String(row[1]) })

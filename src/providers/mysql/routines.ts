@@ -1,8 +1,8 @@
 import type { ObjectName, Overload, Routine } from '../relational/model.ts'
 import { identityOf } from '../relational/names.ts'
-import { grouped } from './raw.ts'
+import { groupRows } from './raw.ts'
 import type { Session } from './session.ts'
-import { type Cells, ended, listed, nameOf, quoteName, quoteText } from './sql.ts'
+import { type Cells, endStatement, nameOf, placeholdersFor, quoteName, quoteText } from './sql.ts'
 
 /** The listed kinds of routines. Packages are left out, because their routines have two names. */
 export const servedRoutine = "ROUTINE_TYPE IN ('FUNCTION', 'PROCEDURE')"
@@ -54,15 +54,15 @@ export async function describeRoutines(
 
 async function readRaw(query: Session['query'], names: readonly ObjectName[]) {
   const wanted = new Set(names.map(identityOf))
-  const schemas = listed([...new Set(names.map(({ schema }) => schema))])
-  const own = listed(names.map(({ name }) => name))
+  const schemas = placeholdersFor([...new Set(names.map(({ schema }) => schema))])
+  const own = placeholdersFor(names.map(({ name }) => name))
   const rowsOf = async (columns: string, from: string, of: string, order: string) => {
     const rows = await query(
       `SELECT ${of}_SCHEMA, ${of}_NAME, ROUTINE_TYPE, ${columns} FROM information_schema.${from}
         WHERE ${of}_SCHEMA IN (${schemas.sql}) AND ${of}_NAME IN (${own.sql}) AND ${servedRoutine} ORDER BY ${order}`,
       [...schemas.values, ...own.values],
     )
-    return grouped(rows, wanted)
+    return groupRows(rows, wanted)
   }
   const routines = await rowsOf(
     `DTD_IDENTIFIER, EXTERNAL_LANGUAGE, ROUTINE_DEFINITION, IS_DETERMINISTIC, SQL_DATA_ACCESS, SECURITY_TYPE, ROUTINE_COMMENT,
@@ -152,7 +152,7 @@ function definitionOf(raw: RawRoutine, kind: Overload['kind'], body: string): st
     ...(comment === '' ? [] : [`COMMENT ${quoteText(comment)}`]),
     ...(isSql ? [body] : [`AS ${fenceOf(body)}${body}${fenceOf(body)}`]),
   ]
-  return `${set.length === 0 ? '' : `SET sql_mode = '${set.join(',')}';\n`}${ended(lines.join('\n'))}`
+  return `${set.length === 0 ? '' : `SET sql_mode = '${set.join(',')}';\n`}${endStatement(lines.join('\n'))}`
 }
 
 /** Returns a dollar quote that does not occur in a routine body in another language. */

@@ -18,7 +18,7 @@ export function nameOf({ schema, name }: ObjectName): string {
 }
 
 /** Ends a statement with a semicolon that is not part of a comment. */
-export function ended(statement: string): string {
+export function endStatement(statement: string): string {
   return `${statement}${/(?:--|#)[^\n]*$/.test(statement) ? '\n' : ''};\n`
 }
 
@@ -33,7 +33,10 @@ function parametersFor(count: number): number {
 }
 
 /** Returns placeholders for values, and the values, padded with the last one. */
-export function listed(values: readonly string[]): { readonly sql: string; readonly values: readonly string[] } {
+export function placeholdersFor(values: readonly string[]): {
+  readonly sql: string
+  readonly values: readonly string[]
+} {
   const length = parametersFor(values.length)
   const last = values.at(-1) ?? ''
   return {
@@ -47,7 +50,7 @@ const systemSchemas = ['information_schema', 'mysql', 'performance_schema', 'sys
 
 /** Returns a condition on a column of the information schema that selects the served schemas. */
 export function servedSchema(column: string, schemas: readonly string[] | undefined) {
-  const { sql, values } = listed(schemas ?? systemSchemas)
+  const { sql, values } = placeholdersFor(schemas ?? systemSchemas)
   return { sql: `${column} ${schemas === undefined ? 'NOT IN' : 'IN'} (${sql})`, values }
 }
 
@@ -114,7 +117,7 @@ export function lengthOf(column: ColumnType): string {
 }
 
 /** Returns the SQL of a column, cut to a length in bytes. */
-export function pieceOf(column: ColumnType, most: number): string {
+export function cutColumn(column: ColumnType, most: number): string {
   const whole = wholeOf(column)
   const form = formOf(column)
   if (form !== 'text' && form !== 'binary' && form !== 'json' && form !== 'shape') return whole

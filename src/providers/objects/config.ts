@@ -1,7 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { durationFrom, sizeUpTo, text } from '../../schema/fields.ts'
-import { documentEffects, documentsShape, harmless } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, withoutEffects } from '../../schema/shapes.ts'
 import type { OptionsOf } from '../source.ts'
 
 /** Keys common to all mounts of object storage. */
@@ -25,7 +25,7 @@ export const objectsShape = {
 /** Effects of the options common to all mounts of object storage. */
 export const objectsEffects = {
   ...documentEffects,
-  ...harmless('bucket prefix maxBytes links timeout endpoint insecure anonymous'),
+  ...withoutEffects('bucket prefix maxBytes links timeout endpoint insecure anonymous'),
 } as const
 
 /**

@@ -90,7 +90,7 @@ export function wayFault(system: string | undefined): string | undefined {
 }
 
 /** Message for a failed request of unknown cause. */
-export const silent = 'The answer of the store is not valid. Check the store, and the network to it.'
+export const invalidAnswerMessage = 'The answer of the store is not valid. Check the store, and the network to it.'
 
 /**
  * Whether the Google client may request credentials from the metadata service of the machine, whose address does not answer on most

@@ -5,7 +5,7 @@ import { isPath } from '../../core/path.ts'
 import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/place.ts'
-import { type Endpoint, parseEndpoint, silent } from './endpoint.ts'
+import { type Endpoint, invalidAnswerMessage, parseEndpoint } from './endpoint.ts'
 import { createLister, entryOf } from './list.ts'
 import { createReader } from './read.ts'
 import { createOddKeys, ObjectFault, type ObjectStore } from './store.ts'
@@ -119,7 +119,7 @@ async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSign
     return await watch.run(work)
   } catch (error) {
     // Only a read of content is repeated after an `ObjectFault`. Here it means an invalid answer.
-    throw error instanceof ObjectFault ? unavailable(silent) : error
+    throw error instanceof ObjectFault ? unavailable(invalidAnswerMessage) : error
   } finally {
     watch.end()
   }

@@ -1,4 +1,4 @@
-import { isLater, isResourceError, later, unavailable } from '../../core/errors.ts'
+import { isOverReadLimit, isResourceError, overReadLimit, unavailable } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
@@ -54,7 +54,7 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
     const { details, start } = body
     try {
       rangeWithin(range, details.size, maxBytes)
-      if (most !== undefined && details.size > Math.max(most, atOnceBytes)) throw later(details.size)
+      if (most !== undefined && details.size > Math.max(most, atOnceBytes)) throw overReadLimit(details.size)
     } catch (error) {
       body.discard()
       throw error
@@ -145,7 +145,7 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
     try {
       return await contentOf(path, await readPart(key, range, wanted), range, key, signal)
     } catch (error) {
-      const isTooLarge = isResourceError(error, 'too-large') && !isLater(error)
+      const isTooLarge = isResourceError(error, 'too-large') && !isOverReadLimit(error)
       if (!isTooLarge || range !== undefined || linkSeconds === undefined) throw error
       return readLinked(key, path, linkSeconds, signal)
     }

@@ -104,7 +104,7 @@ export function rangeHeader({ start, end }: ByteRange): string {
 const everyMs = 60_000
 
 /** Log that drops repeated messages within a minute: a client may request a refused object again and again. */
-export function createSeldom(log: Log): Log {
+export function createThrottledLog(log: Log): Log {
   const told = createRecent<number>(1000)
   return (level, message, fields) => {
     const [last, now] = [told.get(message), performance.now()]

@@ -125,7 +125,7 @@ export function isUnusableValue(error: unknown): boolean {
 }
 
 /** Whether an object in the catalog was dropped while it was described: a retry helps. */
-export function isDisturbed(error: unknown): boolean {
+export function isDroppedObject(error: unknown): boolean {
   return isResourceError(error) && (error.detail.sqlstate === 'XX000' || error.detail.fault === 'gone')
 }
 

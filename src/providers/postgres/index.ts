@@ -4,13 +4,13 @@ import type { Provider } from '../../core/provider.ts'
 import type { ObjectName, PageOptions, Source, SourceContext } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
 import {
-  askingAgain,
   completeServerOptions,
   createPool,
   openRelational,
   type ServerSettings,
+  withRetry,
 } from '../relational/open.ts'
-import { isDisturbed, isEnded, isUnusableValue, type PostgresOptions, type Target, targetOf } from './connection.ts'
+import { isDroppedObject, isEnded, isUnusableValue, type PostgresOptions, type Target, targetOf } from './connection.ts'
 import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
@@ -52,7 +52,7 @@ function createSource(options: PostgresOptions) {
     }
     return session
   }, settings)
-  const ask = askingAgain(pool, (error) => isDisturbed(error) || isEnded(error))
+  const ask = withRetry(pool, (error) => isDroppedObject(error) || isEnded(error))
 
   /**
    * Describes objects by their names. If the encoding of the database lacks a character of one name, the others are queried

@@ -4,7 +4,14 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { count, durationFrom, glob, interval, size, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { type Effect, type Context as EffectContext, harmless, path, secrets, service } from '../../schema/shapes.ts'
+import {
+  type Effect,
+  type Context as EffectContext,
+  path,
+  secrets,
+  service,
+  withoutEffects,
+} from '../../schema/shapes.ts'
 import { resolveFolder, resolveSecret, type SecretSource } from '../../schema/values.ts'
 import type { OptionsOf } from '../source.ts'
 
@@ -103,7 +110,7 @@ export const serverShape = {
 
 /** Effects of the options common to all mounts over a relational database. */
 export const databaseEffects = {
-  ...harmless('rows watch reconcile connections statementTimeout lockTimeout waitTimeout idleTimeout'),
+  ...withoutEffects('rows watch reconcile connections statementTimeout lockTimeout waitTimeout idleTimeout'),
 } as const
 
 /** Effects of a mount over a database server. */
@@ -115,7 +122,7 @@ export const serverEffects = {
     url: secrets,
     tls: (tls: NonNullable<z.output<typeof serverShape.tls>>, context: EffectContext) =>
       typeof tls === 'object' && tls.ca !== undefined ? path(tls.ca, context) : [],
-    ...harmless('schemas connectTimeout allowPrivileged'),
+    ...withoutEffects('schemas connectTimeout allowPrivileged'),
   },
 } as const
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
-import { unruled } from '../../core/mount-reader.ts'
+import { hidesNothing } from '../../core/mount-reader.ts'
 import type { Content, Context, Params } from '../../core/provider.ts'
 import { rowsMimeType } from '../../core/search-answer.ts'
 import type {
@@ -113,7 +113,7 @@ export function visibleRelation(relation: Relation, only: string | undefined, { 
 
 /** Returns whether the rules of the mount let the caller see the description of a table. */
 function seenBy(only: string | undefined, allows: Context['allows']): (name: ObjectName) => boolean {
-  if (allows === undefined || allows === unruled) return () => true
+  if (allows === undefined || allows === hidesNothing) return () => true
   return (name) => allows(`${keyOf(name, only)}schema`)
 }
 

@@ -13,7 +13,7 @@ import {
 } from './documents.ts'
 import { createCompleter, createLister } from './list.ts'
 import type { ObjectName, Relation, Source, SourceContext } from './model.ts'
-import { batched, type DatabasePath, keyOf, parsePath } from './names.ts'
+import { batchRequests, type DatabasePath, keyOf, parsePath } from './names.ts'
 import { createRowRules, type RowOptions, readRow, readRows, rowParts, type Table } from './rows.ts'
 import { createWatch } from './watch.ts'
 
@@ -41,9 +41,9 @@ export function relational(options: RelationalOptions): Provider {
   const rules = createRowRules(options.rows)
   const { hasRows } = rules
   const lister = createLister(source, hasRows)
-  const relationOf = batched((names, signal) => source.relations(names, { signal }))
-  const enumOf = batched(async (names, signal) => (await source.enums?.(names, { signal })) ?? [])
-  const routineOf = batched(async (names, signal) => (await source.routines?.(names, { signal })) ?? [])
+  const relationOf = batchRequests((names, signal) => source.relations(names, { signal }))
+  const enumOf = batchRequests(async (names, signal) => (await source.enums?.(names, { signal })) ?? [])
+  const routineOf = batchRequests(async (names, signal) => (await source.routines?.(names, { signal })) ?? [])
   const templates = templatesOf(source, options.rows !== undefined)
   const watching = createWatch(source, reconcile, hasRows)
 

@@ -121,7 +121,7 @@ const [most, concurrent] = [200, 2]
  * Returns a function for the object of a name, which is `undefined` when it does not exist. It rejects with the reason of the
  * signal once it aborts.
  */
-export function batched<T extends ObjectName>(load: Load<T>) {
+export function batchRequests<T extends ObjectName>(load: Load<T>) {
   const queue = new Set<Waiting<T>>()
   /** Callback of a batch for a waiting request that is aborted. */
   const leaving = new WeakMap<Waiting<T>, () => void>()

@@ -206,7 +206,7 @@ export function createPool<C extends PooledConnection>(
 }
 
 /** Runs work with a connection, and once more after a temporary failure: a pooled connection may have ended meanwhile. */
-export function askingAgain<C extends PooledConnection>(pool: Pool<C>, isTransient: (error: unknown) => boolean) {
+export function withRetry<C extends PooledConnection>(pool: Pool<C>, isTransient: (error: unknown) => boolean) {
   return async <T>({ signal }: SourceContext, work: (connection: C) => Promise<T>): Promise<T> => {
     try {
       return await pool.use(signal, work)

@@ -3,7 +3,7 @@ import { parseUri } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { durationFrom, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal, refuserIn } from '../../schema/refusals.ts'
-import { documentsShape, harmless, path, program, secrets, service } from '../../schema/shapes.ts'
+import { documentsShape, path, program, secrets, service, withoutEffects } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret, resolveFolder, type SecretSource } from '../../schema/values.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
@@ -119,7 +119,7 @@ export const source = defineSource({
       headers: secrets,
       // The tools can do anything that the server can.
       tools: (on) => (on ? [{ kind: 'admits', what: 'callers of the tools of the server, whatever those do' }] : []),
-      ...harmless('command args insecure refresh timeout maxResources maxBytes memory prompts redact'),
+      ...withoutEffects('command args insecure refresh timeout maxResources maxBytes memory prompts redact'),
     },
   },
 })

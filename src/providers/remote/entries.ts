@@ -16,7 +16,7 @@ import type { Page, Resource, ResourceTemplate } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
 
 /** Maximum length of the texts of one resource, in characters: a longer one is cut, or left out. */
-export const longest = {
+export const maxTextLengths = {
   name: 1024,
   title: 1024,
   description: 32 * 1024,
@@ -46,14 +46,14 @@ export function toRemoteEntry(
   const described = describe(facts, mark)
   if (described === undefined) return undefined
   const path = pathOfForeign(uri)
-  const shown = shorten(name, longest.name)
+  const shown = shorten(name, maxTextLengths.name)
   return {
     uri,
     entry: {
       path,
       ...(shown === baseName(path) ? {} : { name: shown }),
       ...defined({ size, modified }),
-      ...(version === undefined || version.length > longest.version ? {} : { version }),
+      ...(version === undefined || version.length > maxTextLengths.version ? {} : { version }),
       ...described,
     },
   }
@@ -62,7 +62,7 @@ export function toRemoteEntry(
 /** Converts the description of a template: shortens its texts, and adds the mark of this process. */
 function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
   const described = describe(facts, mark)
-  return described && { name: shorten(name, longest.name), ...described }
+  return described && { name: shorten(name, maxTextLengths.name), ...described }
 }
 
 export function describe(facts: Description, mark: string): Description | undefined {
@@ -70,12 +70,14 @@ export function describe(facts: Description, mark: string): Description | undefi
   const via = viaOf(meta)
   if (via.includes(mark)) return undefined
   return {
-    ...(title === undefined ? {} : { title: shorten(title, longest.title) }),
-    ...(description === undefined ? {} : { description: shorten(description, longest.description) }),
+    ...(title === undefined ? {} : { title: shorten(title, maxTextLengths.title) }),
+    ...(description === undefined ? {} : { description: shorten(description, maxTextLengths.description) }),
     ...defined({ mimeType, audience }),
     ...(priority === undefined ? {} : { priority: claimedPriority(priority) }),
-    ...(icons === undefined ? {} : { icons: icons.filter(({ src }) => src.length <= longest.icon).slice(0, maxIcons) }),
-    meta: { ...relayed(meta), [metaKeys.via]: [...via, mark] },
+    ...(icons === undefined
+      ? {}
+      : { icons: icons.filter(({ src }) => src.length <= maxTextLengths.icon).slice(0, maxIcons) }),
+    meta: { ...relayableMeta(meta), [metaKeys.via]: [...via, mark] },
   }
 }
 
@@ -99,10 +101,10 @@ const ownKey = /^dev\.hikidashi(?:[./]|$)/i
  * client would take such a URI for one of this process, for example for one of its own pages (`ui://`), and access rules do not
  * apply to it. Addresses of web pages are kept.
  */
-export function relayed(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+export function relayableMeta(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const kept = Object.entries(meta).filter(([key, value]) => !protocolKey.test(key) && depthOf(value) <= deepestMeta)
   const all = relayedValue(Object.fromEntries(kept)) as Readonly<Record<string, unknown>> | undefined
-  return all === undefined || JSON.stringify(all).length > longest.meta ? {} : all
+  return all === undefined || JSON.stringify(all).length > maxTextLengths.meta ? {} : all
 }
 
 /** Returns the part of a value that is relayed. Undefined when nothing of it is left. */

@@ -2,7 +2,7 @@ import type { RemoteView } from '../../client/index.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
 import { sleep, untilAborted } from '../../core/kit/abort.ts'
-import { repeatedly } from '../../core/kit/once.ts'
+import { coalesceRuns } from '../../core/kit/once.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createPending } from '../files/watch.ts'
@@ -132,7 +132,7 @@ export function createFollowing(options: FollowingOptions) {
         if (!ending.signal.aborted) log('warn', 'the server cannot be listed after a change', { error })
       }
     }
-    const renewSoon = repeatedly(renew, ending.signal)
+    const renewSoon = coalesceRuns(renew, ending.signal)
     const sides = sideLists
       .filter((list) => list.isIn(view))
       .map((list) => {
@@ -144,7 +144,7 @@ export function createFollowing(options: FollowingOptions) {
               log('warn', `the ${list.what} of the server cannot be listed after a change`, { error })
           }
         }
-        return { list, renew: repeatedly(renewList, ending.signal) }
+        return { list, renew: coalesceRuns(renewList, ending.signal) }
       })
     const subscription = view.subscribe?.((change) => {
       const { uris, listed } = change

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type ConnectOptions, connect, type RemoteView, type Target } from '../../client/index.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
-import { foreignOf, isOfTemplate, isUsual, pathOfForeign, withParams } from '../../core/foreign.ts'
+import { foreignOf, hasUsualSpelling, isOfTemplate, pathOfForeign, withParams } from '../../core/foreign.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -20,7 +20,7 @@ import { foundMimeType, parseFound } from '../../core/search-answer.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent, encodePath } from '../../core/uri.ts'
 import { directoryMimeType, type ResourceContent, type ViewCompletionRequest } from '../../core/view.ts'
-import { fetchTemplates, relayed, withFound } from './entries.ts'
+import { fetchTemplates, relayableMeta, withFound } from './entries.ts'
 import { createFollowing } from './following.ts'
 import { createRelayedPrompts, fetchPrompts, type ListFacts, promptDirectory } from './prompts.ts'
 import { createSession, faultOf, readFaultOf } from './session.ts'
@@ -93,7 +93,7 @@ export function remote(options: RemoteOptions): Provider {
   const tools = options.tools === true ? keep(fetchTools) : undefined
   /** Whether an unlisted path has the one valid spelling: the usual one, or that of a template of the server. */
   const isSpelled = async (path: string, signal: AbortSignal): Promise<boolean> => {
-    if (isUsual(path)) return true
+    if (hasUsualSpelling(path)) return true
     const declared = await templates.current(signal).catch(() => [])
     return declared.some(({ template: { template } }) => isOfTemplate(path, template))
   }
@@ -119,7 +119,7 @@ export function remote(options: RemoteOptions): Provider {
 
   /** Returns the server's URI of a path. An unlisted URI must have the usual spelling: access rules know it by one path only. */
   const uriOf = async (path: string, context: Context): Promise<string> => {
-    const listed = isUsual(path) ? undefined : entryAt(await snapshot(context), path)?.uri
+    const listed = hasUsualSpelling(path) ? undefined : entryAt(await snapshot(context), path)?.uri
     const uri = listed ?? ((await isSpelled(path, context.signal)) ? foreignOf(path) : undefined)
     if (uri === undefined || path.endsWith('/')) throw notFound('no URI of the server is at this path')
     return uri
@@ -234,7 +234,7 @@ async function unlistedIn(
 
 function contentOf({ uri, name: _, meta, ...content }: ResourceContent, asked: string, path: string): Content {
   const at = isSame(uri, asked) ? path : pathOfForeign(uri)
-  const told = meta === undefined ? undefined : relayed(meta)
+  const told = meta === undefined ? undefined : relayableMeta(meta)
   return {
     ...content,
     ...(at === path ? {} : { path: at }),

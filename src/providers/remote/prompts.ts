@@ -9,7 +9,7 @@ import type { Prompt, PromptArgument, PromptMessage, PromptPart, Prompts } from 
 import { nameOfAddress, parseAddress } from '../../core/uri.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
-import { collect, describe, longest, relayed, toRemoteEntry } from './entries.ts'
+import { collect, describe, maxTextLengths, relayableMeta, toRemoteEntry } from './entries.ts'
 import { faultOf, type ServerSession } from './session.ts'
 import { currentOf, type SnapshotKeeper } from './snapshot.ts'
 
@@ -72,8 +72,8 @@ function argumentsOf(declared: NonNullable<ListedPrompt['arguments']>): readonly
   return named.map(({ name, title, description, required }) => ({
     name,
     ...defined({ required }),
-    ...(title === undefined ? {} : { title: shorten(title, longest.title) }),
-    ...(description === undefined ? {} : { description: shorten(description, longest.description) }),
+    ...(title === undefined ? {} : { title: shorten(title, maxTextLengths.title) }),
+    ...(description === undefined ? {} : { description: shorten(description, maxTextLengths.description) }),
   }))
 }
 
@@ -99,7 +99,7 @@ export function createRelayedPrompts(
           return prompts.get({ name, arguments: given }, { signal })
         }, signal)
         return {
-          ...(description === undefined ? {} : { description: shorten(description, longest.description) }),
+          ...(description === undefined ? {} : { description: shorten(description, maxTextLengths.description) }),
           messages: messages.map(({ role, content }): PromptMessage => ({ role, content: partOf(content, mark) })),
         }
       } catch (error) {
@@ -107,7 +107,7 @@ export function createRelayedPrompts(
         // The words of the server tell how to correct the arguments.
         const words = refusalOf(error)
         if (words !== undefined)
-          throw invalid(`The server refuses the prompt: ${shorten(words, longest.title)}`, 'refused')
+          throw invalid(`The server refuses the prompt: ${shorten(words, maxTextLengths.title)}`, 'refused')
         throw faultOf(error)
       }
     },
@@ -132,7 +132,7 @@ export function createRelayedPrompts(
 export function partOf(content: PromptContent, mark: string): PromptPart {
   if ('resource' in content) {
     const { uri, name: _, meta, ...rest } = content.resource
-    const kept = meta === undefined ? {} : { meta: relayed(meta) }
+    const kept = meta === undefined ? {} : { meta: relayableMeta(meta) }
     return { content: { ...rest, ...kept, path: pathOfForeign(uri) } }
   }
   if ('link' in content) {

@@ -1,4 +1,4 @@
-import { isAnswer, isLost, isUnknownMethod, type RemoteView } from '../../client/index.ts'
+import { isAnswer, isConnectionLost, isUnknownMethod, type RemoteView } from '../../client/index.ts'
 import {
   type ErrorDetail,
   type ErrorReason,
@@ -104,7 +104,7 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
         return await work(view)
       } catch (error) {
         signal.throwIfAborted()
-        if (!isLost(error)) throw error
+        if (!isConnectionLost(error)) throw error
         drop(view)
         return work(await open(signal))
       }
@@ -115,7 +115,7 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
         return await untilAborted(work(view), signal)
       } catch (error) {
         signal.throwIfAborted()
-        if (isLost(error)) drop(view)
+        if (isConnectionLost(error)) drop(view)
         throw error
       }
     },

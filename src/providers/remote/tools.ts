@@ -9,7 +9,7 @@ import type { Change, ChangedKind } from '../../core/provider.ts'
 import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/tool.ts'
 import type { CallOptions, Subscription, ViewChange } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
-import { collect, describe, longest } from './entries.ts'
+import { collect, describe, maxTextLengths } from './entries.ts'
 import { type ListFacts, longNameOf, maxNameLength, partOf, pathOfName } from './prompts.ts'
 import { faultOf, listFaultOf, type ServerSession } from './session.ts'
 import type { SnapshotKeeper } from './snapshot.ts'
@@ -147,7 +147,7 @@ export function createRelayedTools(
 function failureOf(error: unknown, tool: string, log: Log): ToolOutcome {
   // The model needs the words of the server to correct the call.
   const words = refusalOf(error)
-  if (words !== undefined) return { parts: [{ text: shorten(words, longest.title) }], failed: true }
+  if (words !== undefined) return { parts: [{ text: shorten(words, maxTextLengths.title) }], failed: true }
   if (isResourceError(error, 'internal') && error.detail.fault === brokenOutput) {
     log('warn', 'the result of a tool does not match its output schema', { tool, error })
     return { parts: [{ text: wrongOutput }], failed: true }

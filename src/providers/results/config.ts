@@ -3,7 +3,7 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { count, durationFrom, size, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { documentsShape, harmless } from '../../schema/shapes.ts'
+import { documentsShape, withoutEffects } from '../../schema/shapes.ts'
 import { collectionName, defineSource, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `results`. */
@@ -46,7 +46,7 @@ export const source = defineSource({
   shape: resultsShape,
   effects: {
     options: {
-      ...harmless('collection ttl keep maxBytes language write redact'),
+      ...withoutEffects('collection ttl keep maxBytes language write redact'),
     },
   },
 })

@@ -17,7 +17,7 @@ import {
   voteEntry,
 } from './list.ts'
 import { nameFault, parsePath, segmentOf } from './paths.ts'
-import { type ComputeOptions, computeOnce, look, type Question, readPath } from './read.ts'
+import { type ComputeOptions, computeOnce, findMatch, type Question, readPath } from './read.ts'
 import { type Analysis, analysisJsonSchema, type NewAnalysis, taskTypes } from './record.ts'
 import { reportLanguages } from './report.ts'
 import { parseRow, tagTerm } from './row.ts'
@@ -40,7 +40,7 @@ export interface ResultsOptions extends WriteOptions {
 }
 
 /** A found analysis, with the similarity of its prompt: 1 if both prompts are equal after normalization. */
-export interface Closest {
+export interface SimilarAnalysis {
   readonly analysis: Analysis
   readonly similarity: number
 }
@@ -53,7 +53,7 @@ export interface Results extends Omit<Provider, keyof Recording>, Recording {
   /** Finds results with the same prompt, newest first; if there are none, with similar prompts, the closest first. */
   lookup(
     question: Question,
-  ): Promise<{ readonly match: 'exact' | 'similar' | 'none'; readonly found: readonly Closest[] }>
+  ): Promise<{ readonly match: 'exact' | 'similar' | 'none'; readonly found: readonly SimilarAnalysis[] }>
   /**
    * Returns the newest analysis of the same prompt and task type; when there is none, `compute` makes it, and it is stored.
    * Single-flight across processes: of all concurrent callers one computes, and the others get its result. If the computing
@@ -135,7 +135,7 @@ export function results(options: ResultsOptions): Results {
   /** Secrets are removed from a prompt before it is stored, so it is looked up without them, too. */
   const asked = <T extends Question>(question: T): T => ({ ...question, prompt: clean(question.prompt) })
   const lookup: Results['lookup'] = async (question) => {
-    const { match, found } = await look(records, asked(question))
+    const { match, found } = await findMatch(records, asked(question))
     return { match, found: found.map(({ record, similarity }) => ({ analysis: record.analysis(), similarity })) }
   }
 

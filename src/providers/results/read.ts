@@ -11,9 +11,9 @@ import {
   gramsOf,
   gramTerms,
   hashTerm,
+  maxGrams,
   type ParsedRow,
   parseRow,
-  sampled,
   sha256,
   similarityOf,
   tagTerm,
@@ -38,7 +38,7 @@ const most = { exact: 20, same: 1000, similar: 5, candidates: 16 }
 /** Minimum similarity to the prompt. */
 const leastSimilarity = 0.5
 
-export async function look(records: Collection, question: Question): Promise<ResultMatch> {
+export async function findMatch(records: Collection, question: Question): Promise<ResultMatch> {
   const exact = await findExact(records, question)
   if (exact.length > 0) return { match: 'exact', found: exact.map((record) => ({ record, similarity: 1 })) }
   const similar = await findSimilar(records, question)
@@ -67,7 +67,7 @@ async function findExact(
 
 async function findSimilar(records: Collection, question: Question): Promise<ResultMatch['found']> {
   const grams = gramsOf(question.prompt)
-  const candidates = await records.similar(gramTerms(grams, sampled.asked), most.candidates)
+  const candidates = await records.similar(gramTerms(grams, maxGrams.asked), most.candidates)
   const rows = await Promise.all(candidates.map(({ key }) => records.get(key)))
   return rows
     .flatMap((row) => (row === undefined ? [] : [parseRow(row)]))
@@ -123,7 +123,7 @@ export async function readPath(parsed: ResultPath, params: Params, records: Coll
     }
     case 'lookup': {
       const question = questionIn(params)
-      return { mimeType: json, text: formatMatch(question, await look(records, question)) }
+      return { mimeType: json, text: formatMatch(question, await findMatch(records, question)) }
     }
     case 'record':
     case 'report':

@@ -59,7 +59,7 @@ export type ParsedRow = ReturnType<typeof parseRow>
 
 /** Returns the terms by which an analysis is found in the store. */
 export function termsOf({ prompt, tags }: Pick<Analysis, 'prompt' | 'tags'>): readonly string[] {
-  return [hashTerm(prompt), ...tags.map(tagTerm), ...gramTerms(gramsOf(prompt), sampled.kept)]
+  return [hashTerm(prompt), ...tags.map(tagTerm), ...gramTerms(gramsOf(prompt), maxGrams.kept)]
 }
 
 export const hashTerm = (prompt: string): string => `hash:${hashPrompt(prompt)}`
@@ -136,7 +136,7 @@ export function gramsOf(prompt: string): ReadonlySet<string> {
 }
 
 /** Maximum number of pairs stored and queried per prompt. A sample suffices; all pairs would cost too much. */
-export const sampled = { kept: 48, asked: 24 }
+export const maxGrams = { kept: 48, asked: 24 }
 
 /**
  * Returns a sample of the pairs, by which similar prompts are found: those with the smallest hashes. If two sets have much in

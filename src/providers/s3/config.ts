@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
-import { harmless, secrets, service } from '../../schema/shapes.ts'
+import { secrets, service, withoutEffects } from '../../schema/shapes.ts'
 import { namedSecret } from '../../schema/values.ts'
 import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
@@ -50,7 +50,7 @@ export const source = defineSource({
       accessKeyId: secrets,
       secretAccessKey: secrets,
       sessionToken: secrets,
-      ...harmless('region pathStyle profile requesterPays'),
+      ...withoutEffects('region pathStyle profile requesterPays'),
     },
   },
 })

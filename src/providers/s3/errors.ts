@@ -1,6 +1,6 @@
 import { invalid, notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { silent, wayFault } from '../objects/endpoint.ts'
+import { invalidAnswerMessage, wayFault } from '../objects/endpoint.ts'
 import { ObjectFault } from '../objects/store.ts'
 
 /** The facts of a client error that may be logged or shown: never its text, which may come from the store. */
@@ -48,7 +48,7 @@ const bucketFaults = {
 const bucketFault = (code: string) => new Map<string, string>(Object.entries(bucketFaults)).get(code)
 
 /** Whether the store refused a HEAD for a reason that only the answer to a GET can tell. */
-export function isMute(error: unknown): boolean {
+export function isWithoutReason(error: unknown): boolean {
   const { code, status } = failureOf(error)
   return (status === 403 || status === 400) && !isCode(code)
 }
@@ -63,7 +63,7 @@ function isCode(code: string): boolean {
  *
  * @param about Subject of the request: `list`, or one object.
  */
-export function translate(error: unknown, about: 'list' | 'object', log: Log): unknown {
+export function toCallerError(error: unknown, about: 'list' | 'object', log: Log): unknown {
   if (error instanceof ObjectFault || error instanceof ResourceError) return error
   const { code, status, system } = failureOf(error)
   const cause = new Error(`${shown(code)} ${status ?? ''}`.trim())
@@ -96,13 +96,13 @@ export function translate(error: unknown, about: 'list' | 'object', log: Log): u
   if (code === 'TooLong') return away('The answer of the store is too large. Check which server is at the endpoint.')
   if (status === 200 || code === 'SyntaxError')
     return away('The answer of the store is not one of S3. Check which server is at the endpoint.')
-  return away(silent)
+  return away(invalidAnswerMessage)
 }
 
 /** Converts an error while a body was read: the body is incomplete, or does not match its checksum. */
 export function translateBody(error: unknown, log: Log): unknown {
   const { code, system } = failureOf(error)
-  if (code === 'TimeoutError' && system === undefined) return translate(error, 'object', log)
+  if (code === 'TimeoutError' && system === undefined) return toCallerError(error, 'object', log)
   return new ObjectFault('torn')
 }
 

@@ -13,7 +13,7 @@ import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import {
-  createSeldom,
+  createThrottledLog,
   type GetQuery,
   type ObjectBody,
   type ObjectDetails,
@@ -21,18 +21,18 @@ import {
   type ObjectStore,
   rangeHeader,
 } from '../objects/store.ts'
-import { isMute, translate, translateBody } from './errors.ts'
+import { isWithoutReason, toCallerError, translateBody } from './errors.ts'
 
 /** Object store for a bucket of S3 or of a compatible store. */
 export function createS3Store(client: S3Client, bucket: string, requesterPays: boolean, log: Log): ObjectStore {
-  const seldom = createSeldom(log)
+  const seldom = createThrottledLog(log)
   const common = { Bucket: bucket, ...(requesterPays ? { RequestPayer: 'requester' as const } : {}) }
 
   const answered = async <T>(about: 'list' | 'object', work: () => Promise<T>): Promise<T> => {
     try {
       return await work()
     } catch (error) {
-      throw translate(error, about, seldom)
+      throw toCallerError(error, about, seldom)
     }
   }
 
@@ -59,7 +59,7 @@ export function createS3Store(client: S3Client, bucket: string, requesterPays: b
     try {
       return await client.send(new HeadObjectCommand({ ...common, Key: key }), { abortSignal: signal })
     } catch (error) {
-      if (!isMute(error)) throw error
+      if (!isWithoutReason(error)) throw error
       // An error answer to HEAD has no body, so the reason is unknown. GET fails for the same reason, and states it in its body.
       const { discard } = await open({ key }, signal)
       discard()

@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { duration, interval, secret, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { allowAddresses, harmless, path, secrets, service } from '../../schema/shapes.ts'
+import { allowAddresses, path, secrets, service, withoutEffects } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
@@ -89,7 +89,7 @@ export const source = defineSource({
   shape: searchShape,
   effects: {
     options: {
-      ...harmless('over maxBytes maxRows refresh'),
+      ...withoutEffects('over maxBytes maxRows refresh'),
       embeddings: ({ openai, ollama, local }, context) => [
         ...(openai === undefined ? [] : [...service(openai.url), ...secrets(openai.key, context)]),
         ...(ollama === undefined ? [] : service(ollama.url)),

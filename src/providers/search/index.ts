@@ -16,7 +16,7 @@ import {
 } from '../../core/search-answer.ts'
 import type { Feeding, FeedStatus, MountProgress } from '../../core/tool.ts'
 import { askToCatchUp, type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
-import { reads } from '../../search/feed-documents.ts'
+import { hasParameter } from '../../search/feed-documents.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
 import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'
@@ -210,10 +210,12 @@ function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
     if (mount === undefined) return Promise.resolve({ lines: false, as: false })
     const known = parts.get(address)
     if (known !== undefined) return known
-    const asked = Promise.all([reads(mount, 'lines', signal), reads(mount, 'as', signal)]).then(([lines, as]) => ({
-      lines,
-      as,
-    }))
+    const asked = Promise.all([hasParameter(mount, 'lines', signal), hasParameter(mount, 'as', signal)]).then(
+      ([lines, as]) => ({
+        lines,
+        as,
+      }),
+    )
     parts.set(address, asked)
     return asked.catch(() => {
       parts.delete(address)

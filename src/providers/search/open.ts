@@ -4,7 +4,7 @@ import { defined } from '../../core/kit/object.ts'
 import { pathWithin } from '../../core/kit/within.ts'
 import { isInTheClear, resolveSecret } from '../../schema/values.ts'
 import type { EmbedderOptions } from '../../search/index.ts'
-import { collectionName, located, type OpenContext, type OpenSource, type OptionsOf } from '../source.ts'
+import { collectionName, locatePath, type OpenContext, type OpenSource, type OptionsOf } from '../source.ts'
 import type { source } from './config.ts'
 import type { Search } from './index.ts'
 
@@ -63,7 +63,7 @@ async function embedderOf(
   if (openai === undefined)
     return {
       ...common,
-      local: local?.folder === undefined ? {} : { folder: await realFolder(located(local.folder, context)) },
+      local: local?.folder === undefined ? {} : { folder: await realFolder(locatePath(local.folder, context)) },
     }
   const { url, key } = openai
   if (key === undefined) return { ...common, openai: { url } }
@@ -79,6 +79,6 @@ async function embedderOf(
 }
 
 /** The package that loads the models opens them by their paths, so the folder is checked before. */
-async function realFolder({ path, within }: ReturnType<typeof located>): Promise<string> {
+async function realFolder({ path, within }: ReturnType<typeof locatePath>): Promise<string> {
   return within === undefined ? path : pathWithin(path, within)
 }

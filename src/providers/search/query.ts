@@ -4,7 +4,7 @@ import { compileGlob } from '../../core/glob.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Audience, Completion, CompletionRequest, Params } from '../../core/provider.ts'
 import { parseAddress } from '../../core/uri.ts'
-import { isOf } from '../../search/feed-documents.ts'
+import { isInMount } from '../../search/feed-documents.ts'
 import type { Allows, SearchFilter, SearchIndex, Suggestion } from '../../search/search-index.ts'
 
 /** A parsed search request. */
@@ -207,7 +207,7 @@ async function take(suggestions: AsyncIterable<Suggestion>, known: SearchableMou
 async function isVisible(uris: AsyncIterable<string>, { mounts, allows }: SearchableMounts): Promise<boolean> {
   let looks = 0
   for await (const uri of uris) {
-    const mount = [...mounts.keys()].find((address) => isOf(uri, address))
+    const mount = [...mounts.keys()].find((address) => isInMount(uri, address))
     if (mount !== undefined && allows({ uri, mount })) return true
     if (++looks === mostDocuments) return false
   }

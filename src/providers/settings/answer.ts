@@ -1,7 +1,7 @@
 import { createScanner, type Node as JsonNode, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { type Layer, redactPhrase } from '../../secrets/find.ts'
 import type { Format } from './formats.ts'
-import { judge, type Policy } from './hiding.ts'
+import { hiddenValues, type Policy } from './hiding.ts'
 import { parseDotenv, parseIni, parseProperties } from './lines.ts'
 import { showJson, showSource } from './shown.ts'
 import { parseToml } from './toml.ts'
@@ -10,11 +10,11 @@ import {
   childOf,
   createBudget,
   escapeStep,
-  fault,
   isParseFault,
   jsonNumber,
   type Limits,
   type Node,
+  parseFault,
   type Scalar,
   type SettingsFault,
   type SettingsTree,
@@ -29,8 +29,8 @@ function parseJson(text: string, budget: Budget): SettingsTree {
   const root = parseTree(text, errors, { allowTrailingComma: true })
   const [error] = errors
   if (error !== undefined)
-    throw fault(words[printParseErrorCode(error.error)] ?? 'This is not valid JSON.', error.offset)
-  if (root === undefined) throw fault('The file is empty: there is no value in it.', 0)
+    throw parseFault(words[printParseErrorCode(error.error)] ?? 'This is not valid JSON.', error.offset)
+  if (root === undefined) throw parseFault('The file is empty: there is no value in it.', 0)
   return { root: nodeOf(root, text) }
 }
 
@@ -140,7 +140,7 @@ export async function answer(ask: SettingsRequest): Promise<SettingsAnswer> {
   } catch (error) {
     if (isParseFault(error)) return { fault: error.fault }
     // A recursive function ran out of stack: always a RangeError.
-    if (error instanceof RangeError) return fault('It is nested too deep to be read.', 0, ask.limits.maxDepth)
+    if (error instanceof RangeError) return parseFault('It is nested too deep to be read.', 0, ask.limits.maxDepth)
     throw error
   }
 }
@@ -149,7 +149,7 @@ async function find({ text, path, format, want, policy, limits, without }: Setti
   const tree = parsers[format](text, createBudget(limits))
   if (want.kind === 'names') return names(tree.root, want.typed)
   // In a dotenv file, only named values are shown.
-  const denied = judge(tree, format === 'dotenv' ? { ...policy, show: 'allowed' } : policy)
+  const denied = hiddenValues(tree, format === 'dotenv' ? { ...policy, show: 'allowed' } : policy)
   const source = { text, path, tree, denied, without }
   if (want.kind === 'source') return { text: await showSource(source) }
   const node = want.steps.reduce<Node | undefined>((found, step) => found && named(found, step), tree.root)

@@ -1,6 +1,6 @@
 import * as z from '../../schema/builder.ts'
 import { duration, glob, sizeUpTo } from '../../schema/fields.ts'
-import { encodingShape, harmless } from '../../schema/shapes.ts'
+import { encodingShape, withoutEffects } from '../../schema/shapes.ts'
 import { filesShape, folderEffects } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 import { formats } from './formats.ts'
@@ -50,7 +50,7 @@ export const source = defineSource({
   effects: {
     options: {
       ...folderEffects,
-      ...harmless('dotenv formats show allow maxBytes maxDepth maxNodes timeout language encodings'),
+      ...withoutEffects('dotenv formats show allow maxBytes maxDepth maxNodes timeout language encodings'),
     },
   },
 })

@@ -4,7 +4,7 @@ import { firstIndex, type Span } from '../../core/kit/sorted.ts'
 import { redactedMark, replaceSpans } from '../../core/scrub.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from '../../secrets/keys.ts'
-import { isNothing } from '../../secrets/references.ts'
+import { isNoSecret } from '../../secrets/references.ts'
 import { type Entry, escapeStep, type Node, type Scalar, type SettingsTree, type Table } from './tree.ts'
 
 export interface Policy {
@@ -23,7 +23,7 @@ export type Denied = ReadonlySet<Scalar>
 const wildcard = /[*?[\]{}\\]/
 
 /** Decides for each value, by the names above it, whether it is shown. The detectors judge the value itself. */
-export function judge({ root, commented = [] }: SettingsTree, { show, allow }: Policy): Denied {
+export function hiddenValues({ root, commented = [] }: SettingsTree, { show, allow }: Policy): Denied {
   const named = compileGlobs(allow.filter((pattern) => !wildcard.test(pattern)))
   const matched = compileGlobs(allow)
   const denied = new Set<Scalar>()
@@ -94,12 +94,12 @@ function isKubernetesSecret(key: string, { entries }: Table): boolean {
 }
 
 /** Returns the hidden values that are long and unusual enough to be searched in the rest of the file. */
-export function telling(denied: Denied): readonly string[] {
+export function searchableValues(denied: Denied): readonly string[] {
   return [...denied]
     .map(({ text }) => text)
     .filter(
       (text) =>
-        text.length >= 8 && !isNothing(text) && (looksOpaque(text) || (/\d/.test(text) && /[A-Za-z]/.test(text))),
+        text.length >= 8 && !isNoSecret(text) && (looksOpaque(text) || (/\d/.test(text) && /[A-Za-z]/.test(text))),
     )
 }
 
@@ -142,7 +142,7 @@ export function editScalar(scalar: Scalar, text: string, parts: readonly Span[])
 export function editJson(text: string, words: readonly Span[], parts: readonly Span[]): readonly Edit[] {
   const mark = JSON.stringify(redactedMark)
   return words.flatMap((word) => {
-    const own = within(parts, word)
+    const own = spansOverlapping(parts, word)
     if (own.length === 0) return []
     if (text[word.start - 1] !== '"') return [{ ...word, text: mark }]
     const rest = `"${withoutParts(text, word, own)}"`
@@ -164,7 +164,7 @@ const clip = ({ start, end }: Span, of: Span): Span => ({
 })
 
 /** Returns the parts of spans that are outside of values. Both lists are sorted. */
-export function outside(spans: readonly Span[], scalars: readonly Scalar[]): readonly Span[] {
+export function spansOutside(spans: readonly Span[], scalars: readonly Scalar[]): readonly Span[] {
   return spans.flatMap((span) => {
     const pieces: Span[] = []
     let from = span.start
@@ -182,7 +182,7 @@ export function outside(spans: readonly Span[], scalars: readonly Scalar[]): rea
 }
 
 /** Returns the spans that overlap a value. The spans are sorted. */
-export function within(spans: readonly Span[], { start, end }: Span): readonly Span[] {
+export function spansOverlapping(spans: readonly Span[], { start, end }: Span): readonly Span[] {
   const found: Span[] = []
   for (
     let span = nearest(spans, start + 1);

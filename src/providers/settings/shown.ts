@@ -9,10 +9,10 @@ import {
   editJson,
   editScalar,
   nearest,
-  outside,
   replaceScalar,
-  telling,
-  within,
+  searchableValues,
+  spansOutside,
+  spansOverlapping,
 } from './hiding.ts'
 import type { Node, Scalar, SettingsTree } from './tree.ts'
 
@@ -42,7 +42,7 @@ export async function showSource(source: SettingsFile): Promise<string> {
   const inText = (await findSecrets(text, { path, without })).filter((span) => !isOfName(span, scalars))
   const { spans, whole } = await findInValues(source)
   const found = mergeSpans([...inText, ...spans])
-  const edits: Edit[] = outside(
+  const edits: Edit[] = spansOutside(
     [...found, ...(tree.unknown ?? [])].sort((a, b) => a.start - b.start),
     scalars,
   ).map((span) => ({ ...span, text: redactedMark }))
@@ -50,7 +50,7 @@ export async function showSource(source: SettingsFile): Promise<string> {
     const edit = denied.has(scalar) || whole.has(scalar) ? replaceScalar(scalar, text) : undefined
     if (edit !== undefined) edits.push(edit)
     else {
-      const own = within(found, scalar)
+      const own = spansOverlapping(found, scalar)
       if (own.length > 0) edits.push(...editScalar(scalar, text, own))
     }
   }
@@ -59,7 +59,7 @@ export async function showSource(source: SettingsFile): Promise<string> {
 
 /** Removes denied values wherever they are repeated: in comments, and in values that are shown. */
 function scrubDenied(text: string, { denied }: SettingsFile): string {
-  return createScrubber(telling(denied)).scrub(text)
+  return createScrubber(searchableValues(denied)).scrub(text)
 }
 
 /** Returns every value in the source, in source order. */

@@ -2,9 +2,9 @@ import { parse, TomlDate, TomlError } from 'smol-toml'
 import {
   type Budget,
   type Entry,
-  fault,
   jsonNumber,
   type Node,
+  parseFault,
   type Scalar,
   type SettingsTree,
   textNode,
@@ -23,11 +23,12 @@ export function parseToml(text: string, budget: Budget): SettingsTree {
   try {
     meant = parse(text, { integersAsBigInt: true, maxDepth: 200 })
   } catch (error) {
-    if (error instanceof TomlError) throw fault('This is not valid TOML.', offsetOf(text, error.line, error.column))
+    if (error instanceof TomlError)
+      throw parseFault('This is not valid TOML.', offsetOf(text, error.line, error.column))
     throw error
   }
   const root = readToml(text)
-  if (!means(root, meant)) throw fault('This form of TOML cannot be read. Write the value in another form.', 0)
+  if (!means(root, meant)) throw parseFault('This form of TOML cannot be read. Write the value in another form.', 0)
   return { root: nodeOf(root, 1, budget) }
 }
 
@@ -37,7 +38,7 @@ function measure(text: string, budget: Budget): void {
   for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|\n/g)) {
     if (bracket === '\n') continue
     if (bracket === '[' || bracket === '{') {
-      if (++depth > 500) throw fault('It is nested too deep to be read.', index, 500)
+      if (++depth > 500) throw parseFault('It is nested too deep to be read.', index, 500)
     } else depth = Math.max(0, depth - 1)
   }
   budget.enter(0, 0)
@@ -135,7 +136,7 @@ function readToml(text: string): Table {
     const start = at
     skip(/[^,\]}#\r\n]+/y)
     const lexeme = text.slice(start, at).trimEnd()
-    if (isNoDay(lexeme)) throw fault('There is no such day.', start)
+    if (isNoDay(lexeme)) throw parseFault('There is no such day.', start)
     return { kind: 'scalar', text: lexeme, json: jsonOf(lexeme), start, end: start + lexeme.length, writing: 'quoted' }
   }
 

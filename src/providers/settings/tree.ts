@@ -118,7 +118,7 @@ interface ParseFault {
   readonly fault: SettingsFault
 }
 
-export function fault(what: string, offset: number, limit?: number): ParseFault {
+export function parseFault(what: string, offset: number, limit?: number): ParseFault {
   return { fault: { what, offset, ...defined({ limit }) } }
 }
 
@@ -132,8 +132,8 @@ export function createBudget({ maxDepth, maxNodes }: Limits) {
   return {
     /** Enters a node at a depth. Throws a {@link ParseFault} beyond a limit. */
     enter: (depth: number, offset: number): void => {
-      if (depth > maxDepth) throw fault(`It is nested deeper than ${maxDepth}.`, offset, maxDepth)
-      if (++nodes > maxNodes) throw fault(`It has more than ${maxNodes} values.`, offset, maxNodes)
+      if (depth > maxDepth) throw parseFault(`It is nested deeper than ${maxDepth}.`, offset, maxDepth)
+      if (++nodes > maxNodes) throw parseFault(`It has more than ${maxNodes} values.`, offset, maxNodes)
     },
   }
 }

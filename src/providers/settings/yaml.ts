@@ -15,9 +15,9 @@ import { deepNestingIn } from '../../text/front-matter.ts'
 import {
   type Budget,
   type Entry,
-  fault,
   jsonNumber,
   type Node,
+  parseFault,
   type Scalar,
   type SettingsTree,
   textNode,
@@ -42,7 +42,7 @@ export function parseYaml(text: string, budget: Budget): SettingsTree {
     const isNothing = contents === null || (isScalar(contents) && contents.range[0] === contents.range[1])
     return !isNothing || docStart === true || errors.length > 0
   })
-  if (documents.length > maxDocuments) throw fault(`It has more than ${maxDocuments} documents.`, 0, maxDocuments)
+  if (documents.length > maxDocuments) throw parseFault(`It has more than ${maxDocuments} documents.`, 0, maxDocuments)
   const roots: Node[] = []
   for (const document of documents) {
     refuseErrors(document.errors)
@@ -66,7 +66,7 @@ const options = {
 } as const
 
 function refuseErrors([error]: readonly YAMLParseError[]): void {
-  if (error !== undefined) throw fault(words[error.code] ?? 'This is not valid YAML.', error.pos[0])
+  if (error !== undefined) throw parseFault(words[error.code] ?? 'This is not valid YAML.', error.pos[0])
 }
 
 const words: Readonly<Record<string, string>> = {
@@ -94,7 +94,7 @@ const words: Readonly<Record<string, string>> = {
 
 function refuseBrackets(text: string): void {
   const index = deepNestingIn(text, maxBrackets)
-  if (index !== undefined) throw fault('It is nested too deep to be read.', index, maxBrackets)
+  if (index !== undefined) throw parseFault('It is nested too deep to be read.', index, maxBrackets)
 }
 
 /** Refuses a second version of one document: the library takes the last one. */
@@ -104,7 +104,7 @@ function refuseVersions(text: string): void {
     if (line.startsWith('...')) versions = 0
     else if (/^\ufeff?%YAML\s/.test(line)) versions++
     else if (!/^\ufeff?\s*(?:[%#].*)?$/.test(line)) versions = Number.NEGATIVE_INFINITY
-    if (versions > 1) throw fault('A document has two versions of YAML.', index)
+    if (versions > 1) throw parseFault('A document has two versions of YAML.', index)
   }
 }
 
@@ -125,7 +125,7 @@ function createReader(text: string, budget: Budget): Reader {
   const aliased = (alias: Alias.Parsed, depth: number): Node => {
     const [offset] = alias.range
     const node = anchors.get(alias.source)
-    if (node === undefined) throw fault('An alias has no anchor before it, or is inside its own anchor.', offset)
+    if (node === undefined) throw parseFault('An alias has no anchor before it, or is inside its own anchor.', offset)
     recount(node, depth, offset)
     return node
   }
@@ -154,7 +154,7 @@ function createReader(text: string, budget: Budget): Reader {
         merged.push(...mergedEntries(value, offset))
         continue
       }
-      if (seen.has(key)) throw fault('A key occurs twice.', offset)
+      if (seen.has(key)) throw parseFault('A key occurs twice.', offset)
       seen.add(key)
       entries.push({ key, value })
     }
@@ -190,7 +190,7 @@ function mergedEntries(value: Node, offset: number): readonly Entry[] {
   if (value.kind === 'table') return value.entries
   if (value.kind === 'list' && value.items.every((item) => item.kind === 'table'))
     return value.items.flatMap((item) => (item.kind === 'table' ? item.entries : []))
-  throw fault('A merge key (<<) needs a table, or a list of tables.', offset)
+  throw parseFault('A merge key (<<) needs a table, or a list of tables.', offset)
 }
 
 function keyText(node: ParsedNode, text: string): string {

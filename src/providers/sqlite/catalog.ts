@@ -9,7 +9,7 @@ import {
   type Cells,
   checksOf,
   columnsOf,
-  folded,
+  foldName,
   foreignKeysOf,
   generatedOf,
   itemsOf,
@@ -18,8 +18,8 @@ import {
   type RelationItem,
   type RunQuery,
   referencesIn,
+  rowsOrNone,
   textOf,
-  tryTo,
 } from './definitions.ts'
 
 /** Key column of a table, with the facts that only statements need. */
@@ -109,8 +109,8 @@ function listAll(run: RunQuery): Omit<Listing, 'version' | 'relations'> {
 /** Returns a table name as the table itself spells it, because references may differ in case. */
 function nameIn(byName: ReadonlyMap<string, RelationItem>, name: string): string {
   if (byName.has(name)) return name
-  const same = folded(name)
-  return [...byName.keys()].find((one) => folded(one) === same) ?? name
+  const same = foldName(name)
+  return [...byName.keys()].find((one) => foldName(one) === same) ?? name
 }
 
 function describe(
@@ -204,7 +204,7 @@ function keyOf(
 
 /** Returns the row estimate of the last `ANALYZE`. Undefined: there was none. */
 function estimateOf(run: RunQuery, table: string): number | undefined {
-  const rows = tryTo(() => run('select stat from sqlite_stat1 where tbl = ?1 and stat is not null limit 1', table))
+  const rows = rowsOrNone(() => run('select stat from sqlite_stat1 where tbl = ?1 and stat is not null limit 1', table))
   const rowCount = Number.parseInt(String(rows[0]?.[0] ?? ''), 10)
   return Number.isNaN(rowCount) ? undefined : rowCount
 }

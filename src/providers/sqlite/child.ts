@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { ResourceError } from '../../core/errors.ts'
 import { loadFaultOf } from '../../store/sqlite/codes.ts'
-import { failureOf, isLost, refused, stale } from './errors.ts'
+import { failureOf, isWorthReopening, refusedError, replacedFileError } from './errors.ts'
 import type { Operations } from './operations.ts'
 
 /**
@@ -32,14 +32,15 @@ async function load() {
   } catch (error) {
     const fault = loadFaultOf(error)
     if (fault === undefined) throw error
-    throw refused(`SQLite cannot be loaded: ${fault}`)
+    throw refusedError(`SQLite cannot be loaded: ${fault}`)
   }
 }
 
 /** Returns the data memory of this process, which RLIMIT_DATA limits, in bytes. */
 function dataBytes(): number {
   const kibibytes = /^VmData:\s+(\d+) kB$/m.exec(readStatus())?.[1]
-  if (kibibytes === undefined) throw refused('The memory of a process cannot be measured here. Mount /proc (proc(5)).')
+  if (kibibytes === undefined)
+    throw refusedError('The memory of a process cannot be measured here. Mount /proc (proc(5)).')
   return Number(kibibytes) * 1024
 }
 
@@ -61,7 +62,7 @@ async function answer({ name, values }: Question): Promise<unknown> {
     // This first read throws if the file cannot be read.
     return operations.fingerprint()
   }
-  if (operations === undefined) throw stale()
+  if (operations === undefined) throw replacedFileError()
   const operation = operations[name] as (...values: readonly unknown[]) => unknown
   return operation(...values)
 }
@@ -73,7 +74,7 @@ process.on('message', async (question: Question) => {
   } catch (thrown) {
     // A process that opens the file again may find it undamaged, or another file at its path.
     const { kind, message, detail } = failureOf(thrown)
-    const told = isLost(thrown) && name !== 'open' ? { ...detail, fault: 'stale' } : detail
+    const told = isWorthReopening(thrown) && name !== 'open' ? { ...detail, fault: 'stale' } : detail
     process.send?.({ id, failed: { kind, message, detail: told } } satisfies ChildAnswer)
   }
 })

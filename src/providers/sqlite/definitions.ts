@@ -89,7 +89,7 @@ export function generatedOf(sql: string): ReadonlyMap<string, string> {
 }
 
 /** Folds a name, because SQLite ignores the case of ASCII letters in names. */
-export const folded = (name: string) => name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+export const foldName = (name: string) => name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 
 const actions: Readonly<Record<string, string>> = {
   RESTRICT: 'restrict',
@@ -141,10 +141,10 @@ export function referencesIn(
       "select distinct m.name from sqlite_schema m join pragma_foreign_key_list(m.name) f where m.type = 'table'",
     ).map(([name]) => String(name)),
   )
-  const spellings = new Map([...byName.keys()].map((name) => [folded(name), name]))
+  const spellings = new Map([...byName.keys()].map((name) => [foldName(name), name]))
   for (const { name, kind } of items) {
     if (kind !== 'table' || !pointing.has(name)) continue
-    const keys = foreignKeysOf(run, name, (other) => spellings.get(folded(other)) ?? other)
+    const keys = foreignKeysOf(run, name, (other) => spellings.get(foldName(other)) ?? other)
     for (const key of keys) {
       const { name: parent, columns } = key.references
       const reference = { name: key.name, from: { schema: '', name, columns: key.columns }, columns }
@@ -169,7 +169,7 @@ export interface RawColumn {
 
 export function columnsOf(run: RunQuery, table: string): readonly RawColumn[] {
   // The columns of a view are unknown if its tables were dropped, or it needs functions that SQLite does not have.
-  const rows = tryTo(() =>
+  const rows = rowsOrNone(() =>
     run('select name, type, "notnull", dflt_value, pk, hidden from pragma_table_xinfo(?1)', table),
   )
   return rows.flatMap(([name, type, notNull, value, pk, hidden]) => {
@@ -184,7 +184,7 @@ export function columnsOf(run: RunQuery, table: string): readonly RawColumn[] {
 }
 
 /** Returns the rows of a statement; empty when the statement fails. */
-export function tryTo(act: () => readonly Cells[]): readonly Cells[] {
+export function rowsOrNone(act: () => readonly Cells[]): readonly Cells[] {
   try {
     return act()
   } catch {

@@ -5,19 +5,19 @@ import { codeOf, systemCodeOf } from '../../store/sqlite/codes.ts'
 type Fault = 'refused' | 'stale' | 'away'
 
 /** Returns the error for a fault that an operator must fix before the file can be served. */
-export function refused(message: string): ResourceError {
+export function refusedError(message: string): ResourceError {
   return unavailable(message, { fault: 'refused' satisfies Fault })
 }
 
 /** Returns the error for a file that was replaced: another process opens the new one. */
-export function stale(): ResourceError {
+export function replacedFileError(): ResourceError {
   return unavailable('The file of the database was replaced.', {
     fault: 'stale' satisfies Fault,
   })
 }
 
 /** Returns the error for a database that does not answer at the moment. */
-export function away(message: string, code?: string): ResourceError {
+export function unavailableError(message: string, code?: string): ResourceError {
   const text = code === undefined ? message : `${message} (${code})`
   return unavailable(text, { fault: 'away' satisfies Fault })
 }
@@ -52,7 +52,7 @@ const messages: Readonly<Record<number, string>> = {
 const exceededMessage = 'The database computes values here that exceed the memory limit. Ask for fewer columns or rows.'
 
 /** Returns the error of a statement that needs too much memory. */
-export function exceeded(): ResourceError {
+export function memoryError(): ResourceError {
   return tooLarge(exceededMessage, { reason: 'too-much' })
 }
 
@@ -63,7 +63,7 @@ const tooMuch = new Set([7, 18])
 const reopened = new Set([10, 11, 14, 26])
 
 /** Whether opening the file again may help. */
-export function isLost(error: unknown): boolean {
+export function isWorthReopening(error: unknown): boolean {
   const code = codeOf(error)
   return code !== undefined && reopened.has(code & 0xff)
 }
@@ -74,15 +74,16 @@ export function failureOf(error: unknown): ResourceError {
   const code = codeOf(error)
   if (code !== undefined) {
     const primary = code & 0xff
-    if (tooMuch.has(primary)) return exceeded()
+    if (tooMuch.has(primary)) return memoryError()
     const message = messages[primary]
-    if (message !== undefined) return away(message, `SQLite ${code}`)
+    if (message !== undefined) return unavailableError(message, `SQLite ${code}`)
     if (primary === 1) return brokenView()
     // An error in a view or a generated column does not make the source unavailable.
     return new ResourceError('internal', `The database cannot answer this. (SQLite ${code})`)
   }
   const system = systemCodeOf(error)
-  if (system === 'ENOENT' || system === 'ENOTDIR') return away('The file of the database is not there.', system)
-  if (system !== undefined) return away('The file of the database cannot be read.', system)
+  if (system === 'ENOENT' || system === 'ENOTDIR')
+    return unavailableError('The file of the database is not there.', system)
+  if (system !== undefined) return unavailableError('The file of the database cannot be read.', system)
   return new ResourceError('internal', 'The database cannot answer this.')
 }

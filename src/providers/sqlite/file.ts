@@ -12,7 +12,7 @@ import {
 import { basename, dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { away, refused, stale } from './errors.ts'
+import { refusedError, replacedFileError, unavailableError } from './errors.ts'
 
 /**
  * How a file is read. `locked`: with the locks of SQLite. `still`: without locks, because no process that writes a log has the
@@ -67,12 +67,12 @@ export function openFile(file: string, lockTimeoutMs: number, isLinkless = false
    * @throws ResourceError with the reason `stale` if the file was replaced or has changed.
    */
   const check = (): void => {
-    if (identify(file) !== identity) throw stale()
+    if (identify(file) !== identity) throw replacedFileError()
     if (isLinkless) checkFolder(file)
     if (way === 'still') {
-      if (traceOf(file) !== seen) throw stale()
+      if (traceOf(file) !== seen) throw replacedFileError()
       // SQLite holds no lock between statements, so closing the file here releases none.
-    } else if (!isLogged && checkHeader(file, identity)) throw stale()
+    } else if (!isLogged && checkHeader(file, identity)) throw replacedFileError()
   }
   const version = database.prepare('pragma data_version')
   return {
@@ -88,10 +88,10 @@ export type OpenFile = ReturnType<typeof openFile>
 /** Returns the identity of a file, which a rename does not change. */
 function identify(file: string): string {
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false })
-  if (found === undefined) throw away('The file of the database is not there.')
+  if (found === undefined) throw unavailableError('The file of the database is not there.')
   if (found.isSymbolicLink())
-    throw refused('The path of the database is a symbolic link. Name the file that it leads to.')
-  if (!found.isFile()) throw refused('The path of the database is not a file.')
+    throw refusedError('The path of the database is a symbolic link. Name the file that it leads to.')
+  if (!found.isFile()) throw refusedError('The path of the database is not a file.')
   return `${found.dev}:${found.ino}`
 }
 
@@ -102,7 +102,7 @@ function checkHeader(file: string, identity: string): boolean {
   let length: number
   try {
     const found = fstatSync(descriptor, { bigint: true })
-    if (`${found.dev}:${found.ino}` !== identity) throw stale()
+    if (`${found.dev}:${found.ino}` !== identity) throw replacedFileError()
     length = readSync(descriptor, bytes, 0, headerLength, 0)
   } finally {
     closeSync(descriptor)
@@ -110,7 +110,7 @@ function checkHeader(file: string, identity: string): boolean {
   // An empty file is a database without content.
   if (length === 0) return false
   if (length < headerLength || bytes.toString('latin1', 0, magic.length) !== magic)
-    throw refused('The file is not a database of SQLite, or it is encrypted.')
+    throw refusedError('The file is not a database of SQLite, or it is encrypted.')
   return bytes[18] === 2 || bytes[19] === 2
 }
 
@@ -119,12 +119,12 @@ function wayOf(file: string, isLogged: boolean): LockMode {
   for (const end of companions) {
     const found = lstatSync(`${file}${end}`, { throwIfNoEntry: false })
     if (found === undefined) continue
-    if (!found.isFile()) throw refused('The log or journal beside the database is not a file.')
+    if (!found.isFile()) throw refusedError('The log or journal beside the database is not a file.')
     sizes.set(end, found.size)
   }
   if (!isLogged || sizes.has('-shm')) return 'locked'
   if ((sizes.get('-wal') ?? 0) === 0) return 'still'
-  throw away(
+  throw unavailableError(
     'The database has a write-ahead log that was never applied. Open it once with a program that may write to it.',
   )
 }
@@ -152,7 +152,7 @@ function checkFolder(file: string): void {
   for (const name of readdirSync('/proc/self/fd')) {
     const path = linkAt(`/proc/self/fd/${name}`)
     if (path !== undefined && basename(path).startsWith(basename(file)) && dirname(path) !== dirname(file))
-      throw stale()
+      throw replacedFileError()
   }
 }
 
@@ -172,5 +172,5 @@ function checkDescriptor(identity: string): void {
     const found = statSync(`/proc/self/fd/${name}`, { bigint: true, throwIfNoEntry: false })
     return found !== undefined && `${found.dev}:${found.ino}` === identity
   })
-  if (!isOurs) throw stale()
+  if (!isOurs) throw replacedFileError()
 }

@@ -9,7 +9,7 @@ import type { RowOptions } from '../relational/index.ts'
 import type { CatalogItem, ObjectName, Relation, RowPage, Source, SourceContext } from '../relational/model.ts'
 import { completeDatabaseOptions, createPool, type DatabaseOptions, openRelational } from '../relational/open.ts'
 import type { Question } from './child.ts'
-import { faultOf, refused } from './errors.ts'
+import { faultOf, refusedError } from './errors.ts'
 import type { Operations } from './operations.ts'
 import { startMs, startProcess } from './process.ts'
 
@@ -196,7 +196,9 @@ async function placeOf({ file, within }: Pick<SqliteOptions, 'file' | 'within'>)
     return await pathWithin(file, within)
   } catch (error) {
     if (error instanceof LeadsOutError)
-      throw refused('The path of the database leads through a symbolic link, and nobody named it. Name its target.')
+      throw refusedError(
+        'The path of the database leads through a symbolic link, and nobody named it. Name its target.',
+      )
     // The process that opens the file says what is wrong with it.
     return file
   }

@@ -1,12 +1,12 @@
 import { sliced } from '../../wrap/sliced.ts'
 import { databaseOptions, rowOptions } from '../relational/config.ts'
-import { located, type OpenSource } from '../source.ts'
+import { locatePath, type OpenSource } from '../source.ts'
 import type { source } from './config.ts'
 
 /** Opens a database in a file. */
 export const open: OpenSource<typeof source> = async (given, context) => {
   const options = { ...databaseOptions(given), ...rowOptions(given.rows) }
   const { sqlite } = await import('./index.ts')
-  const { path: file, ...found } = located(given.file, context)
+  const { path: file, ...found } = locatePath(given.file, context)
   return sliced(await sqlite({ ...options, file, ...found, log: context.log }))
 }

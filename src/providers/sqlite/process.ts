@@ -7,7 +7,7 @@ import { residentBytes } from '../../core/kit/process-group.ts'
 import { type ChildLimits, childLimits } from '../../core/kit/workers.ts'
 import { findShell, spawnLimited } from '../program.ts'
 import type { ChildAnswer, Question } from './child.ts'
-import { away, exceeded, refused } from './errors.ts'
+import { memoryError, refusedError, unavailableError } from './errors.ts'
 
 /** Time that a process may take to start, in milliseconds. */
 export const startMs = 30_000
@@ -21,7 +21,7 @@ export type ReaderProcess = ReturnType<typeof converse>
 
 export async function startProcess(): Promise<ReaderProcess> {
   if ('deno' in process.versions)
-    throw refused('Databases of SQLite are read in a process of Node or Bun, not of Deno.')
+    throw refusedError('Databases of SQLite are read in a process of Node or Bun, not of Deno.')
   return converse(childLimits.sqlite(await measureBase()))
 }
 
@@ -99,7 +99,7 @@ function converse(limits: ChildLimits) {
         }
         const timer = setTimeout(() => {
           waiting.delete(id)
-          reject(away('The statement exceeded its time-out.'))
+          reject(unavailableError('The statement exceeded its time-out.'))
           close('a statement exceeded its time-out')
         }, mostMs)
         waiting.set(id, settle)
@@ -125,7 +125,7 @@ function causeOf(code: number | null, signal: NodeJS.Signals | null, said: strin
 /** A statement that takes too much memory is at fault itself; a process that takes too much before is not. */
 function endedFor(cause: string, name: Question['name']): ResourceError {
   const isAtFault = cause === outOfMemory && name !== 'open' && name !== 'measure'
-  return isAtFault ? exceeded() : away(`The process that reads the database has ended: ${cause}.`)
+  return isAtFault ? memoryError() : unavailableError(`The process that reads the database has ended: ${cause}.`)
 }
 
 /** Maximum size of the JavaScript heap of the process, in MiB: the rest of its memory is for SQLite. */

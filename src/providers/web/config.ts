@@ -8,11 +8,11 @@ import { refusal, refuserIn } from '../../schema/refusals.ts'
 import {
   documentEffects,
   documentsShape,
-  harmless,
   httpUrl,
   originEffects,
   originShape,
   service,
+  withoutEffects,
 } from '../../schema/shapes.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
@@ -87,7 +87,7 @@ export const source = defineSource({
     options: {
       ...documentEffects,
       ...originEffects,
-      ...harmless('url pages llms match fetch'),
+      ...withoutEffects('url pages llms match fetch'),
     },
   },
   findings: (written, { address }) => {

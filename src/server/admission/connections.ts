@@ -4,13 +4,13 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { invalid } from '../../core/errors.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import { type ServedLimits, sustainedRate, type TurnedAway } from './limits.ts'
+import { type RefusedRequest, type ServedLimits, sustainedRate } from './limits.ts'
 
 interface SocketOptions {
   readonly liveness: Liveness
   readonly addresses: Addresses
   readonly meter: Meter
-  readonly onRefused: (refusal: TurnedAway) => void
+  readonly onRefused: (refusal: RefusedRequest) => void
   /** Returns the answer that is currently made or sent on a connection. */
   readonly answering: (socket: Duplex) => ServerResponse | undefined
   /** Limits the number of open connections. Default no limit. */

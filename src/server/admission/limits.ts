@@ -150,7 +150,7 @@ export function sustainedRate(perSecond: number | undefined) {
 }
 
 /** A request that was refused before any source was called. */
-export interface TurnedAway extends Pick<AuditRecord, 'outcome' | 'principal' | 'address'> {
+export interface RefusedRequest extends Pick<AuditRecord, 'outcome' | 'principal' | 'address'> {
   readonly status: number
   /** Body of the request, if it was read. */
   readonly body?: unknown
@@ -199,7 +199,7 @@ export function createRefusalAudit(audit: Audit | undefined) {
 
   return {
     /** Records a refusal, unless the rate limit is exceeded. Never a token, nor any other header. */
-    add: ({ outcome, status, principal, address, body }: TurnedAway) => {
+    add: ({ outcome, status, principal, address, body }: RefusedRequest) => {
       const who = principal ?? address ?? ''
       if (ofOne.take(`${outcome} ${who}`) > 0 || ofAll.take('') > 0) {
         leftOut++

@@ -3,7 +3,7 @@ import type { Principal } from '../../core/provider.ts'
 import { codes, failure, isObject, type RequestId, type Response } from '../messages/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Crowded } from './gate.ts'
-import type { TurnedAway } from './limits.ts'
+import type { RefusedRequest } from './limits.ts'
 
 /** Answers that tell a client to retry later, in JSON-RPC and in HTTP. */
 
@@ -16,7 +16,7 @@ const messages: Readonly<Record<Overload, string>> = {
 }
 
 /** Returns the answer to a request that is refused because of overload. `retryAfter` is in seconds. */
-export function overloaded(id: RequestId | null, reason: Overload, retryAfter = 1): Response {
+export function overloadAnswer(id: RequestId | null, reason: Overload, retryAfter = 1): Response {
   const data = { reason, retryAfter: Math.max(1, Math.ceil(retryAfter)) }
   return failure(id, { code: codes.internal, message: messages[reason], data })
 }
@@ -39,7 +39,7 @@ export function statusOfOverload(
 export function countOverload(
   answer: unknown,
   meter: Meter,
-  onRefused: ((refusal: TurnedAway) => void) | undefined,
+  onRefused: ((refusal: RefusedRequest) => void) | undefined,
   principal: Principal,
   body: unknown,
 ): void {

@@ -18,7 +18,7 @@ export function judgeClaims(
   const id = principalId(claims, issuer)
   if (id === undefined) return { fault: 'it names neither a subject nor a client' }
   const roles = [...new Set((issuer.roles ?? []).flatMap((rule) => rolesBy(rule, claims)))].sort()
-  const principal = { id, roles, scopes: impliedBy(scopesIn(claims), implies) }
+  const principal = { id, roles, scopes: withImpliedScopes(scopesIn(claims), implies) }
   const exp = claims.exp === undefined ? Number.POSITIVE_INFINITY : Number(claims.exp) * 1000
   // A token that is accepted only because of the leeway expires at its end.
   return { grant: { principal, expires: exp > Date.now() ? exp : exp + leewayMs } }
@@ -78,7 +78,7 @@ function wordsIn(value: unknown): readonly string[] {
 }
 
 /** Returns all granted scopes: the given ones, and all that they imply, directly or indirectly. */
-export function impliedBy(
+export function withImpliedScopes(
   granted: Iterable<string>,
   implies: Readonly<Record<string, readonly string[]>>,
 ): readonly string[] {

@@ -8,7 +8,7 @@ import type { AuthorizationOptions } from '../auth/claims.ts'
 import type { Authorizer } from '../auth/index.ts'
 import { type HttpResponse, limitsKey, refuse, refuseMethod, replyJson } from '../exchange.ts'
 import { JsonError, parseJson } from '../messages/json.ts'
-import { codes, failure, isObject, modern } from '../messages/messages.ts'
+import { codes, failure, isObject, modernRevision } from '../messages/messages.ts'
 import { claimedRevision } from '../protocol/envelope.ts'
 import type { SubscriptionService } from '../protocol/event-options.ts'
 import { localPrincipal, type ServeOptions } from '../serve.ts'
@@ -72,13 +72,13 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     const { value } = message
     // The body says that it is of this revision, or only the header (then the request is invalid).
     const claims = isObject(value) && claimedRevision(value) !== undefined
-    const isModern = claims || request.headers['mcp-protocol-version'] === modern
+    const isModern = claims || request.headers['mcp-protocol-version'] === modernRevision
     await (isModern ? modernHttp : legacyHttp).post(request, response, caller, value)
   }
 
   const serveSessionMethod = async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
     if (!entrance.permits(caller, undefined, response)) return
-    const sessions = request.headers['mcp-protocol-version'] !== modern
+    const sessions = request.headers['mcp-protocol-version'] !== modernRevision
     if (request.method === 'GET' && sessions) return legacyHttp.openStream(request, response, caller)
     if (request.method === 'DELETE' && sessions) return legacyHttp.end(request, response, caller.principal)
     return refuseMethod(response, 'POST')

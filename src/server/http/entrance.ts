@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Addresses } from '../admission/connections.ts'
-import { type ServedLimits, sustainedRate, type TurnedAway } from '../admission/limits.ts'
-import { type Overload, overloaded, statusOfOverload } from '../admission/overload.ts'
+import { type RefusedRequest, type ServedLimits, sustainedRate } from '../admission/limits.ts'
+import { type Overload, overloadAnswer, statusOfOverload } from '../admission/overload.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Authorizer } from '../auth/index.ts'
 import type { Refusal } from '../auth/metadata.ts'
@@ -29,7 +29,7 @@ interface EntranceOptions {
   readonly limits: ServedLimits
   readonly addresses: Addresses
   readonly meter: Meter
-  readonly onRefused: (refusal: TurnedAway) => void
+  readonly onRefused: (refusal: RefusedRequest) => void
 }
 
 export function createEntrance(options: EntranceOptions): Entrance {
@@ -51,7 +51,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
       onRefused({ outcome: 'bad-tokens', status: 429, address })
     } else onRefused({ outcome: reason, status, address })
     const end = ending(!isShort(request, limits.body))
-    const later = overloaded(null, 'rate', seconds)
+    const later = overloadAnswer(null, 'rate', seconds)
     if (seconds === 0) refuse(response, status, message, { ...headers, ...end })
     else replyJson(response, 429, later, { ...statusOfOverload(later)?.headers, ...end })
   }
@@ -154,13 +154,13 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
       }
       if (perPrincipal !== undefined && !connect(share, socket, perPrincipal.connections)) {
         meter.count('refusedShare')
-        return { reason: 'share', answer: overloaded(null, 'share', connectionRetrySeconds) }
+        return { reason: 'share', answer: overloadAnswer(null, 'share', connectionRetrySeconds) }
       }
       // A request that exceeds its own limit takes no token from the common one.
       const waitSeconds = own?.take(share) || all?.take('') || 0
       if (waitSeconds === 0) return Object.assign({ share }, caller, { share })
       meter.count('refusedRate')
-      return { reason: 'rate', answer: overloaded(null, 'rate', waitSeconds) }
+      return { reason: 'rate', answer: overloadAnswer(null, 'rate', waitSeconds) }
     },
   }
 }

@@ -8,7 +8,7 @@ import type { Principal } from '../../core/provider.ts'
 import type { View } from '../../core/view.ts'
 import { alwaysCaller, type Caller } from '../auth/caller.ts'
 import { createAuthorizer } from '../auth/index.ts'
-import { refuse, taken } from '../exchange.ts'
+import { refuse, untilTaken } from '../exchange.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { createEndpoint, type EndpointOptions } from './endpoint.ts'
 import { createMountedGuard } from './guard.ts'
@@ -125,7 +125,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
     const late = setTimeout(() => void (request.complete || request.destroy()), limits.requestTime).unref()
     await handle(request, response)
     clearTimeout(late)
-    await taken(response)
+    await untilTaken(response)
   }
 
   const inner = createServer({ maxHeaderSize: limits.headers }, (request, response) => {
@@ -148,7 +148,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
       const timer = setTimeout(() => {
         for (const response of inFlight) response.destroy()
       }, limits.drain)
-      await Promise.all([...inFlight].map(taken))
+      await Promise.all([...inFlight].map(untilTaken))
       clearTimeout(timer)
       await endpoint.close()
     },

@@ -16,7 +16,7 @@ import {
   replyEmpty,
   replyJson,
   replyLong,
-  taken,
+  untilTaken,
 } from '../exchange.ts'
 import {
   codes,
@@ -104,7 +104,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     // In these revisions a disconnect does not cancel the request.
     const answer = await connection.receive(body, {
       trace,
-      taken: () => taken(response),
+      taken: () => untilTaken(response),
       linkFor,
       onNotification: (message) => {
         stream ??= openEventStream(response, headers())

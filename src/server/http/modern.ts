@@ -4,9 +4,17 @@ import type { Principal } from '../../core/provider.ts'
 import { traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Crowded, Gate, Pass } from '../admission/gate.ts'
-import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
+import { countOverload, overloadAnswer, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
-import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from '../exchange.ts'
+import {
+  type EventStream,
+  offerLink,
+  openEventStream,
+  replyEmpty,
+  replyJson,
+  replyLong,
+  untilTaken,
+} from '../exchange.ts'
 import {
   classify,
   codes,
@@ -79,14 +87,14 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     }
     const ran = immediate.has(message.method)
       ? { value: await reply() }
-      : await gate.run(reply, caller.share, () => taken(response))
+      : await gate.run(reply, caller.share, () => untilTaken(response))
     if ('refused' in ran) return refuseBusy(message, response, caller, ran.refused)
     // Its parts are read in slots of their own, so a slow reader occupies none.
     if (ran.value !== undefined) await sendStreamed(response, ran.value, events)
   }
 
   const refuseBusy = (message: Request, response: ServerResponse, { principal }: Caller, reason: Crowded) => {
-    const refused = overloaded(message.id, reason)
+    const refused = overloadAnswer(message.id, reason)
     countOverload(refused, meter, options.onRefused, principal, message)
     const { status, headers } = headOf(refused)
     return replyJson(response, status, refused, headers)

@@ -6,10 +6,10 @@ import type { Principal } from '../../core/provider.ts'
 import type { Posting } from '../../core/tool.ts'
 import { isLoopback } from '../../core/uri.ts'
 import type { Gate } from '../admission/gate.ts'
-import { overloaded, statusOfOverload } from '../admission/overload.ts'
+import { overloadAnswer, statusOfOverload } from '../admission/overload.ts'
 import type { Caller } from '../auth/caller.ts'
 import { refuse, refuseMethod, replyEmpty, replyJson, replyText } from '../exchange.ts'
-import { failure, modern, type Request, type Response, wireError } from '../messages/messages.ts'
+import { failure, modernRevision, type Request, type Response, wireError } from '../messages/messages.ts'
 import type { Egress } from '../protocol/egress.ts'
 import type { ServedOpening } from '../protocol/envelope.ts'
 import type { Entrance } from './entrance.ts'
@@ -76,7 +76,7 @@ export async function servePosting(
     const signal = AbortSignal.timeout(timeoutMs)
     const ran = await gate.run(() => posting.post(value, { principal, signal }), share)
     if ('refused' in ran) {
-      const later = overloaded(null, ran.refused)
+      const later = overloadAnswer(null, ran.refused)
       const { status = 503, headers = {} } = statusOfOverload(later) ?? {}
       return replyJson(response, status, later, headers)
     }
@@ -85,14 +85,14 @@ export async function servePosting(
     const at = created && location !== undefined ? { Location: location } : {}
     replyJson(response, created ? 201 : 200, 'result' in cleaned ? cleaned.result : cleaned, at)
   } catch (error) {
-    if (isResourceError(error, 'not-found')) return refuse(response, 404, nothingHere)
-    const answer = clean(failure(null, wireError(error, modern, undefined, log)))
+    if (isResourceError(error, 'not-found')) return refuse(response, 404, notFoundMessage)
+    const answer = clean(failure(null, wireError(error, modernRevision, undefined, log)))
     replyJson(response, statusOf(error), answer, isResourceError(error, 'unavailable') ? { 'Retry-After': '5' } : {})
   }
 }
 
 /** The message for a missing path, and for one that the caller may not know of. */
-export const nothingHere = 'Nothing is here.'
+export const notFoundMessage = 'Nothing is here.'
 
 /** Returns the HTTP status of an error outside of MCP. */
 export function statusOf(error: unknown): number {
@@ -125,13 +125,13 @@ export function createExposed(measurements: Measurements, entrance?: Entrance, r
   const isPermitted = async (request: IncomingMessage, response: ServerResponse): Promise<boolean> => {
     if (entrance === undefined) {
       if (isFromHere(request)) return true
-      refuse(response, 404, nothingHere)
+      refuse(response, 404, notFoundMessage)
       return false
     }
     const caller = await entrance.callerOf(request, response)
     if (caller === undefined || !entrance.permits(caller, undefined, response)) return false
     if (roles === undefined || caller.principal.roles.some((role) => roles.includes(role))) return true
-    refuse(response, 404, nothingHere)
+    refuse(response, 404, notFoundMessage)
     return false
   }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { taken } from '../exchange.ts'
+import { untilTaken } from '../exchange.ts'
 import type { Meter } from '../telemetry/meter.ts'
 
 /** Maximum number of requests on one connection that wait for earlier answers. Beyond it, the connection is not read. */
@@ -30,7 +30,7 @@ interface Line {
  * @param handle Must not reject.
  * @param onFirst Called with the first request of a connection.
  */
-export function inTurn(handle: Handle, meter: Meter, onFirst?: (socket: Socket) => void) {
+export function handleInTurn(handle: Handle, meter: Meter, onFirst?: (socket: Socket) => void) {
   const lines = new WeakMap<Duplex, Line>()
   let inAll = 0
 
@@ -74,7 +74,7 @@ export function inTurn(handle: Handle, meter: Meter, onFirst?: (socket: Socket) 
       if (line.paused && line.waiting.length < maxWaiting / 2) resume(socket, line)
       line.answering = next[1]
       await handle(...next)
-      if (!next[1].writableFinished) await taken(next[1])
+      if (!next[1].writableFinished) await untilTaken(next[1])
       line.answering = undefined
       if (line.waiting.length > 0) await turn()
     }

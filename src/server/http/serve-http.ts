@@ -21,13 +21,13 @@ import {
   createExposed,
   healthPath,
   metricsPath,
-  nothingHere,
+  notFoundMessage,
   type Postings,
   readyPath,
   serveHealth,
   servePosting,
 } from './other-routes.ts'
-import { inTurn } from './pipeline.ts'
+import { handleInTurn } from './pipeline.ts'
 
 export interface HttpOptions extends EndpointOptions {
   readonly host: string
@@ -127,7 +127,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (serveContent !== undefined && url.startsWith(contentPath)) return serveContent(request, response)
     const route = url.replace(afterRoute, '')
     const posted = options.postings !== undefined && url.startsWith(options.postings.under)
-    if (!routes.has(route) && !posted) return refuse(response, 404, nothingHere)
+    if (!routes.has(route) && !posted) return refuse(response, 404, notFoundMessage)
     const known = await entrance.callerOf(request, response)
     if (known === undefined) return
     // The base of the links is found out when one is asked for, which few requests do.
@@ -145,7 +145,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const servePosts = async (request: IncomingMessage, response: ServerResponse, caller: Caller, at: string) => {
     if (!(await waitUntilOpen(options.opening, response, limits.timeout))) return
     const posting = options.postings?.at(at, caller.principal)
-    if (posting === undefined) return refuse(response, 404, nothingHere)
+    if (posting === undefined) return refuse(response, 404, notFoundMessage)
     const message = await endpoint.readPermitted(request, response, caller)
     if (message === undefined) return
     const { audit, log } = options
@@ -171,7 +171,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     options.llms && createLlms(options.llms, entrance, (request) => resource ?? `${baseOf(request)}${path}`, options)
 
   const room = createRoom(limits, addresses.of)
-  const { take, answering } = inTurn(handle, meter, room.asked)
+  const { take, answering } = handleInTurn(handle, meter, room.asked)
 
   const server = createServer({ maxHeaderSize: limits.headers, ...deadlinesOf(limits), keepAliveTimeout: 10_000 }, take)
   // The margin serves connections that are being refused.

@@ -153,7 +153,7 @@ export function stringsIn(given: unknown, where: string, longest: number): Reado
 }
 
 /** Returns the variables of a completion that are already filled in: `context.arguments`. */
-export function filledIn(context: unknown): ReadonlyMap<string, string> {
+export function filledVariables(context: unknown): ReadonlyMap<string, string> {
   if (context === undefined || context === null) return new Map()
   const given = isObject(context) ? (context.arguments ?? {}) : undefined
   return stringsIn(given, 'context.arguments', 8192)
@@ -214,7 +214,7 @@ export function wireError(error: unknown, revision: Revision, uri: string | unde
   switch (error.kind) {
     case 'not-found':
       return {
-        code: revision === modern ? codes.invalidParams : codes.resourceNotFound,
+        code: revision === modernRevision ? codes.invalidParams : codes.resourceNotFound,
         message: notFoundMessage,
         ...(uri === undefined || uri.length > maxEcho ? {} : { data: { uri } }),
       }
@@ -256,13 +256,13 @@ export const revisions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'
 export type Revision = (typeof revisions)[number]
 
 /** The revision without sessions, in which every request declares its revision in `_meta`. */
-export const modern = '2026-07-28' satisfies Revision
+export const modernRevision = '2026-07-28' satisfies Revision
 
 /** The revisions that begin with `initialize`: all that the HTTP+SSE transport of 2024-11-05 serves. */
-export const legacyRevisions: readonly Revision[] = revisions.filter((revision) => revision !== modern)
+export const legacyRevisions: readonly Revision[] = revisions.filter((revision) => revision !== modernRevision)
 
 /** The assumed revision of a request that declares none (2025-06-18, basic/transports). */
-export const assumed = '2025-03-26' satisfies Revision
+export const assumedRevision = '2025-03-26' satisfies Revision
 
 export function isRevision(text: unknown): text is Revision {
   return (revisions as readonly unknown[]).includes(text)

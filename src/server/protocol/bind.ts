@@ -13,7 +13,7 @@ import {
 } from '../../core/view.ts'
 import {
   codes,
-  filledIn,
+  filledVariables,
   optionalString,
   type Params,
   ProtocolError,
@@ -201,7 +201,7 @@ function completionMethods(identity: Identity): Readonly<Record<string, Method>>
         throw invalid('The type of ref is neither ref/resource nor ref/prompt.', 'params')
       const request = {
         argument: { name: requiredString(argument, 'name'), value: requiredString(argument, 'value') },
-        arguments: filledIn(context),
+        arguments: filledVariables(context),
       }
       if (isPrompt) return completePrompt(view, { name: requiredString(ref, 'name'), ...request }, signal)
       return completionToWire(await view.complete({ uriTemplate: requiredString(ref, 'uri'), ...request }, { signal }))

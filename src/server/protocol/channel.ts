@@ -1,17 +1,17 @@
 import type { ErrorReason } from '../../core/errors.ts'
 import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
-import { type TraceContext, telemetry, traceContextIn, traced } from '../../core/trace.ts'
+import { runInSpan, type TraceContext, telemetry, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { LinkFor } from '../messages/messages.ts'
 import {
-  assumed,
+  assumedRevision,
   codes,
   failure,
   isObject,
-  modern,
+  modernRevision,
   type Notification,
   ProtocolError,
   type Request,
@@ -136,7 +136,7 @@ const timedOut: WireError = {
 export function openChannel(served: Served, options: ChannelOptions): Channel {
   const { era, view, viewOf, log, egress, timeoutMs, opening, onClose, retell } = options
   let handshake: Handshake | undefined
-  let revision: Revision | undefined = era === 'modern' ? modern : undefined
+  let revision: Revision | undefined = era === 'modern' ? modernRevision : undefined
   let initialized = false
   const inFlight = new Set<AbortController>()
 
@@ -178,7 +178,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     if (token !== undefined && !isProgressToken(token))
       return failure(id, { code: codes.invalidParams, message: 'The _meta of the params is malformed.' })
     const method = token !== undefined && lengthy.has(name) ? withProgress(plain) : plain
-    const spoken = revision ?? assumed
+    const spoken = revision ?? assumedRevision
     const client = era === 'modern' ? clientIn(meta) : handshake?.client
     const sendLog: Call['log'] = (level, data) => {
       if (era === 'modern' && wantsLog(meta, level))
@@ -275,7 +275,7 @@ function tracedRequest(
   const target = isNamed && typeof params.name === 'string' && shownName.test(params.name) ? params.name : undefined
   const attributes = { 'mcp.method.name': method, 'mcp.protocol.version': revision }
   const options = { kind: 'server', attributes, parent, duration: 'mcp.server.operation.duration' } as const
-  return traced(target === undefined ? method : `${method} ${target}`, options, async (span) => {
+  return runInSpan(target === undefined ? method : `${method} ${target}`, options, async (span) => {
     span.set({ 'jsonrpc.request.id': String(id).slice(0, 64) })
     if (target !== undefined)
       span.set({ [method === 'tools/call' ? 'gen_ai.tool.name' : 'gen_ai.prompt.name']: target })

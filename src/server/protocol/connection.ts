@@ -1,16 +1,16 @@
 import type { ErrorReason } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate, type Gate, type Pass } from '../admission/gate.ts'
-import { overloaded } from '../admission/overload.ts'
+import { overloadAnswer } from '../admission/overload.ts'
 import { formatJson } from '../messages/json.ts'
 import {
-  assumed,
+  assumedRevision,
   classify,
   codes,
   failure,
   hasBatches,
   idKey,
-  modern,
+  modernRevision,
   type Notification,
   type Request,
   type RequestId,
@@ -105,7 +105,7 @@ export function createConnection(
     inFlight.set(key, own)
     try {
       const channel = await channelFor(claims ? 'modern' : 'legacy').catch((error: unknown) =>
-        failure(request.id, wireError(error, claims ? modern : assumed, undefined, server.log)),
+        failure(request.id, wireError(error, claims ? modernRevision : assumedRevision, undefined, server.log)),
       )
       if ('jsonrpc' in channel) return channel
       if (!claims) legacy = channel
@@ -131,7 +131,7 @@ export function createConnection(
     }
     if (immediate.has(request.method)) return ask()
     const ran = await gate.run(ask, server.share, taken)
-    return 'refused' in ran ? overloaded(request.id, ran.refused) : ran.value
+    return 'refused' in ran ? overloadAnswer(request.id, ran.refused) : ran.value
   }
 
   const answerStreaming = async (

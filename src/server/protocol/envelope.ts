@@ -8,7 +8,7 @@ import {
   isLogLevel,
   isObject,
   isRevision,
-  modern,
+  modernRevision,
   type Notification,
   type Params,
   protocolKeys,
@@ -39,7 +39,7 @@ export function envelopeFault(
   const meta = isObject(params?._meta) ? params._meta : {}
   const claimed = meta[protocolKeys.protocolVersion]
   if (typeof claimed !== 'string') return badMeta(protocolKeys.protocolVersion, 'is not a string')
-  if (claimed !== modern || !offered.includes(modern)) return unsupported(claimed, offered)
+  if (claimed !== modernRevision || !offered.includes(modernRevision)) return unsupported(claimed, offered)
   if (!isObject(meta[protocolKeys.clientCapabilities]))
     return badMeta(protocolKeys.clientCapabilities, 'is not an object')
   const info = meta[protocolKeys.clientInfo] ?? undefined
@@ -85,7 +85,7 @@ export interface Handshake {
 const maxNameLength = 256
 
 /** The newest revision that begins with `initialize`. */
-const newestLegacy = revisions.find((revision) => revision !== modern) ?? '2025-11-25'
+const newestLegacy = revisions.find((revision) => revision !== modernRevision) ?? '2025-11-25'
 
 /** Returns why the params of `initialize` are refused (lifecycle, initialization); undefined when they are valid. */
 export function handshakeFault({ protocolVersion, capabilities, clientInfo }: Params): WireError | undefined {
@@ -103,7 +103,7 @@ export function handshakeFault({ protocolVersion, capabilities, clientInfo }: Pa
 export function shakeHands({ protocolVersion, clientInfo }: Params): Handshake {
   const { name, version } = isObject(clientInfo) ? clientInfo : {}
   const cut = (value: unknown) => String(value).slice(0, maxNameLength)
-  const revision = isRevision(protocolVersion) && protocolVersion !== modern ? protocolVersion : newestLegacy
+  const revision = isRevision(protocolVersion) && protocolVersion !== modernRevision ? protocolVersion : newestLegacy
   return { revision, client: { name: cut(name), version: cut(version) } }
 }
 
@@ -176,7 +176,7 @@ const cacheable = new Set([
  * these members, and stay unchanged.
  */
 export function completeResult(method: string, result: Result, revision: Revision, server: ServerInfo): Result {
-  if (revision !== modern) return result
+  if (revision !== modernRevision) return result
   return {
     ...(cacheable.has(method) ? { ttlMs: 0, cacheScope: 'private' } : {}),
     resultType: 'complete',

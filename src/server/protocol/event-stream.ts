@@ -5,7 +5,7 @@ import { credentialsEnded } from '../auth/caller.ts'
 import {
   codes,
   failure,
-  modern,
+  modernRevision,
   ProtocolError,
   protocolKeys,
   type Request,
@@ -42,7 +42,7 @@ export async function streamEvents(request: Request, options: StreamOptions): Pr
     news.set()
   }
   const wireOf = (error: unknown): WireError =>
-    error instanceof ProtocolError ? toWireError(error) : wireError(error, modern, undefined, log)
+    error instanceof ProtocolError ? toWireError(error) : wireError(error, modernRevision, undefined, log)
   setMaxListeners(0, closing)
   for (const one of [signal, closing]) one.addEventListener('abort', end)
   if (signal.aborted || closing.aborted) end()

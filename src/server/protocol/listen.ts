@@ -6,7 +6,7 @@ import {
   codes,
   failure,
   isObject,
-  modern,
+  modernRevision,
   type Notification,
   protocolKeys,
   type Request,
@@ -78,7 +78,7 @@ export async function listen(request: Request, options: StreamOptions): Promise<
     return { jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }
   } catch (error) {
     if (over.signal.aborted) return undefined
-    return failure(request.id, wireError(error, modern, undefined, log))
+    return failure(request.id, wireError(error, modernRevision, undefined, log))
   } finally {
     for (const one of [signal, closing]) one.removeEventListener('abort', end)
     subscription?.close()

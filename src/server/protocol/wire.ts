@@ -16,7 +16,7 @@ import type {
 } from '../../core/view.ts'
 import { formatTime, isTime, printable } from '../messages/format.ts'
 import { blobStreamOf, longText } from '../messages/json.ts'
-import { modern, type Revision, since } from '../messages/messages.ts'
+import { modernRevision, type Revision, since } from '../messages/messages.ts'
 
 type Wire = Record<string, unknown>
 
@@ -95,7 +95,7 @@ export function embeddedToWire({ uri, mimeType, text, modified, ...facts }: Embe
 
 export function resourcesToWire(page: Page<Resource>, revision: Revision, mounts?: readonly Resource[]): Wire {
   const meta = {
-    ...(mounts === undefined ? {} : { [metaKeys.mounts]: mounts.map((mount) => mountToWire(mount, modern)) }),
+    ...(mounts === undefined ? {} : { [metaKeys.mounts]: mounts.map((mount) => mountToWire(mount, modernRevision)) }),
     ...(page.unavailable === undefined ? {} : { [metaKeys.unavailable]: page.unavailable }),
   }
   return {
@@ -234,7 +234,7 @@ export function pageFields(page: Page<unknown>, revision: Revision): Wire {
 }
 
 export function cacheHintFields(hint: CacheHint, revision: Revision): Wire {
-  if (revision !== modern) return {}
+  if (revision !== modernRevision) return {}
   const ttlMs = Number.isFinite(hint.ttlMs) ? Math.max(0, Math.floor(hint.ttlMs)) : 0
   return { ttlMs, cacheScope: hint.scope === 'public' ? 'public' : 'private' }
 }

@@ -22,7 +22,7 @@ interface CachedTerms {
 }
 
 /** Caches look-ups in texts until the texts change: common terms are queried repeatedly. */
-export function createKnown() {
+export function createLookupCache() {
   const homes = new Map<number, CachedTerms>()
   const keptOf = ({ id, revision }: Version): CachedTerms => {
     const found = homes.get(id)

@@ -167,7 +167,7 @@ export function prepareTexts(database: Database) {
   }
 }
 
-/** Those of the parts, given as JSON, that pass a filter. */
+/** Returns the SQL that selects, from parts given as JSON, the ones that pass a filter. */
 export function filterSql({ mounts, mimeType, audience, minPriority, since }: TextFilter) {
   const values: SqliteValue[] = []
   const value = (given: SqliteValue) => `?${values.push(given) + 1}`

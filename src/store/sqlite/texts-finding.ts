@@ -1,6 +1,6 @@
 import { readerOf, type TextOperations } from '../engine.ts'
 import type { PartQuery, TextSet, WeightedTerm } from '../texts.ts'
-import { createKnown, createTextParts, type Ids, type TextParts } from './cache.ts'
+import { createLookupCache, createTextParts, type Ids, type TextParts } from './cache.ts'
 import { type Database, listIn } from './database.ts'
 import { filterSql, type TextStatements } from './statements.ts'
 
@@ -38,7 +38,7 @@ function idsOfList(ids: readonly number[]): Ids {
 
 /** Looks up terms in the index: the ids of their parts, and the numbers of these. */
 function createLookup(statements: TextStatements) {
-  const known = createKnown()
+  const known = createLookupCache()
   const owners = createTextParts(
     (after, limit) => listIn(statements.partOwners.get(after, limit)?.owners) as readonly TextParts[],
     () => Number(statements.howMany.get()?.n),
@@ -176,7 +176,7 @@ export function bestOf(lists: readonly Weighed[], limit: number): readonly numbe
   return weighedOf(lists, limit).map(({ id }) => id)
 }
 
-/** The same, with the sums. */
+/** Returns the ids with the greatest sums of weights, and these sums. */
 function weighedOf(lists: readonly Weighed[], limit: number): readonly Scored[] {
   const best = createBest(limit)
   const at = new Uint32Array(lists.length)

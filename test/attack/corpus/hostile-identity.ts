@@ -1,4 +1,4 @@
-import type { Expectation } from '../../support/attack-oracles.ts'
+import type { Expectation } from '../harness/oracles.ts'
 import type { UriCase } from './hostile-uris.ts'
 
 type Cases = Readonly<Record<string, string | ((address: string) => string)>>

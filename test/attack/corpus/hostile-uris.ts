@@ -1,4 +1,4 @@
-import type { Expectation } from '../../support/attack-oracles.ts'
+import type { Expectation } from '../harness/oracles.ts'
 
 /** One hostile (or, as a control, honest) URI. */
 export interface UriCase {

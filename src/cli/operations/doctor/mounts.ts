@@ -12,16 +12,16 @@ import type { Degradation } from '../../../core/provider.ts'
 import { parseSearchStatus, type SearchStatusMount } from '../../../core/search-answer.ts'
 import type { LazyStore } from '../../../providers/source.ts'
 import { formatProblem } from '../../../testing/index.ts'
-import { counted, formatSize } from '../../terminal/io.ts'
+import { formatCount, formatSize } from '../../terminal/io.ts'
 import type { Secrets } from '../../terminal/secrets.ts'
-import { checkMount, hiddenFrom, isWrong, type MountReport } from '../check-mounts.ts'
+import { checkMount, hasProblem, type MountReport, mountsHiddenFrom } from '../check-mounts.ts'
 import { type Local, openLocal, storeOf } from '../local.ts'
 import { searchMountsOf, textAt } from '../search-mounts.ts'
 import type { Findings } from './findings.ts'
 
 /** Opens each mount that lacks nothing, checks its answers, and watches it for a moment. */
 export async function checkMounts(
-  here: Case,
+  here: CheckFacts,
   lacking: ReadonlySet<string>,
   store: LazyStore | undefined,
   findings: Findings,
@@ -36,14 +36,14 @@ export async function checkMounts(
     const keep: Mount[] = []
     const report = await checkMount(planned, limit, settings, (mount) => keep.push(mount))
     findings.tell('mount', diagnose(report, here))
-    isFine &&= !isWrong(report)
+    isFine &&= !hasProblem(report)
     for (const mount of keep) {
       opened.push(mount)
-      if (!isWrong(report)) findings.tell('changes', await checkChanges(mount, planned, here))
+      if (!hasProblem(report)) findings.tell('changes', await checkChanges(mount, planned, here))
     }
   }
-  // With authentication, roles come from the tokens of the clients. `hiddenFrom` also closes the mounts.
-  const hidden = await hiddenFrom(local.principal, opened, log)
+  // With authentication, roles come from the tokens of the clients. `mountsHiddenFrom` also closes the mounts.
+  const hidden = await mountsHiddenFrom(local.principal, opened, log)
   if (local.config?.auth === undefined)
     for (const address of hidden) {
       const look = `hikidashi access check ${address}${here.withConfig}`
@@ -56,7 +56,7 @@ export async function checkMounts(
   if (isFine) await checkIndex(here, findings)
 }
 
-function diagnose(report: MountReport, { positionOf, withConfig }: Case): CheckResult {
+function diagnose(report: MountReport, { positionOf, withConfig }: CheckFacts): CheckResult {
   const { address, provider, failure, isAway = false, problems, examined, complete, milliseconds } = report
   const correct = `${positionOf(['mounts', address])}, then: hikidashi check${withConfig}`
   const isNamed = failure?.includes(address)
@@ -77,12 +77,12 @@ function diagnose(report: MountReport, { positionOf, withConfig }: Case): CheckR
     const fix = `It breaks the contract of sources${more}. All findings: hikidashi check${withConfig} --json`
     return failed(`${address} (${provider}): ${formatProblem(first)}`, fix)
   }
-  const amount = `${counted(examined, 'entry', 'entries')}${complete ? '' : ' and more'} listed and read`
+  const amount = `${formatCount(examined, 'entry', 'entries')}${complete ? '' : ' and more'} listed and read`
   return ok(`${address} (${provider}): ${amount}, ${milliseconds} ms`)
 }
 
 /** Checks whether a mount notifies of its changes, and whether it may miss some. */
-async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<CheckResult> {
+async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: CheckFacts): Promise<CheckResult> {
   if (mount.provider.watch === undefined) {
     const { isComputed = false, unchanging } = sourceOf(config)
     if (isComputed || unchanging?.(config) !== undefined) return ok(`${address}: it has no changes to report`)
@@ -128,13 +128,13 @@ async function inotifyWatches(): Promise<number | undefined> {
 }
 
 /** Returns the addresses of the mounts that need the store. */
-export function storingIn({ mounts }: Case): readonly string[] {
+export function storingIn({ mounts }: CheckFacts): readonly string[] {
   return mounts.filter(({ config }) => sourceOf(config).keeps === true).map(({ address }) => address)
 }
 
 /** Checks whether the store answers, if a mount needs it. Resolves to whether the mounts that need it can be opened. */
 export async function checkStore(
-  here: Case,
+  here: CheckFacts,
   store: LazyStore | undefined,
   { tell, doing }: Findings,
 ): Promise<boolean> {
@@ -218,7 +218,7 @@ async function sizeOf(file: string): Promise<number | undefined> {
 }
 
 /** Reports how far each search has indexed its mounts. */
-async function checkIndex({ local, mounts, log, secrets, withConfig }: Case, findings: Findings): Promise<void> {
+async function checkIndex({ local, mounts, log, secrets, withConfig }: CheckFacts, findings: Findings): Promise<void> {
   if (!mounts.some(({ config }) => isSearch(config))) return
   findings.doing('Asking the index')
   const catalog = await openLocal(local, log, secrets)
@@ -230,7 +230,7 @@ async function checkIndex({ local, mounts, log, secrets, withConfig }: Case, fin
       const { documents = 0, indexing, embedding } = status
       const behind = status.mounts.filter(({ state }) => state !== 'current')
       const failing = embedding?.failing
-      const about = `${searchMount.address}: ${counted(documents, 'document')}`
+      const about = `${searchMount.address}: ${formatCount(documents, 'document')}`
       if (failing !== undefined) {
         const fix = `Check "embeddings" of ${searchMount.address}; search by words still works.`
         findings.tell('index', warning(`${about}; there are no vectors: ${failing}`, fix))
@@ -250,7 +250,7 @@ function formatBehind({ address, state, looked, of }: SearchStatusMount): string
 }
 
 /** The facts that all checks of a configuration share. */
-export interface Case {
+export interface CheckFacts {
   readonly local: Local
   readonly mounts: readonly PlannedMount[]
   readonly limit: number

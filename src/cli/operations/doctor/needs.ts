@@ -12,7 +12,7 @@ import { count, formatTime } from '../../terminal/io.ts'
 import { packageVersion } from '../command-line.ts'
 import { ownPackage } from '../publish/manifest.ts'
 import type { Findings } from './findings.ts'
-import type { Case } from './mounts.ts'
+import type { CheckFacts } from './mounts.ts'
 
 /** Facts of the machine that a test may replace. */
 interface MachineFacts {
@@ -58,7 +58,7 @@ function isWithin(version: string, range: string): boolean {
 
 /** Checks whether the secrets of mounts exist, and who may read their files. Resolves to the addresses of mounts that lack one. */
 export async function checkSecrets(
-  { local: { config }, positionOf }: Case,
+  { local: { config }, positionOf }: CheckFacts,
   { tell, doing }: Findings,
 ): Promise<readonly string[]> {
   if (config === undefined) return []
@@ -111,7 +111,10 @@ async function isReadByOthers(file: string): Promise<boolean> {
 }
 
 /** Checks the programs that mounts start. Resolves to the addresses of the mounts that lack one. */
-export async function checkPrograms({ mounts, positionOf }: Case, { tell }: Findings): Promise<readonly string[]> {
+export async function checkPrograms(
+  { mounts, positionOf }: CheckFacts,
+  { tell }: Findings,
+): Promise<readonly string[]> {
   const lacking: string[] = []
   const found = new Set<string>()
   for (const mount of mounts) {
@@ -132,7 +135,7 @@ export async function checkPrograms({ mounts, positionOf }: Case, { tell }: Find
 }
 
 /** Checks `tesseract` and its languages, if a mount reads scans by OCR. Without them a mount opens, but scans are not read. */
-export async function checkOcr({ mounts, positionOf }: Case, { tell, doing }: Findings): Promise<void> {
+export async function checkOcr({ mounts, positionOf }: CheckFacts, { tell, doing }: Findings): Promise<void> {
   const asking = mounts.flatMap(({ address, config }) => {
     const languages = ocrLanguagesIn(config)
     return languages === undefined ? [] : [{ address, languages }]

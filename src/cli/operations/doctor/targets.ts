@@ -18,7 +18,7 @@ import { type Planned, planLocal, storeOf } from '../local.ts'
 import { type SourceOptions, serverTarget } from '../source.ts'
 import { reasonsOf, trustCommand } from '../withheld.ts'
 import type { Findings } from './findings.ts'
-import { type Case, checkMounts, checkStore, storingIn } from './mounts.ts'
+import { type CheckFacts, checkMounts, checkStore, storingIn } from './mounts.ts'
 import { checkOcr, checkPrograms, checkSecrets } from './needs.ts'
 
 /** Time-out of an answer of a server, in milliseconds, and maximum length of an answer, in bytes. */
@@ -131,7 +131,7 @@ export async function checkLocal(
   }
   const withConfig = options.config === undefined ? '' : ` --config ${options.config}`
   const positionOf = await positionsIn(config?.file)
-  const here: Case = {
+  const here: CheckFacts = {
     local,
     mounts: (await local.complete?.()) ?? local.mounts,
     limit: options.limit,
@@ -179,7 +179,7 @@ async function plan(config: string | undefined, secrets: Secrets, { tell }: Find
 }
 
 /** Returns a function that describes the position of a key in the configuration. */
-async function positionsIn(file: string | undefined): Promise<Case['positionOf']> {
+async function positionsIn(file: string | undefined): Promise<CheckFacts['positionOf']> {
   if (file === undefined) return formatKey
   const { document } = parseDocument(file, await readFile(file, 'utf8'))
   const below = relative(process.cwd(), file)
@@ -188,7 +188,7 @@ async function positionsIn(file: string | undefined): Promise<Case['positionOf']
 }
 
 /** Checks whether the configuration can be served over HTTP, and to whom. */
-async function checkHttp(here: Case, findings: Findings): Promise<void> {
+async function checkHttp(here: CheckFacts, findings: Findings): Promise<void> {
   const { config } = here.local
   if (config?.auth?.tokens !== undefined) await checkTokens(config.auth.tokens, here, findings)
   const listen = config?.http?.listen
@@ -207,7 +207,7 @@ async function checkHttp(here: Case, findings: Findings): Promise<void> {
 
 async function checkPort(
   { host, port }: { readonly host: string; readonly port: number },
-  { positionOf, local }: Case,
+  { positionOf, local }: CheckFacts,
   { tell }: Findings,
 ): Promise<void> {
   const where = `${host}:${port}`
@@ -237,7 +237,7 @@ function tryPort(host: string, port: number): Promise<string | undefined> {
   })
 }
 
-async function checkTokens(file: string, { positionOf, withConfig }: Case, { tell }: Findings): Promise<void> {
+async function checkTokens(file: string, { positionOf, withConfig }: CheckFacts, { tell }: Findings): Promise<void> {
   try {
     const { tokens } = await readTokenFile(file)
     const add = `hikidashi token add --name NAME${withConfig}`

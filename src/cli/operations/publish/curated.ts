@@ -8,7 +8,7 @@ import { sourceNamed } from '../../../providers/index.ts'
 import { path, paths } from '../../../schema/shapes.ts'
 import { secretSourcesIn } from '../../../schema/values.ts'
 import { findOwn } from '../../../secrets/find.ts'
-import { failed } from '../../terminal/exit.ts'
+import { commandFailure } from '../../terminal/exit.ts'
 
 /** A configuration as a bundle contains it. */
 export interface Curated {
@@ -33,11 +33,11 @@ export async function readCurated(file: string, text: string): Promise<Curated> 
   // The secrets of the people who install the bundle are not known here.
   const env = new Proxy({}, { get: (_, name) => `value of ${String(name)}` })
   const loaded = await loadConfig(file, { env, admitsAbsent: true })
-  if ('problems' in loaded) throw failed(loaded.problems.map(formatConfigProblem).join('\n'))
+  if ('problems' in loaded) throw commandFailure(loaded.problems.map(formatConfigProblem).join('\n'))
   const { config } = loaded
   const [secret] = findOwn(text, { path: file })
   if (secret !== undefined)
-    throw failed(
+    throw commandFailure(
       `Line ${text.slice(0, secret.start).split('\n').length} of ${file} looks like a secret, which everybody with the bundle could read. Write { "env": "NAME" } for it: then the host asks its user.`,
     )
   const { value: written } = parseDocument(file, text).document
@@ -49,7 +49,7 @@ export async function readCurated(file: string, text: string): Promise<Curated> 
       .map((key) => `${key} is for a server with clients of its own: a bundle serves one person.`),
     ...mounts.flatMap(([address, mount]) => faultsOf(address, mount, schemas)),
   ]
-  if (faults.length > 0) throw failed(`${file} cannot be put into a bundle.\n${faults.join('\n')}`)
+  if (faults.length > 0) throw commandFailure(`${file} cannot be put into a bundle.\n${faults.join('\n')}`)
   return {
     text,
     name: config.name ?? basename(file).replace(/\.[^.]*$/, ''),

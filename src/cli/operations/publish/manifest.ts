@@ -2,7 +2,7 @@ import { readFileSync, realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defined } from '../../../core/kit/object.ts'
 import type { JsonObject } from '../../../core/tool.ts'
-import { misused } from '../../terminal/exit.ts'
+import { usageError } from '../../terminal/exit.ts'
 import type { Curated } from './curated.ts'
 
 /** The version of the manifest's specification: github.com/modelcontextprotocol/mcpb, MANIFEST.md. */
@@ -216,13 +216,15 @@ const namePattern = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/
 function nameFor({ mcpName }: OwnPackage, given: string | undefined): string {
   const name = given ?? mcpName
   if (name === undefined)
-    throw misused(
+    throw usageError(
       'The registry needs a name that shows its owner: --name io.github.USER/hikidashi, or a name in your own domain such as com.example/hikidashi.',
     )
   if (!namePattern.test(name) || name.length > 200)
-    throw misused(`${JSON.stringify(name)} is not a name for the registry. Write one such as io.github.USER/hikidashi.`)
+    throw usageError(
+      `${JSON.stringify(name)} is not a name for the registry. Write one such as io.github.USER/hikidashi.`,
+    )
   if (mcpName !== undefined && mcpName !== name)
-    throw misused(
+    throw usageError(
       `package.json has "mcpName": ${JSON.stringify(mcpName)}, and the registry compares both. Give that name, or change package.json.`,
     )
   return name
@@ -238,7 +240,7 @@ function repositoryFor({ repository }: OwnPackage, given: string | undefined): J
   const { hostname } = new URL(address(url, '--repository'))
   const source = sources[hostname]
   if (source === undefined)
-    throw misused(
+    throw usageError(
       `The registry accepts repositories at ${Object.keys(sources).join(' and ')}, not at ${hostname}. Leave it out, or give --website.`,
     )
   return { url, source }
@@ -246,10 +248,10 @@ function repositoryFor({ repository }: OwnPackage, given: string | undefined): J
 
 function address(url: string, option: string): string {
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && new URL(url).username === '') return url
-  throw misused(`${option} must be a URL that begins with https:// and has no user name.`)
+  throw usageError(`${option} must be a URL that begins with https:// and has no user name.`)
 }
 
 function within(text: string, what: string): string {
   if (text.length >= 1 && text.length <= 100) return text
-  throw misused(`The ${what} has ${text.length} characters. The registry takes 1 to 100.`)
+  throw usageError(`The ${what} has ${text.length} characters. The registry takes 1 to 100.`)
 }

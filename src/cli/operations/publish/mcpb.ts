@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { ZipFile } from 'yazl'
 import type { JsonObject } from '../../../core/tool.ts'
-import { failed } from '../../terminal/exit.ts'
+import { commandFailure } from '../../terminal/exit.ts'
 import { curatedPath, iconPath, localePath, localized } from './manifest.ts'
 
 /** The modification time of all files in a bundle, so that the same installation makes the same bundle. */
@@ -128,7 +128,7 @@ export async function placePackages(root: string): Promise<readonly PlacedPackag
       const folder = findPackage(needed, holder.folder)
       if (folder === undefined) {
         if (needed in dependencies && !(needed in optionalDependencies))
-          throw failed(`${holder.name} needs ${needed}, which is not installed. Install hikidashi again.`)
+          throw commandFailure(`${holder.name} needs ${needed}, which is not installed. Install hikidashi again.`)
         continue
       }
       const seen = visibleFrom(holder.at, needed, placed)

@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks'
 import { estimateOf, type PlannedItem } from '../../../browse/basket.ts'
 import { crumbsOf } from '../listing/browse.ts'
 import { Button } from '../shell/fields.tsx'
-import { Shape } from '../shell/icons.tsx'
-import { formatNumber, shown } from '../words/texts.ts'
+import { Icon } from '../shell/icons.tsx'
+import { formatNumber, visibleText } from '../words/texts.ts'
 import { Item } from './parts.tsx'
 import { removeAll } from './picked.ts'
 import { t } from './words.ts'
@@ -64,7 +64,7 @@ function Group({ group, all }: GroupProps) {
   const { folder, items } = group
   const [isOpen, setOpen] = useState(items.length <= maxOpen)
   const name = crumbsOf(folder)
-    .map(({ label }) => shown(label))
+    .map(({ label }) => visibleText(label))
     .join(' › ')
   const isCounted = items.every(({ tokens }) => tokens !== undefined)
   const sum = items.reduce((total, { tokens, resource }) => total + (tokens ?? estimateOf(resource) ?? 0), 0)
@@ -72,9 +72,9 @@ function Group({ group, all }: GroupProps) {
     <li class="basket-group">
       <div class="basket-group-head">
         <button type="button" class="basket-group-open" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          <Shape name={isOpen ? 'down' : 'right'} />
-          <Shape name="folder" />
-          <bdi class="one-line" title={shown(folder)}>
+          <Icon name={isOpen ? 'down' : 'right'} />
+          <Icon name="folder" />
+          <bdi class="one-line" title={visibleText(folder)}>
             {name}
           </bdi>
           <span class="basket-group-count">{t('items', { count: items.length })}</span>

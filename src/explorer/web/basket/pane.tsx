@@ -1,14 +1,14 @@
 import './basket.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { type BasketItem, estimateOf, isShortened, savingsFor, usableOf } from '../../../browse/basket.ts'
+import { type BasketItem, estimateOf, isShortened, savingsFor, usableBudget } from '../../../browse/basket.ts'
 import { readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
-import { Shape } from '../shell/icons.tsx'
+import { Icon } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
-import { go, linkTo, route } from '../state/route.ts'
+import { linkTo, navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { shown, tailOf } from '../words/texts.ts'
+import { tailOf, visibleText } from '../words/texts.ts'
 import { type Suggestion, suggest } from './ask.ts'
 import { Export } from './export.tsx'
 import { Items } from './groups.tsx'
@@ -26,12 +26,12 @@ export function BasketPane() {
     <section class="basket" aria-labelledby="basket-title">
       <header class="basket-top">
         <h2 id="basket-title">{t('basket')}</h2>
-        <Button name={t('close')} icon="close" class="button-icon" onClick={() => go({ basket: undefined })} />
+        <Button name={t('close')} icon="close" class="button-icon" onClick={() => navigate({ basket: undefined })} />
       </header>
       {items.length === 0 ? (
         <div class="basket-scroll">
           <div class="basket-nothing" aria-hidden="true">
-            <Shape name="basket" />
+            <Icon name="basket" />
           </div>
           <p class="basket-strong">{t('empty')}</p>
           <p class="hint">{t('emptyHint')}</p>
@@ -82,7 +82,7 @@ export function BasketPane() {
 /** The used share of the budget. It is exact if the server counts tokens, else an estimate. */
 function Sum() {
   const { tokens, over, isWhole, items } = plan.value
-  const usable = usableOf(settings.value.budget)
+  const usable = usableBudget(settings.value.budget)
   const missing = items.filter((item) => item.tokens === undefined)
   const used = tokens + missing.reduce((sum, { resource }) => sum + (estimateOf(resource) ?? 0), 0)
   const left = usable - used
@@ -110,7 +110,9 @@ function Sum() {
 function Savings() {
   const savings = savingsFor(plan.value, costs.value)
   if (savings.length === 0) return null
-  const names = new Map(plan.value.items.map(({ resource }) => [resource.uri, shown(resource.title ?? resource.name)]))
+  const names = new Map(
+    plan.value.items.map(({ resource }) => [resource.uri, visibleText(resource.title ?? resource.name)]),
+  )
   return (
     <div class="basket-savings">
       <h3>{t('savings')}</h3>
@@ -164,7 +166,7 @@ function Suggestions() {
       <h3>{t('suggestions')}</h3>
       <ul>
         {open.map(({ resource, because }) => {
-          const name = shown(resource.title ?? resource.name)
+          const name = visibleText(resource.title ?? resource.name)
           return (
             <li key={resource.uri}>
               <div>
@@ -176,7 +178,7 @@ function Suggestions() {
                 <summary>{t('why')}</summary>
                 <ul>
                   {because.map((line) => (
-                    <li key={line}>{shown(line)}</li>
+                    <li key={line}>{visibleText(line)}</li>
                   ))}
                 </ul>
               </details>

@@ -8,19 +8,19 @@ import {
   isShortened,
   levelsOf,
   type PlannedItem,
-  usableOf,
+  usableBudget,
 } from '../../../browse/basket.ts'
 import { readableUri } from '../listing/columns.ts'
-import { Shape } from '../shell/icons.tsx'
+import { Icon } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { linkTo } from '../state/route.ts'
-import { formatNumber, shown } from '../words/texts.ts'
+import { formatNumber, visibleText } from '../words/texts.ts'
 import { type BasketFormat, encodings, formats, type Settings, type TokenEncoding } from './ask.ts'
 import {
   adding,
   cancelAdding,
   confirmAdding,
-  mostPicked,
+  maxBasketItems,
   move,
   offerOf,
   type PendingAdd,
@@ -41,7 +41,7 @@ interface ItemProps {
 export function Item({ item, isFirst, isLast }: ItemProps) {
   const { resource, taken, tokens, missing, notes } = item
   const { uri, name } = resource
-  const label = shown(name)
+  const label = visibleText(name)
   const estimate = tokens === undefined ? estimateOf(resource) : undefined
   const share = (100 * (tokens ?? estimate ?? 0)) / Math.max(1, plan.value.tokens)
   const isShort = isShortened(item, costs.value.get(uri))
@@ -52,12 +52,12 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
         <Text
           as="a"
           href={linkTo({ uri })}
-          title={shown(title.filter((one) => one !== undefined).join('\n'))}
+          title={visibleText(title.filter((one) => one !== undefined).join('\n'))}
           text={label}
         />
         {isShort ? (
           <span class="basket-mark" title={t('shortened', { level: t(taken) })}>
-            <Shape name="warn" />
+            <Icon name="warn" />
             <span class="unseen">{t('shortened', { level: t(taken) })}</span>
           </span>
         ) : null}
@@ -87,7 +87,7 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
       {stale.value.has(uri) ? <p class="basket-note">{t('changed')}</p> : null}
       {(missing ? [] : notes).map((note) => (
         <p key={note} class="basket-note">
-          {shown(note)}
+          {visibleText(note)}
         </p>
       ))}
     </li>
@@ -197,7 +197,9 @@ export function AddingDialog() {
   return (
     <dialog ref={dialog} class="adding" aria-labelledby="adding-title" onClose={cancelAdding}>
       <h2 id="adding-title">
-        {now.folder === undefined ? t('addMany', { what: shown(now.name) }) : t('addFolder', { name: shown(now.name) })}
+        {now.folder === undefined
+          ? t('addMany', { what: visibleText(now.name) })
+          : t('addFolder', { name: visibleText(now.name) })}
       </h2>
       <AddingBody now={now} />
     </dialog>
@@ -206,7 +208,7 @@ export function AddingDialog() {
 
 /** The rest of the budget of the basket after the files are added in full. */
 function BudgetAfter({ tokens }: { readonly tokens: number }) {
-  const usable = usableOf(settings.value.budget)
+  const usable = usableBudget(settings.value.budget)
   const after = plan.value.tokens + tokens
   if (tokens === 0) return null
   return after <= usable ? (
@@ -235,7 +237,7 @@ function AddingBody({ now }: { readonly now: PendingAdd }) {
             <BudgetAfter tokens={offer.tokens} />
             {offer.alreadyIn > 0 ? <p class="quiet">{t('alreadyIn', { count: offer.alreadyIn })}</p> : null}
             {offer.tooMany > 0 || below?.isPart === true ? (
-              <p class="basket-note">{t('limited', { count, most: mostPicked })}</p>
+              <p class="basket-note">{t('limited', { count, most: maxBasketItems })}</p>
             ) : null}
           </>
         )}

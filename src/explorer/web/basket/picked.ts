@@ -3,7 +3,7 @@ import {
   type BasketItems,
   type BasketLevel,
   estimateOf,
-  isIn,
+  hasItem,
   withAdded,
   withLevel,
   withMoved,
@@ -19,7 +19,7 @@ import { t } from './words.ts'
 export const basket = signal<BasketItems>([])
 
 /** Maximum number of items, as in `assemble_context`. */
-export const mostPicked = 500
+export const maxBasketItems = 500
 
 /** Number of picked resources below each folder, by the URI of the folder with `/` at its end. */
 const pickedBelow = computed((): ReadonlyMap<string, number> => {
@@ -40,7 +40,7 @@ function rememberWholes(counts: ReadonlyMap<string, number>): void {
 }
 
 /** The share of a folder that is in the basket. */
-export function markOf(folder: string): { readonly count: number; readonly isWhole: boolean } {
+export function shareInBasket(folder: string): { readonly count: number; readonly isWhole: boolean } {
   const key = keyOf(folder)
   const count = pickedBelow.value.get(key) ?? 0
   const whole = wholes.value.get(key)
@@ -54,7 +54,7 @@ export function removeBelow(folder: string): void {
 }
 
 export function isPicked(uri: string): boolean {
-  return isIn(basket.value, uri)
+  return hasItem(basket.value, uri)
 }
 
 /** Adds a resource to the basket, or removes it. Folders are ignored: `pick` adds the files below them. */
@@ -66,7 +66,7 @@ export function toggle(resource: Resource): void {
 /** Adds the new resources, up to the limit of the basket. */
 export function add(items: BasketItems): void {
   const files = items.filter(({ resource }) => !isFolder(resource))
-  basket.value = withAdded(basket.value, files, mostPicked)
+  basket.value = withAdded(basket.value, files, maxBasketItems)
 }
 
 export function remove(uri: string): void {
@@ -108,15 +108,17 @@ let running: AbortController | undefined
 /** Adds a resource to the basket, or removes it. For a folder, the reader first confirms the number of files below it. */
 export function pick(resource: Resource): void {
   if (!isFolder(resource)) toggle(resource)
-  else if (markOf(resource.uri).isWhole) {
+  else if (shareInBasket(resource.uri).isWhole) {
     announce(t('folderOut', { name: resource.name }))
     removeBelow(resource.uri)
   } else
-    askFor({ name: resource.title ?? resource.name, folder: resource.uri }, (signal) => below(resource.uri, signal))
+    askToAddMany({ name: resource.title ?? resource.name, folder: resource.uri }, (signal) =>
+      below(resource.uri, signal),
+    )
 }
 
 /** Asks whether to add many resources. `load` finds them. */
-export function askFor(
+export function askToAddMany(
   what: Pick<PendingAdd, 'name' | 'folder'>,
   load: (signal: AbortSignal) => Promise<FilesBelow> | FilesBelow,
 ): void {
@@ -149,7 +151,7 @@ export function confirmAdding({ below: found }: PendingAdd): void {
 /** Determines which of the resources would be added to the basket. */
 export function offerOf(files: readonly Resource[]) {
   const open = files.filter(({ uri }) => !isPicked(uri))
-  const fresh = open.slice(0, Math.max(0, mostPicked - basket.value.length))
+  const fresh = open.slice(0, Math.max(0, maxBasketItems - basket.value.length))
   const estimates = fresh.map(estimateOf)
   return {
     /** The resources that are not in the basket yet, up to its limit. */
@@ -189,5 +191,5 @@ function put({ files, counts }: FilesBelow): readonly string[] {
 
 function below(folder: string, signal: AbortSignal): Promise<FilesBelow> {
   // One file more than the basket can hold shows that there are more.
-  return walkBelow(connected().view, folder, { files: mostPicked + 1, pages: maxPages, signal })
+  return walkBelow(connected().view, folder, { files: maxBasketItems + 1, pages: maxPages, signal })
 }

@@ -1,10 +1,10 @@
 import { computed, effect, signal } from '@preact/signals'
-import { type BasketItem, type BasketLevel, type Cost, levels, planOf, usableOf } from '../../../browse/basket.ts'
+import { type BasketItem, type BasketLevel, type Cost, levels, planOf, usableBudget } from '../../../browse/basket.ts'
 import { lastSegment, resourcesOf } from '../../../client/wire.ts'
 import { jsonIn, objectOf } from '../../../core/kit/object.ts'
 import { keep, readKept } from '../state/browser.ts'
 import { onChange } from '../state/live.ts'
-import { go, route } from '../state/route.ts'
+import { navigate, route } from '../state/route.ts'
 import { connection } from '../state/session.ts'
 import { type BasketFormat, encodings, formats, measure, type Settings, type TokenEncoding, tool } from './ask.ts'
 import { add, basket } from './picked.ts'
@@ -26,7 +26,7 @@ export const stale = signal<ReadonlySet<string>>(new Set())
 export const canAssemble = computed(() => connection.value?.tools.has(tool) === true)
 
 /** Current levels and tokens of the basket. */
-export const plan = computed(() => planOf(basket.value, costs.value, frame.value, usableOf(settings.value.budget)))
+export const plan = computed(() => planOf(basket.value, costs.value, frame.value, usableBudget(settings.value.budget)))
 
 let wasStarted = false
 
@@ -48,7 +48,7 @@ function takePicks(): void {
   const { picks } = route.value
   if (picks === undefined) return
   add(itemsOfPicks(picks))
-  go({ picks: undefined, basket: '1' }, { replace: true })
+  navigate({ picks: undefined, basket: '1' }, { replace: true })
 }
 
 /** Delay after the last change before the server counts (debounce), in milliseconds. */

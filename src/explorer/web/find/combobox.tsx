@@ -5,7 +5,7 @@ import type { Completion } from '../../../core/provider.ts'
 import { compileTemplate, type UriTemplate } from '../../../core/template.ts'
 import { parseTemplate } from '../../../core/template-parts.ts'
 import { reasonOf } from '../state/announce.ts'
-import { shown } from '../words/texts.ts'
+import { visibleText } from '../words/texts.ts'
 import { t } from './words.ts'
 
 interface ComboboxProps {
@@ -83,7 +83,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
   return (
     <div class="combobox">
       <label for={`${id}-field`}>
-        <bdi>{shown(label)}</bdi>
+        <bdi>{visibleText(label)}</bdi>
         {hint === undefined ? null : <span class="combobox-hint"> {hint}</span>}
       </label>
       <input
@@ -131,7 +131,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
             onClick={() => take(one)}
             onKeyDown={onKeyDown}
           >
-            <bdi>{shown(one)}</bdi>
+            <bdi>{visibleText(one)}</bdi>
           </div>
         ))}
       </div>

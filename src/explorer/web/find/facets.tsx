@@ -3,9 +3,9 @@ import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { type Facet, facets, noFacets } from '../listing/select.ts'
 import { Button, type Option, Select } from '../shell/fields.tsx'
-import { go, route } from '../state/route.ts'
+import { navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { shown } from '../words/texts.ts'
+import { visibleText } from '../words/texts.ts'
 import { t } from './words.ts'
 
 /** Filters of a search; all of them are part of the permalink. */
@@ -30,14 +30,14 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
       <div class="facets-fields">
         <FacetSelect
           facet="mount"
-          options={mounts.value.map(({ uri, title, name }) => [uri.replace(/\/$/, ''), shown(title ?? name)])}
+          options={mounts.value.map(({ uri, title, name }) => [uri.replace(/\/$/, ''), visibleText(title ?? name)])}
         />
         <FacetSelect
           facet="mime"
           options={[
             ['text/*', t('texts')],
             ['image/*', t('images')],
-            ...types.map((type): Option<string> => [type, shown(type)]),
+            ...types.map((type): Option<string> => [type, visibleText(type)]),
           ]}
         />
         <FacetSelect
@@ -57,7 +57,7 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
             ['365d', t('year')],
           ]}
         />
-        {count === 0 ? null : <Button name={t('clear')} onClick={() => go(noFacets)} />}
+        {count === 0 ? null : <Button name={t('clear')} onClick={() => navigate(noFacets)} />}
       </div>
     </details>
   )
@@ -71,7 +71,7 @@ function FacetSelect({ facet, options }: { readonly facet: Facet; readonly optio
       label={t(facet === 'minPriority' ? 'priority' : facet)}
       options={[['', any], ...options]}
       value={route.value[facet] ?? ''}
-      onChoose={(value) => go({ [facet]: value === '' ? undefined : value })}
+      onChoose={(value) => navigate({ [facet]: value === '' ? undefined : value })}
     />
   )
 }

@@ -4,14 +4,14 @@ import { defined } from '../../../core/kit/object.ts'
 import {
   type FoundHit,
   type FoundQuery,
+  notesAboveHits,
   parseFound,
   type SearchAnswer,
   type SearchMount,
-  saidOf,
   withWords,
 } from '../../../core/search-answer.ts'
 import type { View } from '../../../core/view.ts'
-import { healed } from '../listing/browse.ts'
+import { reconnections } from '../listing/browse.ts'
 import { type Growth, growthOf } from '../listing/survey.ts'
 import { searchable, templates } from '../state/offered.ts'
 import { type Route, route } from '../state/route.ts'
@@ -83,7 +83,7 @@ export async function find(
             (sum, one) => (sum === undefined || one === undefined ? undefined : sum + one),
             0,
           ),
-    notes: [...new Set([...(before?.notes ?? []), ...found.flatMap(saidOf)])],
+    notes: [...new Set([...(before?.notes ?? []), ...found.flatMap(notesAboveHits)])],
     next: new Map(
       answers.flatMap((answer) =>
         'found' in answer && answer.found.next !== undefined && found.includes(answer.found)
@@ -181,8 +181,8 @@ export function useResults() {
     }
   }, [results.value])
   useEffect(() => {
-    if (healed.value > 0 && (results.value?.failed.length ?? 0) > 0) void run()
-  }, [healed.value])
+    if (reconnections.value > 0 && (results.value?.failed.length ?? 0) > 0) void run()
+  }, [reconnections.value])
   useEffect(() => () => running.current?.abort(), [])
   return { results, isBusy, growth, run }
 }

@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact'
 import { type FoundHit, resourceOfHit } from '../../../core/search-answer.ts'
 import type { Resource } from '../../../core/view.ts'
 import { crumbsOf } from '../listing/browse.ts'
-import { remember } from '../state/remembered.ts'
-import { linkTo, peek, route } from '../state/route.ts'
+import { addRecentSearch } from '../state/remembered.ts'
+import { linkTo, previewedHit, route } from '../state/route.ts'
 
 interface HitLinkProps {
   readonly uri: string
@@ -24,7 +24,7 @@ export function HitLink({ uri, isOpen, isCode = false, lang, onToggle, children 
       aria-current={isOpen ? 'true' : undefined}
       lang={lang}
       onFocus={() => {
-        peek.value = uri
+        previewedHit.value = uri
       }}
       onClick={chosen}
       onKeyDown={(event) => {
@@ -40,8 +40,8 @@ export function HitLink({ uri, isOpen, isCode = false, lang, onToggle, children 
 
 /** Stores the query in the recent searches when a hit is opened. */
 function chosen(): void {
-  peek.value = undefined
-  remember(route.value.q ?? '')
+  previewedHit.value = undefined
+  addRecentSearch(route.value.q ?? '')
 }
 
 /** The document of a hit. */

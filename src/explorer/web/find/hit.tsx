@@ -8,9 +8,9 @@ import { FileIcon } from '../preview/file-icon.tsx'
 import { languageOf, mediaTypeOf } from '../preview/model/kind.ts'
 import { matchesIn } from '../preview/model/lines.ts'
 import { Button, Marked, Text } from '../shell/fields.tsx'
-import { Shape } from '../shell/icons.tsx'
-import { linkTo, peek, route } from '../state/route.ts'
-import { formatTime, langOf, shown } from '../words/texts.ts'
+import { Icon } from '../shell/icons.tsx'
+import { linkTo, previewedHit, route } from '../state/route.ts'
+import { formatTime, langOf, visibleText } from '../words/texts.ts'
 import { HitLink, nameOf, resourceOf } from './hit-link.tsx'
 import { RowHits } from './row-hits.tsx'
 import { Snippet } from './snippet.tsx'
@@ -30,7 +30,7 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
   return (
     <li class="group">
       <div class="group-head">
-        {isTable ? <Shape name="table" /> : <FileIcon uri={document} mimeType={mimeType} />}
+        {isTable ? <Icon name="table" /> : <FileIcon uri={document} mimeType={mimeType} />}
         <Text as="h3" class="group-name one-line" text={name} />
         <Text class="group-title one-line" text={title === name ? undefined : title} />
         <span class="group-count">{hits.length}</span>
@@ -45,7 +45,7 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
         )}
       </div>
       <p class="group-facts">
-        <bdi class="group-path" title={shown(document)}>
+        <bdi class="group-path" title={visibleText(document)}>
           {pathOf(document)}
         </bdi>
         {Number.isFinite(time) ? <span>{formatTime(time)}</span> : null}
@@ -76,11 +76,11 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
   // The head of a table is above its rows.
   const isTable = /^text\/(?:csv|tab-separated-values)\b/.test(hit.mimeType ?? '')
   const label = heading === undefined || heading === '' || isTable ? at : heading
-  const isOpen = (peek.value ?? route.value.uri) === uri
+  const isOpen = (previewedHit.value ?? route.value.uri) === uri
   return (
     <li class={isOpen ? 'hit hit-open' : 'hit'} lang={langOf(`${label}${snippet.text}`)}>
       <HitLink uri={uri} isOpen={isOpen} isCode={isCode} onToggle={() => toggle(resourceOf(hit))}>
-        {shown(label)}
+        {visibleText(label)}
       </HitLink>
       {label === at ? null : <span class="hit-lines">{at}</span>}
       <Snippet hit={hit} language={isCode ? languageOf(mediaTypeOf(hit.mimeType), hit.document) : undefined} />
@@ -91,14 +91,14 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
 /** A resource whose name matches. */
 export function NameHit({ resource }: { readonly resource: Resource }) {
   const { uri, name, mimeType } = resource
-  const isOpen = (peek.value ?? route.value.uri) === uri
+  const isOpen = (previewedHit.value ?? route.value.uri) === uri
   return (
     <li class={isOpen ? 'name-hit hit-open' : 'name-hit'}>
       <FileIcon uri={uri} mimeType={mimeType} />
       <HitLink uri={uri} isOpen={isOpen} lang={langOf(name)} onToggle={() => toggle(resource)}>
         <Marked pieces={nameMarks(name, route.value.q ?? '')} />
       </HitLink>
-      <bdi class="group-path" title={shown(uri)}>
+      <bdi class="group-path" title={visibleText(uri)}>
         {pathOf(uri)}
       </bdi>
     </li>
@@ -109,7 +109,7 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
 function pathOf(uri: string): string {
   return crumbsOf(uri)
     .slice(0, -1)
-    .map(({ label }) => shown(label))
+    .map(({ label }) => visibleText(label))
     .join(' › ')
 }
 

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { Button, Text } from '../shell/fields.tsx'
 import { followPrompts } from '../state/live.ts'
 import { loadTemplates, prompts, templates } from '../state/offered.ts'
-import { go, linkTo, route } from '../state/route.ts'
+import { linkTo, navigate, route } from '../state/route.ts'
 import { SearchPane } from './search-pane.tsx'
 import './prompts.css'
 import { useSignal } from '@preact/signals'
@@ -11,7 +11,7 @@ import { fold } from '../../../core/kit/matching.ts'
 import type { ResourceTemplate } from '../../../core/view.ts'
 import { copy, reasonOf } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
-import { shown } from '../words/texts.ts'
+import { visibleText } from '../words/texts.ts'
 import {
   Combobox,
   type Field,
@@ -66,8 +66,8 @@ function PromptsPane() {
             {items.map(({ name, title, description }) => (
               <li key={name} class="template">
                 <Text as="a" href={linkTo({ prompt: name, values: undefined })} text={title ?? name} />
-                {title === undefined ? null : <code>{shown(name)}</code>}
-                {description === undefined ? null : <p>{shown(description)}</p>}
+                {title === undefined ? null : <code>{visibleText(name)}</code>}
+                {description === undefined ? null : <p>{visibleText(description)}</p>}
               </li>
             ))}
           </ul>
@@ -148,8 +148,8 @@ function TemplateRow({ template: { uriTemplate, title, name, description } }: { 
   return (
     <li class="template">
       <Text as="a" href={linkTo({ template: uriTemplate, values: undefined })} text={title ?? name} />
-      <code>{shown(uriTemplate)}</code>
-      {description === undefined ? null : <p>{shown(description)}</p>}
+      <code>{visibleText(uriTemplate)}</code>
+      {description === undefined ? null : <p>{visibleText(description)}</p>}
     </li>
   )
 }
@@ -158,14 +158,14 @@ function TemplateRow({ template: { uriTemplate, title, name, description } }: { 
 function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
   const form = formOf(template.uriTemplate)
   const isCopied = useSignal(false)
-  if (form === undefined) return <p class="find-note find-bad">{shown(template.uriTemplate)}</p>
+  if (form === undefined) return <p class="find-note find-bad">{visibleText(template.uriTemplate)}</p>
   const values = valuesOf(route.value.values)
   const missing = missingIn(form, values)
   const uri = uriOfForm(form, values)
   const set = (name: string, value: string) =>
-    go({ values: textOfValues({ ...values, [name]: value }) }, { replace: true })
+    navigate({ values: textOfValues({ ...values, [name]: value }) }, { replace: true })
   const open = () => {
-    if (missing.length === 0 && uri !== undefined) go({ uri })
+    if (missing.length === 0 && uri !== undefined) navigate({ uri })
   }
   return (
     <form
@@ -176,7 +176,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
       }}
     >
       <Text as="h2" text={template.title ?? template.name} />
-      {template.description === undefined ? null : <p>{shown(template.description)}</p>}
+      {template.description === undefined ? null : <p>{visibleText(template.description)}</p>}
       {form.fields.map((field) => (
         <Combobox
           key={field.name}
@@ -191,7 +191,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
       ))}
       <p class="template-uri">
         <span>{t('opens')}</span>
-        <code>{shown(uri ?? template.uriTemplate)}</code>
+        <code>{visibleText(uri ?? template.uriTemplate)}</code>
       </p>
       {missing.length === 0 ? null : <p class="hint">{t('incomplete', { names: missing.join(', ') })}</p>}
       <p class="template-acts">

@@ -7,9 +7,9 @@ import { add } from '../basket/picked.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
-import { go, linkTo, route } from '../state/route.ts'
+import { linkTo, navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { langOf, shown } from '../words/texts.ts'
+import { langOf, visibleText } from '../words/texts.ts'
 import { Combobox, textOfValues, valuesOf } from './combobox.tsx'
 import { t } from './words.ts'
 
@@ -63,7 +63,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
       }}
     >
       <Text as="h2" text={prompt.title ?? prompt.name} />
-      {prompt.description === undefined ? null : <p>{shown(prompt.description)}</p>}
+      {prompt.description === undefined ? null : <p>{visibleText(prompt.description)}</p>}
       {fields.map(({ name, title, description, required }) => (
         <Combobox
           key={name}
@@ -78,7 +78,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
             )) ?? { values: [] }
           }
           onValue={(value) =>
-            go({ values: textOfValues({ ...valuesOf(route.value.values), [name]: value }) }, { replace: true })
+            navigate({ values: textOfValues({ ...valuesOf(route.value.values), [name]: value }) }, { replace: true })
           }
           onEnter={() => void run()}
         />
@@ -145,13 +145,13 @@ function MessageContent({ content }: { readonly content: PromptContent }) {
     <>
       {resource === undefined ? null : (
         <p>
-          <a href={linkTo({ uri: resource.uri, source: undefined })}>{shown(resource.uri)}</a>
+          <a href={linkTo({ uri: resource.uri, source: undefined })}>{visibleText(resource.uri)}</a>
         </p>
       )}
       {text === '' ? null : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keys
         <pre tabIndex={0} lang={langOf(text.slice(0, 20_000))}>
-          {shown(text.slice(0, maxShown))}
+          {visibleText(text.slice(0, maxShown))}
         </pre>
       )}
       {media === undefined ? null : <PromptMedia {...media} />}

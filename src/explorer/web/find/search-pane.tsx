@@ -1,15 +1,15 @@
 import { useComputed } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
-import { askFor, mostPicked } from '../basket/picked.ts'
+import { askToAddMany, maxBasketItems } from '../basket/picked.ts'
 import type { Growth } from '../listing/survey.ts'
 import { Button } from '../shell/fields.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { loadNames, loadTemplates, names, searchable, templates } from '../state/offered.ts'
 import { forgetAll, recent } from '../state/remembered.ts'
-import { go, peek, type Route, route } from '../state/route.ts'
+import { navigate, previewedHit, type Route, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { shown } from '../words/texts.ts'
+import { visibleText } from '../words/texts.ts'
 import { Facets } from './facets.tsx'
 import { find, noResults, queryOf, type Results, useResults } from './finder.ts'
 import { Group, groupsOf, NameHit, nameHits } from './hit.tsx'
@@ -111,13 +111,13 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
 
 /** Asks whether to add the files of all hits to the basket. It also loads hits that were not shown yet. */
 function addAll(results: Results, q: string): void {
-  askFor({ name: t('filesOf', { query: shown(q) }) }, async (signal) => {
+  askToAddMany({ name: t('filesOf', { query: visibleText(q) }) }, async (signal) => {
     const query = queryOf(route.value)
     let found = results
-    while (query !== undefined && found.next.size > 0 && groupsOf(found.hits).length <= mostPicked)
+    while (query !== undefined && found.next.size > 0 && groupsOf(found.hits).length <= maxBasketItems)
       found = await find(connected().view, searchable.value, { ...query, limit: 100 }, found, signal)
     const files = groupsOf(found.hits).flatMap(({ hits: [best] }) => (best === undefined ? [] : [resourceOf(best)]))
-    return { files: files.slice(0, mostPicked + 1), counts: new Map(), isPart: found.next.size > 0 }
+    return { files: files.slice(0, maxBasketItems + 1), counts: new Map(), isPart: found.next.size > 0 }
   })
 }
 
@@ -150,24 +150,24 @@ function usePeek(results: Results | undefined, names: readonly Resource[]): void
   useEffect(() => {
     if (route.value.uri !== undefined) return
     if (isEmpty) {
-      peek.value = undefined
+      previewedHit.value = undefined
       return
     }
     // The results of the search before stay until those of these words arrive.
     if (results?.query !== q) return
     const first = results.hits[0]?.uri ?? firstName
-    const isHit = [...results.hits, ...names].some((one) => one.uri === peek.value)
+    const isHit = [...results.hits, ...names].some((one) => one.uri === previewedHit.value)
     // The preview stays while more hits for the same words are loaded.
     if (first !== undefined && isHit && searched.current === q) return
     searched.current = q
-    peek.value = first
+    previewedHit.value = first
   }, [results, firstName, q])
   useEffect(() => {
-    if (uri !== undefined) peek.value = undefined
+    if (uri !== undefined) previewedHit.value = undefined
   }, [uri])
   useEffect(
     () => () => {
-      peek.value = undefined
+      previewedHit.value = undefined
     },
     [],
   )
@@ -185,8 +185,8 @@ function Beginning() {
           <ul class="recent">
             {recent.value.map((query) => (
               <li key={query}>
-                <button type="button" class="recent-query" onClick={() => go({ view: 'search', q: query })}>
-                  <bdi>{shown(query)}</bdi>
+                <button type="button" class="recent-query" onClick={() => navigate({ view: 'search', q: query })}>
+                  <bdi>{visibleText(query)}</bdi>
                 </button>
               </li>
             ))}
@@ -203,7 +203,10 @@ function WithoutSearch({ q }: Required<Pick<Route, 'q'>>) {
     <>
       <p class="find-count">{t('noSearch')}</p>
       <p class="hint">{t('noSearchHint')}</p>
-      <Button name={t('filterNames', { query: q })} onClick={() => go({ view: 'list', filter: q, q: undefined })} />
+      <Button
+        name={t('filterNames', { query: q })}
+        onClick={() => navigate({ view: 'list', filter: q, q: undefined })}
+      />
     </>
   )
 }

@@ -6,7 +6,7 @@ import type { TokenLine } from '../preview/model/lines.ts'
 import { delimiterOf, parseCsv } from '../preview/model/rows.ts'
 import { highlight } from '../preview/workers.ts'
 import { Marked } from '../shell/fields.tsx'
-import { shown } from '../words/texts.ts'
+import { visibleText } from '../words/texts.ts'
 
 type Found = Pick<FoundHit, 'snippet' | 'heading'>
 
@@ -108,7 +108,7 @@ function SmallTable({ head, rows, words }: SnippetTable) {
           <tr>
             {columns.map((column) => (
               <th key={column} scope="col">
-                {shown(head[column] ?? '')}
+                {visibleText(head[column] ?? '')}
               </th>
             ))}
           </tr>

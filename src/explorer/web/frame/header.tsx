@@ -2,11 +2,11 @@ import { useEffect, useRef } from 'preact/hooks'
 import { basket } from '../basket/picked.ts'
 import { plan } from '../basket/store.ts'
 import { Button, type Option, SearchInput, Select, Text } from '../shell/fields.tsx'
-import { Mark, Shape } from '../shell/icons.tsx'
+import { Icon, Mark } from '../shell/icons.tsx'
 import { open } from '../shell/keys.ts'
 import { t } from '../shell/words.ts'
-import { remember, type Theme, theme } from '../state/remembered.ts'
-import { go, linkTo, peek, type Route, route } from '../state/route.ts'
+import { addRecentSearch, type Theme, theme } from '../state/remembered.ts'
+import { linkTo, navigate, previewedHit, type Route, route } from '../state/route.ts'
 import { connected, liveness } from '../state/session.ts'
 import { formatNumber, type Language, language } from '../words/texts.ts'
 
@@ -23,7 +23,7 @@ export function Header() {
       <SearchField />
       {liveness.value === 'lost' ? (
         <span class="top-lost" title={t('lost')}>
-          <Shape name="warn" />
+          <Icon name="warn" />
           {t('lostShort')}
           <Button name={t('tryNow')} onClick={() => connected().changes?.retry()} />
         </span>
@@ -69,8 +69,8 @@ export function SearchField() {
     const { view, uri } = route.value
     if (view !== 'search' && asked === '') return
     // The previous preview stays until there is a hit.
-    if (uri !== undefined) peek.value = uri
-    go({ view: 'search', q: asked === '' ? undefined : asked, uri: undefined }, { replace: view === 'search' })
+    if (uri !== undefined) previewedHit.value = uri
+    navigate({ view: 'search', q: asked === '' ? undefined : asked, uri: undefined }, { replace: view === 'search' })
   }
   return (
     <search class="top-search">
@@ -79,7 +79,7 @@ export function SearchField() {
           event.preventDefault()
           const asked = field.current?.value ?? ''
           search(asked)
-          remember(asked)
+          addRecentSearch(asked)
         }}
       >
         <SearchInput
@@ -112,9 +112,9 @@ export function BasketButton() {
       class="button top-basket"
       aria-pressed={isOpen}
       title={label}
-      onClick={() => go({ basket: isOpen ? undefined : '1' })}
+      onClick={() => navigate({ basket: isOpen ? undefined : '1' })}
     >
-      <Shape name="basket" />
+      <Icon name="basket" />
       <span class="unseen">{t('basket')}</span>
       <span class="top-basket-count">{formatNumber(count)}</span>
       {count > 0 && tokens > 0 ? (
@@ -151,7 +151,7 @@ function Settings() {
       }}
     >
       <summary class="button button-quiet" aria-label={t('settings')} title={t('settings')}>
-        <Shape name="gear" />
+        <Icon name="gear" />
       </summary>
       <div class="menu-body">
         <Select

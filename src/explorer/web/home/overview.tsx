@@ -3,13 +3,13 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { SearchStatus } from '../../../core/search-answer.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import { browse, crumbsOf, healed, treeState } from '../listing/browse.ts'
+import { browse, crumbsOf, reconnections, treeState } from '../listing/browse.ts'
 import { readableUri } from '../listing/columns.ts'
-import { type FolderSummary, isGrowing, lookInto, statusOf } from '../listing/survey.ts'
+import { type FolderSummary, isGrowing, readFolderSummary, statusOf } from '../listing/survey.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { Readme } from '../preview/readme.tsx'
 import { Button, SearchInput, Text } from '../shell/fields.tsx'
-import { Mark, Shape } from '../shell/icons.tsx'
+import { Icon, Mark } from '../shell/icons.tsx'
 import { copyText } from '../state/announce.ts'
 import { onListChange } from '../state/live.ts'
 import {
@@ -24,10 +24,16 @@ import {
   searchable,
   titleOfMount,
 } from '../state/offered.ts'
-import { forgetOpened, isFirstVisit, loadOpened, opened, remember as rememberSearch } from '../state/remembered.ts'
-import { go, linkTo } from '../state/route.ts'
+import {
+  forgetOpened,
+  isFirstVisit,
+  loadOpened,
+  opened,
+  addRecentSearch as rememberSearch,
+} from '../state/remembered.ts'
+import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { createWords, formatAge, shown } from '../words/texts.ts'
+import { createWords, formatAge, visibleText } from '../words/texts.ts'
 import { hostWays } from './hosts.ts'
 
 /** The first screen: what is mounted and how much of it there is, the README, and how to add the server to a host. */
@@ -43,8 +49,8 @@ export function Overview() {
         <header class="home-head">
           <Mark size={48} />
           <h2>
-            <bdi>{shown(server.title ?? server.name)}</bdi>
-            {server.version === undefined ? null : <span class="home-version">{shown(server.version)}</span>}
+            <bdi>{visibleText(server.title ?? server.name)}</bdi>
+            {server.version === undefined ? null : <span class="home-version">{visibleText(server.version)}</span>}
           </h2>
           <StartSearch />
         </header>
@@ -81,14 +87,14 @@ function MountCard({
   const aside = asideOfMount(mount)
   return (
     <li>
-      <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={shown(description ?? uri)}>
-        {isSingle(mount) ? <FileIcon uri={uri} mimeType={mount.mimeType} /> : <Shape name={iconOfMount(uri)} />}
+      <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={visibleText(description ?? uri)}>
+        {isSingle(mount) ? <FileIcon uri={uri} mimeType={mount.mimeType} /> : <Icon name={iconOfMount(uri)} />}
         <span class="home-mount-name one-line">
-          <bdi>{shown(titleOfMount(mount))}</bdi>
+          <bdi>{visibleText(titleOfMount(mount))}</bdi>
           <Text as="small" text={aside} />
         </span>
         <span class="home-mount-purpose">
-          {description === undefined ? (purposeOf(uri) ?? t('purposeOther')) : shown(description)}
+          {description === undefined ? (purposeOf(uri) ?? t('purposeOther')) : visibleText(description)}
         </span>
         <span class="home-mount-facts">
           {isSearch ? <SearchFacts uri={uri} /> : isSingle(mount) ? t('single') : factsOf(inside)}
@@ -110,7 +116,7 @@ function StartSearch() {
         const q = field.current?.value.trim() ?? ''
         if (q === '') return
         rememberSearch(q)
-        go({ view: 'search', q })
+        navigate({ view: 'search', q })
         document.getElementById('search')?.focus()
       }}
     >
@@ -179,10 +185,10 @@ interface RecentLinkProps {
 }
 
 function RecentLink({ uri, mimeType, modified }: RecentLinkProps) {
-  const crumbs = crumbsOf(uri).map(({ label }) => shown(label))
+  const crumbs = crumbsOf(uri).map(({ label }) => visibleText(label))
   return (
     <li>
-      <a href={linkTo({ uri })} title={shown(readableUri(uri))}>
+      <a href={linkTo({ uri })} title={visibleText(readableUri(uri))}>
         <FileIcon uri={uri} mimeType={mimeType} />
         <bdi class="one-line">{crumbs.at(-1)}</bdi>
       </a>
@@ -253,7 +259,7 @@ function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSumm
     const { view } = connected()
     for (const { uri } of mounts) {
       if (isSearchMount(uri)) continue
-      lookInto(view, uri, controller.signal).then(
+      readFolderSummary(view, uri, controller.signal).then(
         (inside) => put(uri, inside),
         () => {
           if (!controller.signal.aborted) put(uri, 'failed')
@@ -264,7 +270,7 @@ function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSumm
       found.value = new Map([...found.value, [uri, inside]])
     }
     return () => controller.abort()
-  }, [key, round.value, healed.value])
+  }, [key, round.value, reconnections.value])
   return found.value
 }
 

@@ -8,12 +8,12 @@ import { Choice } from '../preview/controls.tsx'
 import { Button } from '../shell/fields.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
-import { shown } from '../words/texts.ts'
+import { visibleText } from '../words/texts.ts'
 import { ask, hostCapabilities } from './connect.ts'
 import { t as own } from './words.ts'
 
 /** The form in which the conversation gets the basket: links that the model can read, or the contents themselves. */
-export const givenAs = signal<'links' | 'contents'>('links')
+export const handoverForm = signal<'links' | 'contents'>('links')
 
 /** The part of the basket that the conversation currently has. */
 type Given =
@@ -37,7 +37,7 @@ export function followPicks(): void {
   let hasTold = false
   effect(() => {
     const count = basket.value.length
-    const as = givenAs.value
+    const as = handoverForm.value
     clearTimeout(timer)
     asking?.abort()
     if (!takesContext() || (count === 0 && !hasTold)) return
@@ -85,7 +85,7 @@ async function tellPicks(as: 'links' | 'contents', signal: AbortSignal): Promise
 /** Returns the picks as a text with the URIs, and as links if the host accepts links. */
 function linksOf(): readonly Readonly<Record<string, unknown>>[] {
   const resources = basket.value.map(({ resource }) => resource)
-  const lines = resources.map(({ uri, name, title }) => `- ${uri}  ${shown(title ?? name).replace(/\s+/g, ' ')}`)
+  const lines = resources.map(({ uri, name, title }) => `- ${uri}  ${visibleText(title ?? name).replace(/\s+/g, ' ')}`)
   const { updateModelContext } = hostCapabilities.value
   const links = resources.map(({ uri, name, mimeType }) => ({
     type: 'resource_link',
@@ -143,13 +143,13 @@ function Giving() {
             ['links', own('links')],
             ['contents', own('contents')],
           ]}
-          value={givenAs.value}
+          value={handoverForm.value}
           onChoose={(as) => {
-            givenAs.value = as
+            handoverForm.value = as
           }}
         />
       </div>
-      <p class="hint">{own(givenAs.value === 'links' ? 'linksHint' : 'contentsHint')}</p>
+      <p class="hint">{own(handoverForm.value === 'links' ? 'linksHint' : 'contentsHint')}</p>
       <p class="giving-state" role="status">
         {wordsOf(given.value)}
       </p>

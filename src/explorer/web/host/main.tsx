@@ -8,11 +8,11 @@ import { useEffect } from 'preact/hooks'
 import { followBrowse, followHealing } from '../listing/browse.ts'
 import { focusSearch } from '../shell/keys.ts'
 import { followChanges } from '../state/live.ts'
-import { followAddress, go, route } from '../state/route.ts'
-import { connection, start } from '../state/session.ts'
+import { followAddress, navigate, route } from '../state/route.ts'
+import { connection, startSession } from '../state/session.ts'
 import { language } from '../words/texts.ts'
 import { ask, connectThroughHost, hostCapabilities, hostContext, stepTo, tell, toolInput } from './connect.ts'
-import { followPicks, givenAs } from './export.tsx'
+import { followPicks, handoverForm } from './export.tsx'
 import '../shell/shell.css'
 import '../find/find.css'
 import './app.css'
@@ -23,7 +23,7 @@ import { startBasket } from '../basket/store.ts'
 import { SearchPane } from '../find/search-pane.tsx'
 import { BasketButton, SearchField } from '../frame/header.tsx'
 import { Preview } from '../preview/preview.tsx'
-import { Announced, frontPane, Gate, Guarded, Middle } from '../shell/panes.tsx'
+import { ConnectionScreen, ErrorBoundary, frontPane, LiveRegion, Middle } from '../shell/panes.tsx'
 import { t } from '../shell/words.ts'
 import { BrowsePane } from '../tree/pane.tsx'
 import { t as own } from './words.ts'
@@ -34,12 +34,12 @@ function App() {
   useSignalEffect(() => {
     const { uri } = toolInput.value
     // The URI is opened once. From there the reader navigates.
-    if (typeof uri === 'string' && uri !== '') untracked(() => go({ uri }))
+    if (typeof uri === 'string' && uri !== '') untracked(() => navigate({ uri }))
   })
   return (
     <>
-      {connection.value === undefined ? <Gate /> : <Panes />}
-      <Announced />
+      {connection.value === undefined ? <ConnectionScreen /> : <Panes />}
+      <LiveRegion />
     </>
   )
 }
@@ -49,14 +49,14 @@ function Panes() {
   const { view = 'tree', basket } = route.value
   const { isAway } = frontPane()
   return (
-    <div class={`page app app-${givenAs.value}`}>
+    <div class={`page app app-${handoverForm.value}`}>
       <header class="top">
         {view === 'tree' ? null : (
           <Button
             name={t('tree')}
             icon="back"
             class="button-quiet"
-            onClick={() => go({ view: undefined, q: undefined })}
+            onClick={() => navigate({ view: undefined, q: undefined })}
           />
         )}
         <SearchField />
@@ -65,14 +65,16 @@ function Panes() {
       </header>
       <div class="panes">
         <section class="left" id="left" aria-label={t('browse')} hidden={isAway('left')}>
-          <Guarded key={view}>{view === 'tree' || view === 'list' ? <BrowsePane /> : <SearchPane />}</Guarded>
+          <ErrorBoundary key={view}>
+            {view === 'tree' || view === 'list' ? <BrowsePane /> : <SearchPane />}
+          </ErrorBoundary>
         </section>
         <Middle nothing={<p class="app-hint">{own('hint')}</p>} preview={Preview} />
         {basket === '1' ? (
           <aside class="right" id="right" aria-label={t('basket')}>
-            <Guarded>
+            <ErrorBoundary>
               <BasketPane />
-            </Guarded>
+            </ErrorBoundary>
           </aside>
         ) : null}
       </div>
@@ -156,7 +158,7 @@ followChanges()
 followKeys()
 followLinks()
 render(<App />, page)
-void start(connectThroughHost).then(() => {
+void startSession(connectThroughHost).then(() => {
   followLook()
   followPicks()
 })

@@ -4,16 +4,16 @@ import { decodeComponent } from '../../../core/uri.ts'
 import { announce } from '../state/announce.ts'
 import { markChanged, markSeen, onListChange } from '../state/live.ts'
 import {
-  arranged,
+  cacheResources,
   isSearchMount,
   kindOf,
   loadTemplates,
   noteMounts,
-  remember,
+  sortMounts,
   templates,
   titleOfMount,
 } from '../state/offered.ts'
-import { go, route } from '../state/route.ts'
+import { navigate, route } from '../state/route.ts'
 import { connection, liveness } from '../state/session.ts'
 import { createResourceList, orderOf, type ResourceList } from './columns.ts'
 import { createForest, type Forest } from './forest.ts'
@@ -114,18 +114,18 @@ export function followBrowse(): void {
     if (now === undefined) return
     const forest = createForest(now.view, {
       onChange: () => bump(treeTick),
-      onPage: remember,
+      onPage: cacheResources,
       isDrawer: ({ uri }) => !isSearchMount(uri),
       arrange: (mounts) => {
         noteMounts(mounts)
-        return arranged(mounts)
+        return sortMounts(mounts)
       },
       mayBeSingle: ({ uri }) => kindOf(uri)?.isSingle !== false,
       isOpenAtFirst: ({ uri }) => kindOf(uri)?.isFirst === true,
     })
     const listed = createResourceList(now.view, {
       onChange: createThrottle(() => bump(listTick)),
-      onPage: remember,
+      onPage: cacheResources,
       breathe,
     })
     browse.value = { forest, listed }
@@ -212,7 +212,7 @@ function createRefresh(forest: Forest, listed: ResourceList): (change: { readonl
 }
 
 /** The resource that the tree scrolls to, once its row exists. */
-export const revealed = signal<{ readonly uri: string } | undefined>(undefined)
+export const resourceToReveal = signal<{ readonly uri: string } | undefined>(undefined)
 
 /** Whether the tree is still opening directories to reveal a resource. */
 export const isRevealing = signal(false)
@@ -221,7 +221,7 @@ let running: AbortController | undefined
 
 /** Shows a resource in the tree: opens the directories above it, and goes to its row. */
 export function reveal(uri: string): void {
-  go({ view: 'tree', uri, filter: undefined, ...noFacets })
+  navigate({ view: 'tree', uri, filter: undefined, ...noFacets })
   void unfold(uri)
 }
 
@@ -236,7 +236,7 @@ export async function unfold(uri: string): Promise<boolean> {
     if (forest === undefined) return false
     if (forest.state === 'loading') await forest.start()
     const row = await forest.reveal(uri, controller.signal)
-    if (row !== undefined) revealed.value = { uri: row }
+    if (row !== undefined) resourceToReveal.value = { uri: row }
     return row !== undefined
   } catch {
     // A newer request replaced this one.
@@ -270,7 +270,7 @@ export function crumbsOf(uri: string): readonly { readonly label: string; readon
 }
 
 /** Number of times that a lost connection was restored. A pane that shows a failure retries when this number grows. */
-export const healed = signal(0)
+export const reconnections = signal(0)
 
 /** Makes every failed pane retry once the server is back. */
 export function followHealing(): void {
@@ -280,7 +280,7 @@ export function followHealing(): void {
     if (liveness.value !== 'live' || !wasLost) return
     wasLost = false
     untracked(() => {
-      healed.value++
+      reconnections.value++
       if (templates.value.state === 'failed') void loadTemplates()
       browse.value?.forest.retry()
       if (browse.value?.listed.state === 'failed') browse.value.listed.load()

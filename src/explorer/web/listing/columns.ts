@@ -130,7 +130,7 @@ function compareNumbers(a = Number.NaN, b = Number.NaN, sign: number): number {
 const maxOrdered = 2000
 
 /** Sorts the entries of a folder: folders first, then by name, with numbers as numbers and without regard to case. */
-export function natural(entries: readonly Resource[]): readonly Resource[] {
+export function sortNaturally(entries: readonly Resource[]): readonly Resource[] {
   if (entries.length > maxOrdered) return entries
   return entries
     .map((entry) => ({ entry, rank: isFolder(entry) ? 0 : 1, key: nameKey(entry.name) }))

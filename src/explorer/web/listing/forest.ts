@@ -14,7 +14,7 @@ import {
 } from '../../../browse/tree.ts'
 import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
-import { natural } from './columns.ts'
+import { sortNaturally } from './columns.ts'
 import { rowsOf, type TreeRow } from './rows.ts'
 
 /** The tree of a view: its mounts, and the loaded directories below them. Directories are loaded page by page. */
@@ -189,7 +189,7 @@ function createLoads(view: View, onPage: (resources: readonly Resource[]) => voi
     return page
   }
   const ordered = (tree: Tree<unknown>, uri: string) =>
-    withFolder(tree, uri, { items: natural(folderAt(tree, uri).items) })
+    withFolder(tree, uri, { items: sortNaturally(folderAt(tree, uri).items) })
 
   /** Runs a load of a directory, and keeps its failure in the tree. */
   const tracked = (uri: string, work: () => Promise<readonly string[]>): Promise<readonly string[]> => {

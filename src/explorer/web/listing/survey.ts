@@ -21,16 +21,16 @@ export function readmeIn(items: readonly Resource[]): Resource | undefined {
 }
 
 /** Counts resources that lie in one folder. */
-export function insideOf(items: readonly Resource[], isPart: boolean): FolderSummary {
+export function summarizeFolder(items: readonly Resource[], isPart: boolean): FolderSummary {
   const folders = items.filter(({ uri, mimeType }) => mimeType === directoryMimeType || uri.endsWith('/')).length
   const readme = readmeIn(items)
   return { folders, files: items.length - folders, isPart, ...defined({ readme }) }
 }
 
 /** Summarizes the first page of a mount or folder. */
-export async function lookInto(view: View, uri: string, signal: AbortSignal): Promise<FolderSummary> {
+export async function readFolderSummary(view: View, uri: string, signal: AbortSignal): Promise<FolderSummary> {
   const { items, nextCursor } = await view.directory({ uri }, { signal })
-  return insideOf(items, nextCursor !== undefined)
+  return summarizeFolder(items, nextCursor !== undefined)
 }
 
 /** Reads the indexing status of a search. `undefined`: the answer contains no status. */

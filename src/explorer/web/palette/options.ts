@@ -7,7 +7,7 @@ import { focusSearch, open, toggleBasket } from '../shell/keys.ts'
 import { copy } from '../state/announce.ts'
 import { prompts, templates } from '../state/offered.ts'
 import { theme } from '../state/remembered.ts'
-import { addressOf, go, linkTo, route } from '../state/route.ts'
+import { addressOf, linkTo, navigate, route } from '../state/route.ts'
 import { language } from '../words/texts.ts'
 import { t } from './words.ts'
 
@@ -92,7 +92,7 @@ export function actions(): readonly Option[] {
       : [
           action('pick', isPicked(uri) ? t('unpick') : t('pick'), () => toggle({ uri, name: lastOf(uri) })),
           action('source', source === '1' ? t('rendered') : t('source'), () =>
-            go({ source: source === '1' ? undefined : '1' }),
+            navigate({ source: source === '1' ? undefined : '1' }),
           ),
         ]
   const ofRoute =
@@ -100,14 +100,14 @@ export function actions(): readonly Option[] {
       ? []
       : [
           action('uri', t('copyUri'), () => void copy(uri)),
-          action('reveal', t('reveal'), () => go({ view: 'tree', uri })),
+          action('reveal', t('reveal'), () => navigate({ view: 'tree', uri })),
         ]
   return [
     action('search', t('search'), focusSearch, '/'),
-    action('tree', t('tree'), () => go({ view: 'tree' })),
-    action('list', t('list'), () => go({ view: 'list' })),
+    action('tree', t('tree'), () => navigate({ view: 'tree' })),
+    action('list', t('list'), () => navigate({ view: 'list' })),
     action('templates', t('templates'), () =>
-      go({ view: 'templates', template: undefined, prompt: undefined, values: undefined }),
+      navigate({ view: 'templates', template: undefined, prompt: undefined, values: undefined }),
     ),
     action('basket', basket === '1' ? t('basketClose') : t('basketOpen'), toggleBasket),
     ...ofShown,
@@ -141,7 +141,7 @@ export function templateOptions(): readonly Option[] {
     label: title ?? name,
     detail: uriTemplate,
     kind: 'template',
-    run: () => go({ view: 'templates', template: uriTemplate, prompt: undefined, values: undefined }),
+    run: () => navigate({ view: 'templates', template: uriTemplate, prompt: undefined, values: undefined }),
   }))
 }
 
@@ -151,7 +151,7 @@ export function promptOptions(): readonly Option[] {
     label: title ?? name,
     ...(title === undefined || title === name ? {} : { detail: name }),
     kind: 'prompt',
-    run: () => go({ view: 'templates', template: undefined, prompt: name, values: undefined }),
+    run: () => navigate({ view: 'templates', template: undefined, prompt: name, values: undefined }),
   }))
 }
 
@@ -163,7 +163,7 @@ export function resourceOption({ uri, title, name }: Resource): Option {
     ...(title === undefined || title === name ? {} : { aside: title }),
     detail: uri,
     kind: 'resource',
-    run: () => go(isDirectory ? { view: 'tree', uri } : { uri }),
+    run: () => navigate(isDirectory ? { view: 'tree', uri } : { uri }),
   }
 }
 
@@ -175,13 +175,20 @@ export function typedOptions(query: string): readonly Option[] {
   const text = query.trim()
   if (text === '') return []
   const uri: readonly Option[] = isUri(text)
-    ? [{ id: 'typed uri', label: t('goTo', { uri: text }), kind: 'action', run: () => go({ uri: escapedUri(text) }) }]
+    ? [
+        {
+          id: 'typed uri',
+          label: t('goTo', { uri: text }),
+          kind: 'action',
+          run: () => navigate({ uri: escapedUri(text) }),
+        },
+      ]
     : []
   const words: Option = {
     id: 'typed words',
     label: t('searchFor', { query: text }),
     kind: 'action',
-    run: () => go({ view: 'search', q: text }),
+    run: () => navigate({ view: 'search', q: text }),
   }
   return [...uri, words]
 }

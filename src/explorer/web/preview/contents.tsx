@@ -6,12 +6,12 @@ import type { ResourceContent } from '../../../core/view.ts'
 import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { copyText } from '../state/announce.ts'
-import { go, linkTo, route } from '../state/route.ts'
-import { shown } from '../words/texts.ts'
+import { linkTo, navigate, route } from '../state/route.ts'
+import { visibleText } from '../words/texts.ts'
 import { Choice, Toggle } from './controls.tsx'
 import { Directory } from './directory.tsx'
 import { canFindInWhole, countLines, isFinding, useFindKey } from './find.tsx'
-import { bare, type PreviewReader, type PreviewState } from './load.ts'
+import { type PreviewReader, type PreviewState, uriWithoutPart } from './load.ts'
 import { maxNodes, tagsIn } from './model/bounds.ts'
 import { documentFormOf, isPdf, mediaTypeOf, type PreviewShape, shapeOf } from './model/kind.ts'
 import { linesOf, type PreviewPart } from './model/lines.ts'
@@ -41,7 +41,7 @@ export function Contents({ reader, reading }: Props) {
         <select class="field" value={chosen} onChange={({ currentTarget }) => setChosen(Number(currentTarget.value))}>
           {contents.map((one, index) => (
             <option key={index} value={index}>
-              {index + 1}/{contents.length} {shown(one.name ?? lastSegment(one.uri))}
+              {index + 1}/{contents.length} {visibleText(one.name ?? lastSegment(one.uri))}
             </option>
           ))}
         </select>
@@ -125,7 +125,7 @@ function useTailFirst(uri: string, text: string | undefined): number | undefined
     const shownLines = linesOf(text.replace(/\n$/, '')).length
     // A growing text changes often.
     const timer = setTimeout(() => {
-      countLines(bare(uri), controller.signal).then(
+      countLines(uriWithoutPart(uri), controller.signal).then(
         (count) => setFirst(count === undefined ? undefined : Math.max(1, count - shownLines + 1)),
         () => {},
       )
@@ -173,7 +173,7 @@ function SourceChoice({
       label={t('view')}
       options={[...(form === undefined ? [] : [['', form] as const]), ['1', source]]}
       value={isSource ? '1' : ''}
-      onChoose={(chosen) => go({ source: chosen })}
+      onChoose={(chosen) => navigate({ source: chosen })}
     />
   )
 }

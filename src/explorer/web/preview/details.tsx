@@ -9,14 +9,14 @@ import { announce, copyText, reasonOf } from '../state/announce.ts'
 import { download, downloadFrom } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { connected, linkIn } from '../state/session.ts'
-import { formatNumber, formatSize, langOf, language, shown } from '../words/texts.ts'
-import { bare, bodyOf, type PreviewReader } from './load.ts'
+import { formatNumber, formatSize, langOf, language, visibleText } from '../words/texts.ts'
+import { bodyOf, type PreviewReader, uriWithoutPart } from './load.ts'
 import { documentFormOf } from './model/kind.ts'
 import { resolveReference, withParameter, withPart } from './model/reference.ts'
 import { t } from './words.ts'
 
 /** Whether the details of a resource are shown. The setting stays for the next resource. */
-export const isDetailed = signal(false)
+export const areDetailsShown = signal(false)
 
 /** All metadata of a resource. */
 export function Details({ reader }: { readonly reader: PreviewReader }) {
@@ -32,10 +32,10 @@ export function Details({ reader }: { readonly reader: PreviewReader }) {
   return (
     <dl class="details">
       <Fact term={t('uri')}>
-        <code>{shown(uri)}</code> <CopyButton text={uri} label={t('copyUri')} />
+        <code>{visibleText(uri)}</code> <CopyButton text={uri} label={t('copyUri')} />
       </Fact>
       <Fact term={t('command')}>
-        <code>{shown(commandFor(uri))}</code> <CopyButton text={commandFor(uri)} label={t('copyCommand')} />
+        <code>{visibleText(commandFor(uri))}</code> <CopyButton text={commandFor(uri)} label={t('copyCommand')} />
       </Fact>
       <TextFact term={t('name')} text={own?.title === undefined ? undefined : own.name} />
       <TextFact term={t('description')} text={own?.description} />
@@ -57,7 +57,7 @@ export function Details({ reader }: { readonly reader: PreviewReader }) {
       {link === undefined ? null : (
         <Fact term={t('link')}>
           <a href={link} target="_blank" rel="noopener noreferrer">
-            {shown(link)}
+            {visibleText(link)}
           </a>
         </Fact>
       )}
@@ -67,7 +67,7 @@ export function Details({ reader }: { readonly reader: PreviewReader }) {
         <Fact term={t('meta')}>
           <details>
             <summary>{formatNumber(Object.keys(meta).length)}</summary>
-            <pre>{shown(JSON.stringify(withoutSecrets(meta), null, 2))}</pre>
+            <pre>{visibleText(JSON.stringify(withoutSecrets(meta), null, 2))}</pre>
           </details>
         </Fact>
       )}
@@ -82,8 +82,8 @@ function Readings({ uri, told }: { readonly uri: string; readonly told: unknown 
   return (
     <Fact term={t('readAs')}>
       {forms.map((form) => (
-        <a key={form} class="spaced" href={linkTo({ uri: withParameter(bare(uri), 'as', form) })}>
-          {form === 'text' ? t('asText') : form === 'markdown' ? t('asMarkdown') : shown(form)}
+        <a key={form} class="spaced" href={linkTo({ uri: withParameter(uriWithoutPart(uri), 'as', form) })}>
+          {form === 'text' ? t('asText') : form === 'markdown' ? t('asMarkdown') : visibleText(form)}
         </a>
       ))}
     </Fact>
@@ -98,7 +98,7 @@ export function readingsIn(told: unknown): readonly string[] {
 function Alternates({ uri, told }: { readonly uri: string; readonly told: unknown }) {
   const links = (Array.isArray(told) ? told : []).flatMap((one: unknown) => {
     if (!isObject(one) || typeof one.href !== 'string') return []
-    const target = resolveReference(bare(uri), one.href)
+    const target = resolveReference(uriWithoutPart(uri), one.href)
     return target === undefined
       ? []
       : [{ name: typeof one.language === 'string' ? one.language : one.href, uri: target.uri }]
@@ -108,7 +108,7 @@ function Alternates({ uri, told }: { readonly uri: string; readonly told: unknow
     <Fact term={t('alternates')}>
       {links.map(({ name, uri: other }) => (
         <a key={name} class="spaced" href={linkTo({ uri: other })}>
-          {shown(name)}
+          {visibleText(name)}
         </a>
       ))}
     </Fact>
@@ -128,7 +128,7 @@ function TextFact({ term, text }: { readonly term: string; readonly text: string
   if (text === undefined || text === '') return null
   return (
     <Fact term={term}>
-      <bdi lang={langOf(text)}>{shown(text)}</bdi>
+      <bdi lang={langOf(text)}>{visibleText(text)}</bdi>
     </Fact>
   )
 }

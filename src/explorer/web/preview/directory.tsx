@@ -2,16 +2,16 @@ import { signal } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import { healed } from '../listing/browse.ts'
-import { natural } from '../listing/columns.ts'
-import { insideOf } from '../listing/survey.ts'
+import { reconnections } from '../listing/browse.ts'
+import { sortNaturally } from '../listing/columns.ts'
+import { summarizeFolder } from '../listing/survey.ts'
 import { Button } from '../shell/fields.tsx'
 import { movedIndex } from '../shell/keys.ts'
 import { onListChange } from '../state/live.ts'
-import { cachedResource, remember } from '../state/offered.ts'
-import { go, linkTo } from '../state/route.ts'
+import { cachedResource, cacheResources } from '../state/offered.ts'
+import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { formatSize, formatTime, langOf, shown } from '../words/texts.ts'
+import { formatSize, formatTime, langOf, visibleText } from '../words/texts.ts'
 import { rowHeight, VirtualRows } from './controls.tsx'
 import { FileIcon } from './file-icon.tsx'
 import { Gallery, picturesIn } from './gallery.tsx'
@@ -28,7 +28,7 @@ interface Listing {
 }
 
 /** URI of the shown folder, if it contains nothing for the basket: it is empty, or it could not be listed. */
-export const barren = signal<string | undefined>(undefined)
+export const emptyFolder = signal<string | undefined>(undefined)
 
 /** Maximum number of rows above the README. More rows scroll. */
 const maxRowsOverReadme = 14
@@ -38,8 +38,8 @@ export function Directory({ uri }: { readonly uri: string }) {
   const { listing, more, reload } = useListing(uri)
   const [active, setActive] = useState(0)
   const { next, isBusy, error } = listing
-  const items = useMemo(() => natural(listing.items), [listing.items])
-  const { folders, files, readme } = insideOf(items, false)
+  const items = useMemo(() => sortNaturally(listing.items), [listing.items])
+  const { folders, files, readme } = summarizeFolder(items, false)
   const pictures = useMemo(() => picturesIn(items), [items])
   const hasMore = readme !== undefined || pictures.length > 0
   const isBarren = items.length === 0 && !isBusy
@@ -50,7 +50,7 @@ export function Directory({ uri }: { readonly uri: string }) {
     if (isListed && activeElement?.id === 'middle') document.querySelector<HTMLElement>('#middle .folder-rows')?.focus()
   }, [isListed])
   useEffect(() => {
-    barren.value = isBarren ? uri : undefined
+    emptyFolder.value = isBarren ? uri : undefined
   }, [isBarren, uri])
   if (error !== undefined && items.length === 0) return <Failure uri={uri} error={error} retry={reload} />
   if (items.length === 0) return <p class="preview-note">{t(isBusy ? 'loading' : 'emptyFolder')}</p>
@@ -62,7 +62,7 @@ export function Directory({ uri }: { readonly uri: string }) {
       event.preventDefault()
       setActive(next)
     } else if (event.key === 'Enter' && !event.isComposing && item !== undefined)
-      go({ uri: item.uri, source: undefined })
+      navigate({ uri: item.uri, source: undefined })
   }
   return (
     <div class={hasMore ? 'folder folder-told' : 'folder column'}>
@@ -123,18 +123,18 @@ function Entry({ item, index, count, isActive }: EntryProps) {
       aria-setsize={count}
       class={`folder-row ${isActive ? 'active' : ''}`}
       href={linkTo({ uri: item.uri, source: undefined })}
-      title={shown(item.description ?? item.name)}
+      title={visibleText(item.description ?? item.name)}
     >
       <FileIcon uri={item.uri} mimeType={item.mimeType} />
       <bdi class="folder-name" lang={langOf(name)}>
-        {shown(name)}
+        {visibleText(name)}
         {aside === undefined ? null : (
           <small class="preview-aside" lang={langOf(aside)}>
-            {shown(aside)}
+            {visibleText(aside)}
           </small>
         )}
       </bdi>
-      <span class="folder-type">{isFolder ? t('folder') : shown(typeName(item.mimeType, item.uri))}</span>
+      <span class="folder-type">{isFolder ? t('folder') : visibleText(typeName(item.mimeType, item.uri))}</span>
       <span class="folder-size">{item.size === undefined ? '' : formatSize(item.size)}</span>
       <span class="folder-time">{item.modified === undefined ? '' : formatTime(item.modified)}</span>
     </a>
@@ -150,7 +150,7 @@ function useListing(uri: string) {
     const directory = uri.endsWith('/') || cachedResource(uri)?.mimeType === directoryMimeType ? uri : `${uri}/`
     const options = signal === undefined ? {} : { signal }
     const found = await connected().view.directory({ uri: directory, ...defined({ cursor }) }, options)
-    remember(found.items)
+    cacheResources(found.items)
     return found
   }
   useEffect(() => {
@@ -175,7 +175,7 @@ function useListing(uri: string) {
       controller.abort()
       stop()
     }
-  }, [uri, round, healed.value])
+  }, [uri, round, reconnections.value])
   const more = () => {
     setListing((before) => ({ ...before, isBusy: true }))
     page(listing.next).then(

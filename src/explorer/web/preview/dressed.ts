@@ -2,8 +2,8 @@ import { decodeComponent } from '../../../core/uri.ts'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { shown } from '../words/texts.ts'
-import { made, scrollable } from './elements.ts'
+import { visibleText } from '../words/texts.ts'
+import { createElement, makeScrollable } from './elements.ts'
 import { bodyOf } from './load.ts'
 import { imageTypeOf, languageOfFence } from './model/kind.ts'
 import type { TokenLine } from './model/lines.ts'
@@ -18,7 +18,7 @@ export interface Heading {
 }
 
 /** Completes a sanitised document: links, buttons for images, colours for code, and anchors of headings. */
-export function dressed(
+export function completeDocument(
   page: HTMLElement,
   uri: string,
 ): { readonly headings: readonly Heading[]; readonly end: () => void } {
@@ -71,7 +71,7 @@ function headingsOf(page: HTMLElement): readonly Heading[] {
     used.add(id)
     heading.id = id
     heading.tabIndex = -1
-    return { id, text: shown(text), level: Number(heading.nodeName.slice(1)) }
+    return { id, text: visibleText(text), level: Number(heading.nodeName.slice(1)) }
   })
 }
 
@@ -102,7 +102,7 @@ function dressLink(link: HTMLAnchorElement, uri: string, page: HTMLElement): voi
   if (kind === 'none' || target === undefined) return
   if (kind === 'inside') {
     link.href = linkTo({ uri: target.uri, source: undefined })
-    link.title = shown(target.uri)
+    link.title = visibleText(target.uri)
     return
   }
   link.href = target.uri + (target.fragment === undefined ? '' : `#${target.fragment}`)
@@ -149,11 +149,11 @@ function whenInView(signal: AbortSignal): Images['inView'] {
 /** Replaces an image of this server by a button that loads it on a click, or in view for the first ones. Other images become links. */
 function dressImage(image: HTMLImageElement, uri: string, images: Images): void {
   const reference = image.dataset.image ?? ''
-  const name = shown(image.alt === '' ? reference.slice(0, 80) : image.alt)
+  const name = visibleText(image.alt === '' ? reference.slice(0, 80) : image.alt)
   const { kind, target } = linkOf(uri, reference)
   if (kind === 'inside' && target !== undefined) {
     const textContent = t('showImage', { name })
-    const button = made('button', { type: 'button', className: 'button image-button', textContent })
+    const button = createElement('button', { type: 'button', className: 'button image-button', textContent })
     const show = () => void showImage(button, target.uri, name, images)
     button.addEventListener('click', (event) => {
       event.preventDefault()
@@ -165,7 +165,10 @@ function dressImage(image: HTMLImageElement, uri: string, images: Images): void 
     return
   }
   const isOutside = kind === 'outside' && target !== undefined && image.closest('a') === null
-  const element = made(isOutside ? 'a' : 'span', { className: 'remote-image', textContent: t('remoteImage', { name }) })
+  const element = createElement(isOutside ? 'a' : 'span', {
+    className: 'remote-image',
+    textContent: t('remoteImage', { name }),
+  })
   if (element instanceof HTMLAnchorElement && target !== undefined)
     Object.assign(element, { href: target.uri, target: '_blank', rel: 'noopener noreferrer', title: target.uri })
   image.replaceWith(element)
@@ -181,7 +184,7 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
     if (signal.aborted || !button.isConnected) return
     const url = createUrl(body, type)
     urls.push(url)
-    button.replaceWith(made('img', { src: url, alt: name }))
+    button.replaceWith(createElement('img', { src: url, alt: name }))
   } catch {
     if (!signal.aborted) button.textContent = t('imageFailed')
   }
@@ -189,8 +192,8 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
 
 /** Wraps a table, so that a wide table scrolls by itself. */
 function boxed(table: HTMLTableElement): void {
-  const box = made('div', { className: 'table-scroll' })
-  scrollable(box, 'region', t('table'))
+  const box = createElement('div', { className: 'table-scroll' })
+  makeScrollable(box, 'region', t('table'))
   table.replaceWith(box)
   box.append(table)
 }
@@ -210,7 +213,7 @@ function nodesOf(lines: readonly TokenLine[]): readonly Node[] {
     ...(index === 0 ? [] : [document.createTextNode('\n')]),
     ...line.map(([text, kind]) => {
       if (kind === '') return document.createTextNode(text)
-      return made('span', { className: kind, textContent: text })
+      return createElement('span', { className: kind, textContent: text })
     }),
   ])
 }

@@ -2,7 +2,7 @@ import { type Signal, signal } from '@preact/signals'
 import { defined, objectOf } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import type { ResourceContent } from '../../../core/view.ts'
-import { lookedAt, noteLooked } from '../state/remembered.ts'
+import { lastShownVersion, noteShownVersion } from '../state/remembered.ts'
 import { connected } from '../state/session.ts'
 
 /** The difference of a text from the one that this browser showed before. */
@@ -32,13 +32,13 @@ export async function compareEarlier(
   const [content] = contents
   if (contents.length !== 1 || content === undefined || !('text' in content) || content.text.length > maxText) return
   const { view, server } = connected()
-  const before = lookedAt(server.name, uri)
+  const before = lastShownVersion(server.name, uri)
   try {
     const asked = `${uri}?since=${encodeURIComponent(before?.version ?? '')}`
     const [answer] = (await view.read(asked, { signal: left })).contents
     const facts = objectOf(answer?.meta?.[metaKeys.delta])
     if (answer?.version === undefined || facts.state === undefined || left.aborted) return
-    noteLooked(server.name, uri, answer.version)
+    noteShownVersion(server.name, uri, answer.version)
     if (before === undefined || facts.state === 'unchanged' || !('text' in answer)) return
     const diff = facts.state === 'diff' ? answer.text : undefined
     state.value = { at: before.at, isKept: facts.reason !== 'unknown', isShown: false, ...defined({ diff }) }

@@ -1,5 +1,5 @@
 /** Creates an element with the given properties. */
-export function made<Name extends keyof HTMLElementTagNameMap>(
+export function createElement<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   properties: Partial<HTMLElementTagNameMap[Name]>,
 ): HTMLElementTagNameMap[Name] {
@@ -7,7 +7,7 @@ export function made<Name extends keyof HTMLElementTagNameMap>(
 }
 
 /** Makes an element focusable, so that keys scroll it, and names it for screen readers. */
-export function scrollable(box: HTMLElement, role: 'group' | 'region', label: string): void {
+export function makeScrollable(box: HTMLElement, role: 'group' | 'region', label: string): void {
   box.tabIndex = 0
   box.setAttribute('role', role)
   box.setAttribute('aria-label', label)

@@ -1,5 +1,5 @@
 import { directoryMimeType } from '../../../core/view.ts'
-import { iconOf, Shape } from '../shell/icons.tsx'
+import { Icon, iconOf } from '../shell/icons.tsx'
 import { endingOf, languageOf, mediaTypeOf } from './model/kind.ts'
 
 /** The letters and the colour of each language. White letters have a contrast of at least 4.5 : 1 on each colour (WCAG AA). */
@@ -66,7 +66,7 @@ export function badgeOf({ uri, mimeType }: FileIconProps): readonly [letters: st
 /** The icon of a file: a badge in the colour of its language, or the icon of its type. Screen readers ignore it. */
 export function FileIcon({ uri, mimeType }: FileIconProps) {
   const badge = badgeOf({ uri, mimeType })
-  if (badge === undefined) return <Shape name={iconOf(mimeType)} />
+  if (badge === undefined) return <Icon name={iconOf(mimeType)} />
   const [letters, colour] = badge
   return (
     <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false">

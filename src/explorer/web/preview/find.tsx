@@ -5,11 +5,11 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { objectsIn } from '../../../core/kit/object.ts'
 import { Button } from '../shell/fields.tsx'
 import { reasonOf } from '../state/announce.ts'
-import { go, linkTo } from '../state/route.ts'
+import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { formatNumber, shown } from '../words/texts.ts'
+import { formatNumber, visibleText } from '../words/texts.ts'
 import { Region, Toggle } from './controls.tsx'
-import { bare } from './load.ts'
+import { uriWithoutPart } from './load.ts'
 import { type LineMatch, matchesIn, maxMatches, type PreviewPart } from './model/lines.ts'
 import { withPart } from './model/reference.ts'
 import { t } from './words.ts'
@@ -138,7 +138,7 @@ function GoToLine({ lines: [first, last] }: { readonly lines: readonly [first: n
         max={last}
         onChange={({ currentTarget }) => {
           const line = Math.round(currentTarget.valueAsNumber)
-          if (line >= first && line <= last) go({ line: String(line) })
+          if (line >= first && line <= last) navigate({ line: String(line) })
         }}
       />
     </label>
@@ -190,11 +190,17 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
   const isBusy = useSignal(false)
   const isPartial = part !== undefined && (part.next !== undefined || first > 1 || /[?&]lines=/.test(uri))
   if (!isPartial || needle.value === '' || !canFindInWhole()) return null
-  const key = JSON.stringify([bare(uri), needle.value, isPattern.value])
+  const key = JSON.stringify([uriWithoutPart(uri), needle.value, isPattern.value])
   const { answer, error } = whole.value.key === key ? whole.value : {}
   const search = async (from?: number) => {
     isBusy.value = true
-    const given = { uri: bare(uri), pattern: needle.value, literal: !isPattern.value, ignore_case: true, limit: 200 }
+    const given = {
+      uri: uriWithoutPart(uri),
+      pattern: needle.value,
+      literal: !isPattern.value,
+      ignore_case: true,
+      limit: 200,
+    }
     try {
       const found = await connected().call(tool, { ...given, ...(from === undefined ? {} : { from }) })
       whole.value = { key, answer: joined(from === undefined ? undefined : answer, wholeIn(found)) }
@@ -235,9 +241,9 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
                   {formatNumber(line)}
                 </a>
                 <code>
-                  {shown(text.slice(0, start))}
-                  <mark>{shown(text.slice(start, end))}</mark>
-                  {shown(text.slice(end))}
+                  {visibleText(text.slice(0, start))}
+                  <mark>{visibleText(text.slice(start, end))}</mark>
+                  {visibleText(text.slice(end))}
                 </code>
               </li>
             ))}

@@ -1,5 +1,5 @@
 import './formulas.css'
-import { made, scrollable } from './elements.ts'
+import { createElement, makeScrollable } from './elements.ts'
 import type { FormulaNode } from './model/formula.ts'
 import { t } from './words.ts'
 import { inWorker } from './workers.ts'
@@ -32,12 +32,12 @@ async function drawFormula(code: HTMLElement, signal: AbortSignal): Promise<bool
     code.classList.add('formula-failed')
     return answer === undefined
   }
-  const box = made('span', { className: isDisplayed ? 'formula formula-displayed' : 'formula' })
+  const box = createElement('span', { className: isDisplayed ? 'formula formula-displayed' : 'formula' })
   box.append(nodeOf(answer.formula))
   const replaced = isBlock ? (code.parentElement ?? code) : code
   replaced.replaceWith(box)
   // A formula that is wider than the page scrolls by itself, also by keys.
-  if (isDisplayed && box.scrollWidth > box.clientWidth) scrollable(box, 'group', t('formula'))
+  if (isDisplayed && box.scrollWidth > box.clientWidth) makeScrollable(box, 'group', t('formula'))
   return false
 }
 

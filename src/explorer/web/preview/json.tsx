@@ -16,7 +16,7 @@ import { chartOfJson } from './model/series.ts'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
 import './data.css'
-import { langOf, shown } from '../words/texts.ts'
+import { langOf, visibleText } from '../words/texts.ts'
 
 /** JSON Lines as a table if the values are objects with the same members, else as a tree. */
 export function JsonLines({ text }: { readonly text: string }) {
@@ -132,7 +132,7 @@ function OpenTree({ value }: { readonly value: unknown }) {
       <div class="preview-bar thin" role="toolbar" aria-label={t('tree')}>
         <Button name={t('expandAll')} onClick={() => setAll(true)} />
         <Button name={t('collapseAll')} onClick={() => setAll(false)} />
-        <code class="pointer one-line">{shown(row?.pointer ?? '')}</code>
+        <code class="pointer one-line">{visibleText(row?.pointer ?? '')}</code>
         <span class="spring" />
         <Button name={t('copyPointer')} onClick={() => void copyText(row?.pointer ?? '')} />
         <Button name={t('copyValue')} onClick={() => void copyText(textAt(value, row?.pointer ?? ''))} />
@@ -191,13 +191,13 @@ function Row({ row, index, isActive, onClick }: RowProps) {
       </span>
       {name === undefined ? null : (
         <span class={isIndex ? 'quiet' : 'json-name'}>
-          <bdi>{shown(name)}</bdi>:{' '}
+          <bdi>{visibleText(name)}</bdi>:{' '}
         </span>
       )}
       {count === undefined ? null : <span class="quiet">{kind === 'array' ? `[${count}] ` : `{${count}} `}</span>}
       {isNest && isOpen ? null : (
         <bdi class={isNest ? 'quiet' : `json-${kind}`} lang={langOf(text)}>
-          {shown(text)}
+          {visibleText(text)}
         </bdi>
       )}
     </div>

@@ -4,14 +4,14 @@ import { isResourceError } from '../../../core/errors.ts'
 import { defined } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent } from '../../../core/view.ts'
-import { healed } from '../listing/browse.ts'
+import { reconnections } from '../listing/browse.ts'
 import { markSeen, onChange } from '../state/live.ts'
 import { cachedResource, lookUp } from '../state/offered.ts'
-import { go, route } from '../state/route.ts'
+import { navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { compareEarlier, createEarlier } from './earlier.ts'
 import { documentFormOf, mediaTypeOf } from './model/kind.ts'
-import { around, type PreviewPart, partOf } from './model/lines.ts'
+import { type PreviewPart, partOf, queryAround } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
 
 /** State of the content of a resource. */
@@ -45,7 +45,7 @@ export function createReader(uri: string, isOriginal = false) {
   const reading = signal<PreviewState>({ state: 'loading' })
   const standing = signal<PreviewNote>({})
   const earlier = createEarlier()
-  const resource = signal<Resource | undefined>(cachedResource(bare(uri)))
+  const resource = signal<Resource | undefined>(cachedResource(uriWithoutPart(uri)))
   const more = signal<'idle' | 'busy' | 'failed'>('idle')
   /** Why a document is shown in its original form, and not as text. */
   const noText = signal<string | undefined>(undefined)
@@ -79,16 +79,17 @@ export function createReader(uri: string, isOriginal = false) {
   const settle = (contents: readonly ResourceContent[]) => {
     const before = reading.value
     failures = 0
-    markSeen(bare(uri))
+    markSeen(uriWithoutPart(uri))
     const isOther = before.state === 'ready' && !isSame(before.contents, contents)
     standing.value = isOther ? { changedAt: Date.now() } : keepTime(standing.value)
     if (before.state === 'ready' && !isOther) return
     const part = partOf(contents.at(-1)?.meta?.[metaKeys.part])
     // A folder without its final slash is read as its entries.
-    const hasEntries = resource.value === undefined && contents.every((content) => isBelow(content.uri, bare(uri)))
+    const hasEntries =
+      resource.value === undefined && contents.every((content) => isBelow(content.uri, uriWithoutPart(uri)))
     const isDirectory = hasEntries || contents[0]?.mimeType === directoryMimeType
     reading.value = isDirectory ? { state: 'directory' } : { state: 'ready', contents, ...defined({ part }) }
-    const isWhole = !isDirectory && part === undefined && queries[0] === undefined && uri === bare(uri)
+    const isWhole = !isDirectory && part === undefined && queries[0] === undefined && uri === uriWithoutPart(uri)
     if (before.state === 'loading' && isWhole && !/[?#]/.test(uri)) void compareEarlier(uri, contents, earlier, left)
   }
 
@@ -109,14 +110,15 @@ export function createReader(uri: string, isOriginal = false) {
     if (resource.value === undefined) await lookUpBriefly(uri, resource, left)
     if (left.aborted) return
     // The address of a folder ends in a slash everywhere else.
-    if (resource.value?.uri === `${bare(uri)}/` && route.peek().uri === uri) go({ uri: `${uri}/` }, { replace: true })
+    if (resource.value?.uri === `${uriWithoutPart(uri)}/` && route.peek().uri === uri)
+      navigate({ uri: `${uri}/` }, { replace: true })
     else await load()
   }
 
   const endHealing = effect(() => {
-    if (healed.value > 0 && reading.peek().state === 'failed') untracked(() => void load())
+    if (reconnections.value > 0 && reading.peek().state === 'failed') untracked(() => void load())
   })
-  const stop = onChange(bare(uri), (missed) => {
+  const stop = onChange(uriWithoutPart(uri), (missed) => {
     if (reading.value.state === 'directory') return
     clearTimeout(timer)
     // Debounce, because programs often write a file several times in a row.
@@ -163,7 +165,7 @@ export function createReader(uri: string, isOriginal = false) {
 async function lookUpBriefly(uri: string, resource: Signal<Resource | undefined>, left: AbortSignal): Promise<void> {
   const parent = parentOf(uri)
   if (parent === undefined) return
-  const found = lookUp(bare(uri), parent, left).then(
+  const found = lookUp(uriWithoutPart(uri), parent, left).then(
     (known) => {
       if (known !== undefined) resource.value = known
     },
@@ -197,7 +199,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
     const wanted = linesIn(uri)
     const text = isOriginal ? undefined : await readText()
     if (text !== undefined) return text
-    const first = wanted === undefined ? firstQuery(uri, resource.value) : around(wanted)
+    const first = wanted === undefined ? firstQuery(uri, resource.value) : queryAround(wanted)
     try {
       return { contents: await read(first), query: first }
     } catch (error) {
@@ -244,7 +246,7 @@ export function bodyOf(content: ResourceContent): string | Uint8Array | undefine
 }
 
 /** Returns the URI without the query for a part, as lists contain it. */
-export function bare(uri: string): string {
+export function uriWithoutPart(uri: string): string {
   return withPart(uri, undefined)
 }
 

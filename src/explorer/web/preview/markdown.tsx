@@ -2,8 +2,8 @@ import './markdown.css'
 import createDOMPurify from 'dompurify'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { createUrl, releaseUrl } from '../state/browser.ts'
-import { langOf, shown } from '../words/texts.ts'
-import { dressed, type Heading } from './dressed.ts'
+import { langOf, visibleText } from '../words/texts.ts'
+import { completeDocument, type Heading } from './dressed.ts'
 import { FoundRegion } from './find.tsx'
 import type { MarkdownHtml } from './model/bounds.ts'
 import type { Notebook as NotebookModel, Output } from './model/documents.ts'
@@ -40,7 +40,7 @@ export function Markdown({ text, uri, isInline = false }: Props) {
     if (page.current === null || parsed === undefined) return
     const top = box.current?.scrollTop ?? 0
     putClean(page.current, parsed.html)
-    const { headings: found, end } = dressed(page.current, uri)
+    const { headings: found, end } = completeDocument(page.current, uri)
     setHeadings(found)
     if (box.current !== null) box.current.scrollTop = top
     return end
@@ -165,7 +165,7 @@ function OutputView({ output }: { readonly output: Output }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by keys.
     <pre class="notebook-output" tabIndex={0}>
-      {shown(output.text)}
+      {visibleText(output.text)}
     </pre>
   )
 }

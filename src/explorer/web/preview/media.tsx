@@ -4,9 +4,9 @@ import { lastSegment } from '../../../client/wire.ts'
 import { Button } from '../shell/fields.tsx'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { largeContentUrl } from '../state/session.ts'
-import { formatSize, shown } from '../words/texts.ts'
+import { formatSize, visibleText } from '../words/texts.ts'
 import { Region } from './controls.tsx'
-import { bare } from './load.ts'
+import { uriWithoutPart } from './load.ts'
 import { Binary } from './notes.tsx'
 import { t } from './words.ts'
 
@@ -33,7 +33,7 @@ export function LargeMedia({ kind, uri, bytes, size, mediaType }: LargeProps) {
     const controller = new AbortController()
     setUrl(undefined)
     // A read of the whole resource fails at once, with an error that contains the link.
-    largeContentUrl(bare(uri), controller.signal).then(setUrl, () => {})
+    largeContentUrl(uriWithoutPart(uri), controller.signal).then(setUrl, () => {})
     return () => controller.abort()
   }, [uri])
   if (url === undefined) return <Binary bytes={bytes} size={size} />
@@ -102,7 +102,7 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
         {url === undefined ? null : (
           <img
             src={url}
-            alt={t('imageAlt', { name: shown(lastSegment(uri)) })}
+            alt={t('imageAlt', { name: visibleText(lastSegment(uri)) })}
             style={style}
             onLoad={({ currentTarget }) =>
               setSize({ width: currentTarget.naturalWidth, height: currentTarget.naturalHeight })
@@ -142,7 +142,7 @@ export function PromptMedia({ bytes, mimeType }: { readonly bytes: Uint8Array; r
         <audio controls src={url} aria-label={t('messageSound')} onError={onError} />
       )}
       <figcaption class="quiet">
-        {shown(mimeType)}, {formatSize(bytes.length)}
+        {visibleText(mimeType)}, {formatSize(bytes.length)}
       </figcaption>
     </figure>
   )

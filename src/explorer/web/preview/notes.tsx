@@ -5,11 +5,11 @@ import { metaKeys } from '../../../core/meta.ts'
 import { Button } from '../shell/fields.tsx'
 import { copyText, reasonOf } from '../state/announce.ts'
 import { addressOf, linkTo, route } from '../state/route.ts'
-import { formatSize, language, shown } from '../words/texts.ts'
+import { formatSize, language, visibleText } from '../words/texts.ts'
 import { VirtualRows } from './controls.tsx'
 import { formatAgo } from './details.tsx'
 import { EarlierNote } from './difference.tsx'
-import { bare, type PreviewReader } from './load.ts'
+import { type PreviewReader, uriWithoutPart } from './load.ts'
 import { documentFormOf } from './model/kind.ts'
 import type { PreviewPart } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
@@ -29,7 +29,7 @@ export function Notes({ reader }: { readonly reader: PreviewReader }) {
     <>
       {isReading(meta) && found === undefined ? <p class="preview-banner">{t('readingOf')}</p> : null}
       {reader.noText.value === undefined ? null : (
-        <p class="preview-banner warn">{t('noReading', { reason: shown(reader.noText.value) })}</p>
+        <p class="preview-banner warn">{t('noReading', { reason: visibleText(reader.noText.value) })}</p>
       )}
       {isGone === true ? <p class="preview-banner bad">{t('gone')}</p> : null}
       {isFailing === true ? <p class="preview-banner warn">{t('failing')}</p> : null}
@@ -115,7 +115,7 @@ interface FailureProps {
 /** Why nothing can be shown, and the possible actions. */
 export function Failure({ uri, error, retry }: FailureProps) {
   const kind = isResourceError(error) ? error.kind : undefined
-  const parent = parentOf(bare(uri))
+  const parent = parentOf(uriWithoutPart(uri))
   const title =
     kind === 'not-found'
       ? t('notFoundTitle')

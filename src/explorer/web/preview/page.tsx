@@ -1,7 +1,7 @@
 import './pictures.css'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
-import { shown } from '../words/texts.ts'
+import { visibleText } from '../words/texts.ts'
 import { prune, shallowHtml } from './model/bounds.ts'
 import { t } from './words.ts'
 
@@ -23,7 +23,7 @@ const paper =
 export function Page({ text, uri }: { readonly text: string; readonly uri: string }) {
   const outer = useRef<HTMLIFrameElement>(null)
   const [isCut, setCut] = useState(false)
-  const name = shown(lastSegment(uri))
+  const name = visibleText(lastSegment(uri))
   useEffect(() => {
     const frame = outer.current
     if (frame === null) return

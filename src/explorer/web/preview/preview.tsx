@@ -3,7 +3,7 @@ import { useComputed } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import { isPicked, markOf, pick } from '../basket/picked.ts'
+import { isPicked, pick, shareInBasket } from '../basket/picked.ts'
 import { crumbsOf } from '../listing/browse.ts'
 import { readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
@@ -12,15 +12,15 @@ import { announce, copyText } from '../state/announce.ts'
 import { canDownload } from '../state/browser.ts'
 import { cachedResource, isSearchMount, neighbours } from '../state/offered.ts'
 import { noteOpened } from '../state/remembered.ts'
-import { go, linkTo, peek, route } from '../state/route.ts'
+import { linkTo, navigate, previewedHit, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { formatSize, langOf, shown } from '../words/texts.ts'
+import { formatSize, langOf, visibleText } from '../words/texts.ts'
 import { Contents } from './contents.tsx'
 import { Toggle } from './controls.tsx'
-import { Details, isDetailed, saveContent } from './details.tsx'
+import { areDetailsShown, Details, saveContent } from './details.tsx'
 import { Difference } from './difference.tsx'
-import { barren, Directory } from './directory.tsx'
-import { bare, createReader, type PreviewReader } from './load.ts'
+import { Directory, emptyFolder } from './directory.tsx'
+import { createReader, type PreviewReader, uriWithoutPart } from './load.ts'
 import { documentFormOf, typeName } from './model/kind.ts'
 import { Failure, Notes } from './notes.tsx'
 import { t } from './words.ts'
@@ -35,7 +35,7 @@ export function Preview({ uri }: { readonly uri: string }) {
   return (
     <article class="preview">
       <Head reader={reader} />
-      {isDetailed.value ? <Details reader={reader} /> : null}
+      {areDetailsShown.value ? <Details reader={reader} /> : null}
       <Notes reader={reader} />
       <div class="preview-body column" aria-busy={reading.state === 'loading'}>
         {reading.state === 'loading' ? <p class="preview-note">{t('loading')}</p> : null}
@@ -54,12 +54,12 @@ export function Preview({ uri }: { readonly uri: string }) {
 function useReader(uri: string): PreviewReader {
   // For a document (Word, Excel, PowerPoint, PDF), `source` shows the original, which needs a read of its own.
   const isOriginal =
-    route.value.source === '1' && documentFormOf(uri, cachedResource(bare(uri))?.mimeType) !== undefined
+    route.value.source === '1' && documentFormOf(uri, cachedResource(uriWithoutPart(uri))?.mimeType) !== undefined
   const reader = useMemo(() => createReader(uri, isOriginal), [uri, isOriginal])
   useEffect(() => () => reader.close(), [reader])
-  const isOpened = reader.reading.value.state === 'ready' && peek.value === undefined
+  const isOpened = reader.reading.value.state === 'ready' && previewedHit.value === undefined
   useEffect(() => {
-    if (isOpened) noteOpened(connected().server.name, bare(uri))
+    if (isOpened) noteOpened(connected().server.name, uriWithoutPart(uri))
   }, [isOpened, uri])
   const { changedAt } = reader.standing.value
   useEffect(() => {
@@ -80,7 +80,7 @@ function useNeighbourKeys(): void {
       const uri = event.key === '[' ? previous : next
       if (uri === undefined) return
       event.preventDefault()
-      go({ uri })
+      navigate({ uri })
     }
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
@@ -97,34 +97,34 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
   const aside = own?.title === undefined || own.title === name ? undefined : own.title
   const isReady = useComputed(() => reading.value.state === 'ready').value
   const isFolder = reading.value.state === 'directory'
-  const picked: Resource = own ?? { uri: bare(uri), name: lastSegment(uri) }
+  const picked: Resource = own ?? { uri: uriWithoutPart(uri), name: lastSegment(uri) }
   const type = typeOf(reader)
   return (
     <header class="preview-head">
       <div class="preview-name">
         <h2 lang={langOf(name)}>
-          <bdi>{shown(crumbs.length === 1 ? last : name)}</bdi>
+          <bdi>{visibleText(crumbs.length === 1 ? last : name)}</bdi>
           <Text as="small" class="preview-aside" text={aside} />
         </h2>
         <Crumbs uri={uri} />
       </div>
       {type === undefined || isFolder ? null : (
-        <span class="chip" title={shown(type)}>
-          {shown(typeName(type, uri) || type)}
+        <span class="chip" title={visibleText(type)}>
+          {visibleText(typeName(type, uri) || type)}
         </span>
       )}
       {own?.size === undefined ? null : <span class="chip plain">{formatSize(own.size)}</span>}
       <div class="preview-actions" role="toolbar" aria-label={t('view')}>
-        {isFolder && barren.value === uri ? null : <PickButton picked={picked} isFolder={isFolder} />}
-        <Toggle name={t('details')} state={isDetailed} class="button-quiet" />
+        {isFolder && emptyFolder.value === uri ? null : <PickButton picked={picked} isFolder={isFolder} />}
+        <Toggle name={t('details')} state={areDetailsShown} class="button-quiet" />
         {route.value.beside === uri ? null : (
-          <Button name={t('showBeside')} icon="beside" class="button-quiet" onClick={() => go({ beside: uri })} />
+          <Button name={t('showBeside')} icon="beside" class="button-quiet" onClick={() => navigate({ beside: uri })} />
         )}
         <Button name={t('copyUri')} class="button-quiet" onClick={() => void copyText(uri)} />
         {isReady && canDownload() ? (
           <Button name={t('download')} class="button-quiet" onClick={() => void saveContent(reader)} />
         ) : null}
-        <a class="button button-quiet" href={linkTo({ view: 'tree', uri: bare(uri), source: undefined })}>
+        <a class="button button-quiet" href={linkTo({ view: 'tree', uri: uriWithoutPart(uri), source: undefined })}>
           {t('showInTree')}
         </a>
       </div>
@@ -136,7 +136,7 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
 function PickButton({ picked, isFolder }: { readonly picked: Resource; readonly isFolder: boolean }) {
   const { uri } = picked
   if (isSearchMount(uri)) return null
-  const isIn = isFolder ? markOf(uri).isWhole : isPicked(uri)
+  const isIn = isFolder ? shareInBasket(uri).isWhole : isPicked(uri)
   const folder: Resource = { ...picked, mimeType: directoryMimeType }
   const label = isFolder ? (isIn ? 'basketRemoveAll' : 'basketAddAll') : isIn ? 'basketRemove' : 'basketAdd'
   return (
@@ -153,7 +153,7 @@ function PickButton({ picked, isFolder }: { readonly picked: Resource; readonly 
 function Crumbs({ uri }: { readonly uri: string }) {
   const crumbs = crumbsOf(uri)
   return (
-    <nav class="crumbs" aria-label={t('way')} title={shown(uri)}>
+    <nav class="crumbs" aria-label={t('way')} title={visibleText(uri)}>
       <ol>
         {crumbs.slice(0, -1).map(({ label, uri: to }) => (
           <li key={to}>

@@ -2,12 +2,12 @@ import './readme.css'
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
-import { Shape } from '../shell/icons.tsx'
+import { Icon } from '../shell/icons.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { onChange } from '../state/live.ts'
 import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { langOf, shown } from '../words/texts.ts'
+import { langOf, visibleText } from '../words/texts.ts'
 
 const Markdown = lazily(async () => (await import('./markdown.tsx')).Markdown)
 
@@ -40,15 +40,15 @@ export function Readme({ resource: { uri, name, mimeType } }: { readonly resourc
   return (
     <div class="readme">
       <h3>
-        <Shape name="text" />{' '}
+        <Icon name="text" />{' '}
         <a href={linkTo({ uri })} lang={langOf(name)}>
-          {shown(name)}
+          {visibleText(name)}
         </a>
       </h3>
       {isMarkdown ? (
         <Markdown text={text.value} uri={uri} isInline />
       ) : (
-        <pre class="readme-plain">{shown(text.value)}</pre>
+        <pre class="readme-plain">{visibleText(text.value)}</pre>
       )}
     </div>
   )

@@ -17,7 +17,7 @@ import { t } from './words.ts'
 import './schema.css'
 import type { ComponentChildren } from 'preact'
 import type { Wire } from '../../../client/wire.ts'
-import { langOf, shown } from '../words/texts.ts'
+import { langOf, visibleText } from '../words/texts.ts'
 
 const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
 
@@ -98,7 +98,7 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
   return (
     <FoundRegion class="sheet" label={t('rendered')}>
       {textOf(value.comment) === undefined ? null : (
-        <p lang={langOf(String(value.comment))}>{shown(String(value.comment))}</p>
+        <p lang={langOf(String(value.comment))}>{visibleText(String(value.comment))}</p>
       )}
       <h3>{t('columns')}</h3>
       <div class="scroll-x">
@@ -119,11 +119,11 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
               return (
                 <tr key={index}>
                   <th scope="row">
-                    <bdi>{shown(name)}</bdi>
+                    <bdi>{visibleText(name)}</bdi>
                     {primary.has(name) ? <span class="chip"> {t('primaryKey')}</span> : null}
                   </th>
                   <td>
-                    <code>{shown(textOf(column.type) ?? '')}</code>
+                    <code>{visibleText(textOf(column.type) ?? '')}</code>
                   </td>
                   <td>{column.nullable === true ? t('yes') : t('no')}</td>
                   <td>
@@ -131,11 +131,11 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
                   </td>
                   {defaults ? (
                     <td>
-                      <code>{shown(textOf(column.default) ?? '')}</code>
+                      <code>{visibleText(textOf(column.default) ?? '')}</code>
                     </td>
                   ) : null}
                   {comments ? (
-                    <td lang={langOf(textOf(column.comment) ?? '')}>{shown(textOf(column.comment) ?? '')}</td>
+                    <td lang={langOf(textOf(column.comment) ?? '')}>{visibleText(textOf(column.comment) ?? '')}</td>
                   ) : null}
                 </tr>
               )
@@ -151,7 +151,7 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
       {textOf(value.definition) === undefined ? null : (
         <>
           <h3>{t('definition')}</h3>
-          <pre>{shown(String(value.definition))}</pre>
+          <pre>{visibleText(String(value.definition))}</pre>
         </>
       )}
     </FoundRegion>
@@ -170,8 +170,8 @@ function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
   const columns = textsIn(end.columns)
   return (
     <a href={linkTo({ uri, source: undefined })}>
-      <bdi>{shown(end.table)}</bdi>
-      {columns.length === 0 ? '' : ` (${shown(columns.join(', '))})`}
+      <bdi>{visibleText(end.table)}</bdi>
+      {columns.length === 0 ? '' : ` (${visibleText(columns.join(', '))})`}
     </a>
   )
 }
@@ -179,7 +179,7 @@ function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
 function Reference({ link, own }: { readonly link: Wire; readonly own: Own }) {
   return (
     <>
-      <End end={link.from} own={own} /> → {shown(textsIn(link.columns).join(', '))}
+      <End end={link.from} own={own} /> → {visibleText(textsIn(link.columns).join(', '))}
     </>
   )
 }
@@ -200,7 +200,7 @@ function List({ title, items }: { readonly title: string; readonly items: readon
 
 function definitionOf(key: Wire): ComponentChildren {
   const text = textOf(key.definition) ?? textOf(key.expression) ?? textOf(key.name) ?? JSON.stringify(key)
-  return <code>{shown(text)}</code>
+  return <code>{visibleText(text)}</code>
 }
 
 function textOf(value: unknown): string | undefined {

@@ -1,8 +1,8 @@
 import './text.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { go, lineFor, numberAt, rangeOf, route } from '../state/route.ts'
-import { langOf, shown } from '../words/texts.ts'
+import { lineFor, navigate, numberAt, rangeOf, route } from '../state/route.ts'
+import { langOf, visibleText } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { FindBar, FindInWhole, isFinding, useFinder } from './find.tsx'
 import {
@@ -83,7 +83,7 @@ export function TextView({
       box={box}
       onClick={(event) => {
         const number = numberAt(event)
-        if (number !== undefined && given === undefined) go({ line: lineFor(number, event.shiftKey) })
+        if (number !== undefined && given === undefined) navigate({ line: lineFor(number, event.shiftKey) })
       }}
       class={`text ${wrap ? 'wrap' : ''} ${language === 'diff' ? 'diff' : ''} ${isUnnumbered ? 'unnumbered' : ''}`}
       label={t('text')}
@@ -144,7 +144,7 @@ function Line({ number, line, tokens, matches, now, style }: LineProps) {
       <code>
         {isLong ? (
           <>
-            {shown(line.slice(0, longestLine))}
+            {visibleText(line.slice(0, longestLine))}
             <em class="cut">{t('lineCut', { count: line.length - longestLine })}</em>
           </>
         ) : matches === undefined ? (
@@ -164,32 +164,32 @@ function Found({ line, matches, now }: Pick<LineProps, 'line' | 'now'> & { reado
     const before = line.slice(at, match.start)
     at = match.end
     return [
-      shown(before),
+      visibleText(before),
       <mark key={match.start} class={match === now ? 'found-now' : ''}>
-        {shown(line.slice(match.start, match.end))}
+        {visibleText(line.slice(match.start, match.end))}
       </mark>,
     ]
   })
   return (
     <>
       {pieces}
-      {shown(line.slice(at))}
+      {visibleText(line.slice(at))}
     </>
   )
 }
 
 /** A line, highlighted if possible. */
 function Pieces({ line, tokens }: { readonly line: string; readonly tokens: TokenLine | undefined }) {
-  if (tokens === undefined) return <>{line === '' ? '\n' : shown(line)}</>
+  if (tokens === undefined) return <>{line === '' ? '\n' : visibleText(line)}</>
   if (tokens.length === 0) return <>{'\n'}</>
   return (
     <>
       {tokens.map(([piece, kind], index) =>
         kind === '' ? (
-          shown(piece)
+          visibleText(piece)
         ) : (
           <span key={index} class={kind}>
-            {shown(piece)}
+            {visibleText(piece)}
           </span>
         ),
       )}

@@ -1,7 +1,7 @@
 import { type AllHTMLAttributes, type ButtonHTMLAttributes, createElement, type Ref } from 'preact'
 import type { piecesOf } from '../../../core/search-answer.ts'
-import { langOf, shown } from '../words/texts.ts'
-import { type IconName, Shape } from './icons.tsx'
+import { langOf, visibleText } from '../words/texts.ts'
+import { Icon, type IconName } from './icons.tsx'
 
 export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
   /** The text of the button. With an icon or a sign, its name for screen readers and its tooltip. */
@@ -14,7 +14,7 @@ export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement
 
 /** A button that shows its name, an icon or a sign. */
 export function Button({ name, icon, sign, class: more = '', ...attributes }: ButtonProps) {
-  const picture = icon === undefined ? sign : <Shape name={icon} />
+  const picture = icon === undefined ? sign : <Icon name={icon} />
   const hints = picture === undefined ? {} : { 'aria-label': name, title: name }
   return (
     <button type="button" class={`button ${more}`.trimEnd()} {...hints} {...attributes}>
@@ -39,7 +39,7 @@ interface SearchInputProps {
 export function SearchInput({ id, name, placeholder = name, field, onText, onKey }: SearchInputProps) {
   return (
     <>
-      <Shape name="search" />
+      <Icon name="search" />
       <input
         {...(id === undefined ? {} : { id })}
         ref={field}
@@ -102,10 +102,12 @@ interface TextProps extends Omit<AllHTMLAttributes<HTMLElement>, 'as' | 'ref' | 
 /** A text from a server: invisible characters are shown, its direction is isolated, and its language is marked. */
 export function Text({ as = 'span', text, ...attributes }: TextProps) {
   if (text === undefined) return null
-  return createElement(as, { lang: langOf(text), ...attributes }, <bdi>{shown(text)}</bdi>)
+  return createElement(as, { lang: langOf(text), ...attributes }, <bdi>{visibleText(text)}</bdi>)
 }
 
 /** A text with its matches marked. */
 export function Marked({ pieces }: { readonly pieces: ReturnType<typeof piecesOf> }) {
-  return pieces.map(({ text, marked }, index) => (marked ? <mark key={index}>{shown(text)}</mark> : shown(text)))
+  return pieces.map(({ text, marked }, index) =>
+    marked ? <mark key={index}>{visibleText(text)}</mark> : visibleText(text),
+  )
 }

@@ -51,7 +51,7 @@ const shapes = {
 export type IconName = keyof typeof shapes
 
 /** An icon in the colour of the text beside it. Screen readers ignore the icon, because it only repeats the text. */
-export function Shape({ name }: { readonly name: IconName }) {
+export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg
       class={`icon icon-${name}`}

@@ -1,6 +1,6 @@
 import { effect, signal } from '@preact/signals'
 import { keep, readKept } from '../state/browser.ts'
-import { go, route } from '../state/route.ts'
+import { navigate, route } from '../state/route.ts'
 
 /** The open dialog above the page. */
 export const open = signal<'palette' | 'help' | undefined>(undefined)
@@ -83,7 +83,7 @@ export function focusSearch(): void {
 }
 
 export function toggleBasket(): void {
-  go({ basket: route.value.basket === '1' ? undefined : '1' })
+  navigate({ basket: route.value.basket === '1' ? undefined : '1' })
 }
 
 function isTyping(target: EventTarget | null): boolean {

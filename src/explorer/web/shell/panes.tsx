@@ -3,16 +3,16 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
 import { treeState } from '../listing/browse.ts'
-import { announced, reasonOf } from '../state/announce.ts'
-import { type Change, go, peek, route } from '../state/route.ts'
+import { announcement, reasonOf } from '../state/announce.ts'
+import { type Change, navigate, previewedHit, route } from '../state/route.ts'
 import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
-import { shown } from '../words/texts.ts'
+import { visibleText } from '../words/texts.ts'
 import { Button } from './fields.tsx'
-import { Shape } from './icons.tsx'
+import { Icon } from './icons.tsx'
 import { t } from './words.ts'
 
 /** Returns a signal that tells whether a media query matches. It follows changes. */
-export function matching(text: string): ReadonlySignal<boolean> {
+export function mediaMatches(text: string): ReadonlySignal<boolean> {
   const query = matchMedia(text)
   const isMatching = signal(query.matches)
   query.addEventListener('change', ({ matches }) => {
@@ -22,7 +22,7 @@ export function matching(text: string): ReadonlySignal<boolean> {
 }
 
 /** Whether the window has room for only one pane. */
-const isNarrow = matching('(max-width: 699.9px)')
+const isNarrow = mediaMatches('(max-width: 699.9px)')
 
 type Pane = 'left' | 'middle' | 'right'
 
@@ -38,8 +38,8 @@ export function frontPane(): { readonly front: Pane | undefined; readonly isAway
 export function BackBar({ change }: { readonly change: Change }) {
   return (
     <p class="back">
-      <button type="button" class="button" onClick={() => go(change)}>
-        <Shape name="back" />
+      <button type="button" class="button" onClick={() => navigate(change)}>
+        <Icon name="back" />
         <span class="back-word">{t('back')}</span>
       </button>
     </p>
@@ -49,14 +49,16 @@ export function BackBar({ change }: { readonly change: Change }) {
 /** The middle pane: the preview of the opened resource, or `nothing` in its place. */
 export function Middle({ nothing, preview: Preview }: MiddleProps) {
   const { front, isAway } = frontPane()
-  const uri = peek.value ?? route.value.uri
+  const uri = previewedHit.value ?? route.value.uri
   useKeptFocus(uri)
   // Draw no preview while the list of mounts is being loaded, because it contains the metadata of a mount.
   const isReady = treeState.value.state !== 'loading'
   return (
     <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
       {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
-      {isReady ? <Guarded key={uri ?? ''}>{uri === undefined ? nothing : <Preview uri={uri} />}</Guarded> : null}
+      {isReady ? (
+        <ErrorBoundary key={uri ?? ''}>{uri === undefined ? nothing : <Preview uri={uri} />}</ErrorBoundary>
+      ) : null}
     </main>
   )
 }
@@ -67,7 +69,8 @@ function useKeptFocus(uri: string | undefined): void {
   useEffect(() => {
     if (before.current === uri) return
     before.current = uri
-    if (document.activeElement === document.body && peek.value === undefined) document.getElementById('middle')?.focus()
+    if (document.activeElement === document.body && previewedHit.value === undefined)
+      document.getElementById('middle')?.focus()
   }, [uri])
 }
 
@@ -80,9 +83,9 @@ export function Beside({ preview: Preview }: Pick<MiddleProps, 'preview'>) {
     <section class="middle beside" aria-label={t('beside')}>
       <p class="back beside-close">
         <span class="quiet">{t('beside')}</span>
-        <Button name={t('besideClose')} icon="close" onClick={() => go({ beside: undefined })} />
+        <Button name={t('besideClose')} icon="close" onClick={() => navigate({ beside: undefined })} />
       </p>
-      <Guarded key={beside}>{<Preview uri={beside} />}</Guarded>
+      <ErrorBoundary key={beside}>{<Preview uri={beside} />}</ErrorBoundary>
     </section>
   )
 }
@@ -93,10 +96,10 @@ interface MiddleProps {
 }
 
 /** The live region, whose text screen readers speak. */
-export function Announced() {
+export function LiveRegion() {
   return (
     <div class="unseen" role="status" aria-live="polite">
-      {announced.value}
+      {announcement.value}
     </div>
   )
 }
@@ -133,7 +136,7 @@ export function lazily<P extends object>(load: () => Promise<Component<P>>): Com
 }
 
 /** A part of the page whose failure does not affect the others. */
-export function Guarded({ children }: { readonly children: ComponentChildren }) {
+export function ErrorBoundary({ children }: { readonly children: ComponentChildren }) {
   const [error, again] = useErrorBoundary()
   if (error === undefined) return <>{children}</>
   return (
@@ -147,7 +150,7 @@ export function Guarded({ children }: { readonly children: ComponentChildren }) 
 }
 
 /** The screen until there is a connection. */
-export function Gate() {
+export function ConnectionScreen() {
   if (wish.value !== undefined) return <main class="gate">{<WishCard wish={wish.value} />}</main>
   return (
     <main class="gate">
@@ -184,7 +187,7 @@ function FailureCard() {
 
 /** Returns the reason of a failed connection, in the words of the error. */
 function whyOf(error: unknown): string {
-  return isResourceError(error, 'unavailable') ? shown(error.message) : reasonOf(error)
+  return isResourceError(error, 'unavailable') ? visibleText(error.message) : reasonOf(error)
 }
 
 /** Asks for what the server requires: a field for a token, or the advice to open the address that `hikidashi ui` prints. */

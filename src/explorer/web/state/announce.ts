@@ -3,7 +3,7 @@ import { isResourceError } from '../../../core/errors.ts'
 import { createWords } from '../words/texts.ts'
 
 /** Current text of the live region. */
-export const announced = signal('')
+export const announcement = signal('')
 
 /** Minimum time between two announcements, in milliseconds: if several arrive together, a screen reader reads only the last. */
 const minIntervalMs = 1000
@@ -18,7 +18,7 @@ export function announce(sentence: string): void {
     () => {
       last = performance.now()
       // A screen reader repeats the same sentence only if its text differs.
-      announced.value = announced.value === sentence ? `${sentence}\u00a0` : sentence
+      announcement.value = announcement.value === sentence ? `${sentence}\u00a0` : sentence
     },
     Math.max(0, last + minIntervalMs - performance.now()),
   )

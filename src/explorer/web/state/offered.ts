@@ -5,7 +5,7 @@ import { pagesOf } from '../../../core/kit/groups.ts'
 import { kindIn, type MountIcon, type MountKind, type MountLabel } from '../../../core/mount-kind.ts'
 import { searchMounts } from '../../../core/search-answer.ts'
 import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
-import { language, shown } from '../words/texts.ts'
+import { language, visibleText } from '../words/texts.ts'
 import { connected } from './session.ts'
 
 /** The kinds of the mounts, by their URIs without a final slash, as the server tells them. */
@@ -61,7 +61,7 @@ function textOf({ en, ja }: Partial<MountLabel> = {}): string | undefined {
 /** Returns the use of a mount; undefined if the server does not tell it. */
 export function purposeOf(uri: string): string | undefined {
   const purpose = textOf(kindOf(uri)?.purpose)
-  return purpose === undefined ? undefined : shown(purpose)
+  return purpose === undefined ? undefined : visibleText(purpose)
 }
 
 /** Returns the label that serves as the title of a mount. `undefined`: the mount has a title, or shares its label with another one. */
@@ -84,7 +84,7 @@ export function asideOfMount(mount: NamedRoot): string | undefined {
 }
 
 /** Sorts mounts: files first, searches last, all others between them. Within each group, the order of the server stays. */
-export function arranged<M extends NamedRoot>(mounts: readonly M[]): readonly M[] {
+export function sortMounts<M extends NamedRoot>(mounts: readonly M[]): readonly M[] {
   const rank = ({ uri }: M) => (isSearchMount(uri) ? 2 : kindOf(uri)?.isFirst === true ? 0 : 1)
   return [...mounts].sort((a, b) => rank(a) - rank(b))
 }
@@ -98,7 +98,7 @@ const known = new Map<string, Resource>()
 export const neighbours = signal<{ readonly previous?: string; readonly next?: string }>({})
 
 /** Caches the metadata from lists, so that it is not requested again. */
-export function remember(resources: Iterable<Resource>): void {
+export function cacheResources(resources: Iterable<Resource>): void {
   for (const resource of resources) {
     known.delete(resource.uri)
     known.set(resource.uri, resource)
@@ -121,7 +121,7 @@ export async function lookUp(uri: string, parent: string, signal: AbortSignal): 
   const { view } = connected()
   const pages = pagesOf((query) => view.directory({ uri: parent, ...query }, { signal }), { maxPages: mostPages })
   for await (const { items } of pages) {
-    remember(items)
+    cacheResources(items)
     const found = items.find((resource) => resource.uri === uri) ?? items.find((resource) => resource.uri === `${uri}/`)
     if (found !== undefined) return found
   }

@@ -51,7 +51,7 @@ const maxCharacters = 200
 export const recent = signal<readonly string[]>(storedRecent())
 
 /** Puts a search at the head of the list. */
-export function remember(query: string): void {
+export function addRecentSearch(query: string): void {
   const text = query.trim().slice(0, maxCharacters)
   if (text === '') return
   keepRecent([text, ...recent.value.filter((one) => one !== text)].slice(0, maxKept))
@@ -114,12 +114,12 @@ function lookedAll(server: string): readonly Looked[] {
 }
 
 /** Returns the version of a text that this browser showed last, and when. */
-export function lookedAt(server: string, uri: string): Looked | undefined {
+export function lastShownVersion(server: string, uri: string): Looked | undefined {
   return lookedAll(server).find((one) => one.uri === uri)
 }
 
 /** Stores the version of a shown text. */
-export function noteLooked(server: string, uri: string, version: string): void {
+export function noteShownVersion(server: string, uri: string, version: string): void {
   if (uri.length > 2000) return
   const others = lookedAll(server).filter((one) => one.uri !== uri)
   keep(lookedKey(server), JSON.stringify([{ uri, version, at: Date.now() }, ...others].slice(0, maxLooked)))

@@ -93,7 +93,7 @@ export function linkTo(change: Change): string {
 }
 
 /** Navigates. `replace`: replaces the current step of the history, for changes with every key. */
-export function go(change: Change, { replace = false } = {}): void {
+export function navigate(change: Change, { replace = false } = {}): void {
   const next = changed(change)
   const fragment = fragmentOf(next)
   if (fragment === fragmentOf(route.value)) return
@@ -133,4 +133,4 @@ export function numberAt({ target }: Event): number | undefined {
 }
 
 /** The hit that is previewed while the reader goes through the results. It is not part of the permalink. */
-export const peek = signal<string | undefined>(undefined)
+export const previewedHit = signal<string | undefined>(undefined)

@@ -35,7 +35,7 @@ export const liveness = signal<ChangesState>('off')
 const retryDelaysSeconds = [1, 2, 4] as const
 
 /** Connects, and retries until the connection is established. */
-export async function start(connect: (options: ConnectOptions) => Promise<PageConnection>): Promise<void> {
+export async function startSession(connect: (options: ConnectOptions) => Promise<PageConnection>): Promise<void> {
   const options: ConnectOptions = {
     onChanges: (state) => {
       liveness.value = state

@@ -2,8 +2,8 @@ import { useSignal } from '@preact/signals'
 import { browse, selected } from '../listing/browse.ts'
 import { ages, type Facet, facets, noFacets, noType, priorities } from '../listing/select.ts'
 import { type Option, Select } from '../shell/fields.tsx'
-import { go, route } from '../state/route.ts'
-import { formatDay, shown } from '../words/texts.ts'
+import { navigate, route } from '../state/route.ts'
+import { formatDay, visibleText } from '../words/texts.ts'
 import { t } from './words.ts'
 
 /** The facets of the rows: a choice for each facet, with the number of rows for each value. */
@@ -27,7 +27,7 @@ export function FacetsBar() {
           {count === 0 ? t('narrow') : t('narrowCount', { count })}
         </button>
         {count === 0 ? null : (
-          <button type="button" class="narrow-open" onClick={() => go(noFacets)}>
+          <button type="button" class="narrow-open" onClick={() => navigate(noFacets)}>
             {t('clear')}
           </button>
         )}
@@ -55,7 +55,7 @@ function FacetChoice({ facet }: { readonly facet: Facet }) {
         }),
       ]}
       value={now ?? ''}
-      onChoose={(value) => go({ [facet]: value === '' ? undefined : value })}
+      onChoose={(value) => navigate({ [facet]: value === '' ? undefined : value })}
     />
   )
 }
@@ -72,19 +72,19 @@ function nameOf(facet: Facet, value: string): string {
   switch (facet) {
     case 'mount': {
       const mount = browse.value?.listed.columns.mounts.find(({ uri }) => uri.replace(/\/$/, '') === value)
-      return shown(mount?.title ?? mount?.name ?? value)
+      return visibleText(mount?.title ?? mount?.name ?? value)
     }
     case 'mime':
-      return value === noType ? t('noType') : shown(value)
+      return value === noType ? t('noType') : visibleText(value)
     case 'audience':
-      return value === 'user' || value === 'assistant' ? t(value) : shown(value)
+      return value === 'user' || value === 'assistant' ? t(value) : visibleText(value)
     case 'minPriority':
-      return value === priorities[0] ? t('priority1') : t('priorityFrom', { value: shown(value) })
+      return value === priorities[0] ? t('priority1') : t('priorityFrom', { value: visibleText(value) })
     case 'since': {
       const age = ages.find((one) => one === value)
       if (age !== undefined) return t(`age${age}`)
       const time = Date.parse(value)
-      return t('sinceDate', { date: Number.isNaN(time) ? shown(value) : formatDay(time) })
+      return t('sinceDate', { date: Number.isNaN(time) ? visibleText(value) : formatDay(time) })
     }
   }
 }

@@ -7,12 +7,12 @@ import { type Columns, readableUri } from '../listing/columns.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { typeName } from '../preview/model/kind.ts'
 import { Text } from '../shell/fields.tsx'
-import { Shape } from '../shell/icons.tsx'
+import { Icon } from '../shell/icons.tsx'
 import { movedIndex } from '../shell/keys.ts'
 import { changed } from '../state/live.ts'
 import { titleOfMount } from '../state/offered.ts'
-import { go, route } from '../state/route.ts'
-import { formatAge, formatNumber, formatSize, formatTime, shown } from '../words/texts.ts'
+import { navigate, route } from '../state/route.ts'
+import { formatAge, formatNumber, formatSize, formatTime, visibleText } from '../words/texts.ts'
 import { createRange, idOf, indexOfActive, partOf } from './keys.ts'
 import { asideOf, ChangedDot, Name, PathText, type TreeRowProps } from './tree-row.tsx'
 import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
@@ -62,7 +62,7 @@ export function ListView() {
     } else if (resource !== undefined && event.key === 'Enter') {
       event.preventDefault()
       if (event.ctrlKey || event.metaKey) reveal(resource.uri)
-      else go({ uri: resource.uri })
+      else navigate({ uri: resource.uri })
     } else if (resource !== undefined && event.key === ' ') {
       event.preventDefault()
       toggle(resource)
@@ -88,7 +88,7 @@ export function ListView() {
           if (part === 'reveal') return reveal(resource.uri)
           if (event.shiftKey) range.extend(at, activeIndex, index)
           else if (event.ctrlKey || event.metaKey) toggle(resource)
-          else go({ uri: resource.uri })
+          else navigate({ uri: resource.uri })
           activate(index)
         }}
       />
@@ -156,7 +156,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
       id={id}
       role="row"
       class={`row list-cells ${states.join(' ')}`}
-      title={shown(readableUri(uri))}
+      title={visibleText(readableUri(uri))}
       aria-rowindex={index + 1}
       aria-selected={picked}
       aria-current={isShown ? 'true' : undefined}
@@ -172,7 +172,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
         <PathText text={path} words={words} />
       </div>
       <div role="gridcell" class="list-cell cell-type">
-        {shown(typeName(mimeType, uri))}
+        {visibleText(typeName(mimeType, uri))}
       </div>
       <div role="gridcell" class="list-cell cell-size">
         {size === undefined ? '' : formatSize(size)}
@@ -189,10 +189,10 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
       </div>
       <div role="gridcell" class="list-cell cell-do">
         <span class={picked ? 'pick pick-on' : 'pick'} data-do="pick" title={picked ? t('unpick') : t('pick')}>
-          <Shape name={picked ? 'tick' : 'basket'} />
+          <Icon name={picked ? 'tick' : 'basket'} />
         </span>
         <span class="pick" data-do="reveal" title={t('showInTree')}>
-          <Shape name="tree" />
+          <Icon name="tree" />
         </span>
       </div>
     </div>

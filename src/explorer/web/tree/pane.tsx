@@ -5,17 +5,17 @@ import './list.css'
 import { useEffect, useRef } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType } from '../../../core/view.ts'
-import { askFor } from '../basket/picked.ts'
+import { askToAddMany } from '../basket/picked.ts'
 import { browse, emptyColumns, isFiltered, isRevealing, progress, selected, treeState } from '../listing/browse.ts'
 import { type Sort, sortOf, sorts } from '../listing/columns.ts'
-import { Shape } from '../shell/icons.tsx'
+import { Icon } from '../shell/icons.tsx'
 import { announce, reasonOf } from '../state/announce.ts'
 import { cachedResource } from '../state/offered.ts'
-import { go, linkTo, route } from '../state/route.ts'
-import { shown } from '../words/texts.ts'
+import { linkTo, navigate, route } from '../state/route.ts'
+import { visibleText } from '../words/texts.ts'
 import { FacetsBar } from './facets-bar.tsx'
 import { ListView } from './list-view.tsx'
-import { fitting, TreeView } from './tree-view.tsx'
+import { matchingFiles, TreeView } from './tree-view.tsx'
 import { t } from './words.ts'
 
 /** The tree, or the list, with its filter and facets. */
@@ -78,7 +78,7 @@ function Scope() {
   if (directory !== undefined)
     return (
       <p class="browse-in">
-        <span>{t('listIn', { name: shown(lastSegment(directory)) })}</span>
+        <span>{t('listIn', { name: visibleText(lastSegment(directory)) })}</span>
         <a href={linkTo({ in: undefined })}>{t('everything')}</a>
       </p>
     )
@@ -86,7 +86,7 @@ function Scope() {
   return (
     <p class="browse-in">
       <span>{t('everything')}</span>
-      <a href={linkTo({ in: uri })}>{t('onlyIn', { name: shown(lastSegment(uri)) })}</a>
+      <a href={linkTo({ in: uri })}>{t('onlyIn', { name: visibleText(lastSegment(uri)) })}</a>
     </p>
   )
 }
@@ -119,7 +119,9 @@ function NoMatch() {
     <div class="browse-note">
       <p>{t('noMatch')}</p>
       <p class="quiet">{t('noMatchDo')}</p>
-      {filter === undefined ? null : <Button name={t('search')} onClick={() => go({ view: 'search', q: filter })} />}
+      {filter === undefined ? null : (
+        <Button name={t('search')} onClick={() => navigate({ view: 'search', q: filter })} />
+      )}
     </div>
   )
 }
@@ -140,12 +142,16 @@ function Progress() {
     <div class="browse-foot">
       <span>{t(key, { count, all })}</span>
       {isFiltered.value && count > 0 ? (
-        <button type="button" class="narrow-open" onClick={() => askFor({ name: t('theFitting') }, () => fitting())}>
+        <button
+          type="button"
+          class="narrow-open"
+          onClick={() => askToAddMany({ name: t('theFitting') }, () => matchingFiles())}
+        >
           {t('addAll', { count })}
         </button>
       ) : null}
       {unavailable.length === 0 ? null : (
-        <span class="warn">{t('unavailable', { names: unavailable.map(shown).join(', ') })}</span>
+        <span class="warn">{t('unavailable', { names: unavailable.map(visibleText).join(', ') })}</span>
       )}
       {state === 'failed' && all > 0 ? (
         <span class="bad">
@@ -177,10 +183,10 @@ function ListHead() {
             class={`list-sort cell-${sort}`}
             aria-pressed={isNow}
             aria-label={isNow ? `${t(sort)}, ${t(now.down ? 'down' : 'up')}` : t(sort)}
-            onClick={() => go({ sort: nextOf(sort) })}
+            onClick={() => navigate({ sort: nextOf(sort) })}
           >
             {t(sort)}
-            {isNow ? <Shape name={now.down ? 'down' : 'up'} /> : null}
+            {isNow ? <Icon name={now.down ? 'down' : 'up'} /> : null}
           </button>
         )
       })}
@@ -208,11 +214,11 @@ function FilterBar() {
   }, [filter])
   const clear = () => {
     if (field.current !== null) field.current.value = ''
-    go({ filter: undefined }, { replace: true })
+    navigate({ filter: undefined }, { replace: true })
   }
   return (
     <div class="filter">
-      <Shape name="filter" />
+      <Icon name="filter" />
       <input
         ref={field}
         id="filter"
@@ -224,7 +230,7 @@ function FilterBar() {
         aria-label={t('filter')}
         {...(isNarrowing ? { 'aria-controls': rows } : {})}
         placeholder={t('filterHint')}
-        onInput={({ currentTarget }) => go({ filter: currentTarget.value || undefined }, { replace: true })}
+        onInput={({ currentTarget }) => navigate({ filter: currentTarget.value || undefined }, { replace: true })}
         onKeyDown={(event) => {
           // Keys during the composition of an input method (Japanese, Chinese or Korean) are ignored.
           if (event.isComposing || event.keyCode === 229) return
@@ -250,7 +256,7 @@ function FilterBar() {
             field.current?.focus()
           }}
         >
-          <Shape name="close" />
+          <Icon name="close" />
         </button>
       )}
     </div>

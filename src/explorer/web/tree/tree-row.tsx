@@ -3,17 +3,17 @@ import { fold } from '../../../core/kit/matching.ts'
 import { joinRanges } from '../../../core/kit/sorted.ts'
 import { piecesOf } from '../../../core/search-answer.ts'
 import type { Resource } from '../../../core/view.ts'
-import { isPicked, markOf } from '../basket/picked.ts'
+import { isPicked, shareInBasket } from '../basket/picked.ts'
 import { readableUri } from '../listing/columns.ts'
 import type { TreeRow } from '../listing/rows.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { Marked, Text } from '../shell/fields.tsx'
-import { Shape } from '../shell/icons.tsx'
+import { Icon } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { changed } from '../state/live.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/offered.ts'
 import { route } from '../state/route.ts'
-import { formatNumber, langOf, shown } from '../words/texts.ts'
+import { formatNumber, langOf, visibleText } from '../words/texts.ts'
 import { t } from './words.ts'
 
 export interface TreeRowProps {
@@ -47,7 +47,7 @@ export function TreeRowView(props: TreeRowProps) {
     )
   const { resource, siblings, position } = row
   const uri = readableUri(resource.uri)
-  const mark = isFolder(resource) ? markOf(resource.uri) : undefined
+  const mark = isFolder(resource) ? shareInBasket(resource.uri) : undefined
   const picked = mark?.isWhole ?? isPicked(resource.uri)
   const isShown = route.value.uri !== undefined && route.value.uri === resource.uri
   return (
@@ -55,7 +55,7 @@ export function TreeRowView(props: TreeRowProps) {
       {...common}
       role="treeitem"
       class={`${common.class}${isShown ? ' row-shown' : ''}${picked ? ' row-picked' : ''}`}
-      title={shown(uri)}
+      title={visibleText(uri)}
       aria-posinset={position}
       aria-setsize={siblings.count}
       aria-selected={picked}
@@ -82,7 +82,7 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
     <>
       {isDirectory ? (
         <span class="row-twist" data-do="twist">
-          <Shape name={isOpen ? 'down' : 'right'} />
+          <Icon name={isOpen ? 'down' : 'right'} />
         </span>
       ) : (
         <span class="row-twist" />
@@ -98,7 +98,7 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
           data-do="pick"
         >
           {count > 0 ? <span class="pick-count">{formatNumber(count)}</span> : null}
-          <Shape name={picked ? 'tick' : count > 0 ? 'dash' : 'basket'} />
+          <Icon name={picked ? 'tick' : count > 0 ? 'dash' : 'basket'} />
           {count > 0 ? <span class="unseen">{t('pickedBelow', { count })}</span> : null}
         </span>
       )}
@@ -108,8 +108,8 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
 
 /** A mount of a single resource looks like that resource. */
 function RowIcon({ resource: { uri, mimeType }, isDirectory, level }: NodePartsProps['row']) {
-  if (level === 1 && (isDirectory || isSearchMount(uri))) return <Shape name={iconOfMount(uri)} />
-  return isDirectory ? <Shape name="folder" /> : <FileIcon uri={uri} mimeType={mimeType} />
+  if (level === 1 && (isDirectory || isSearchMount(uri))) return <Icon name={iconOfMount(uri)} />
+  return isDirectory ? <Icon name="folder" /> : <FileIcon uri={uri} mimeType={mimeType} />
 }
 
 function pickTitle(isDrawer: boolean, picked: boolean, count: number): string {
@@ -131,7 +131,7 @@ function Note({ row }: { readonly row: TreeRow }) {
     case 'failed':
       return (
         <span class="row-why" title={reasonOf(row.error)}>
-          <Shape name="warn" /> {reasonOf(row.error)} <u>{t('retry')}</u>
+          <Icon name="warn" /> {reasonOf(row.error)} <u>{t('retry')}</u>
         </span>
       )
     case 'empty':
@@ -169,7 +169,7 @@ export function Name({ text, words, class: name = '' }: NameProps) {
   })
   const part = (from: number, to: number) =>
     placed.flatMap(({ text, marked, start }) => {
-      const visible = onOneLine(shown(text.slice(Math.max(0, from - start), Math.max(0, to - start))))
+      const visible = onOneLine(visibleText(text.slice(Math.max(0, from - start), Math.max(0, to - start))))
       if (visible === '') return []
       return [marked ? <mark key={start}>{visible}</mark> : visible]
     })

@@ -2,13 +2,13 @@ import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type FilesBelow, isBelow, isFolder } from '../../../browse/tree.ts'
 import { wordsOf } from '../../../core/kit/matching.ts'
-import { askFor, markOf, mostPicked, pick } from '../basket/picked.ts'
+import { askToAddMany, maxBasketItems, pick, shareInBasket } from '../basket/picked.ts'
 import {
   browse,
   closedInFilter,
   isFiltered,
   progress,
-  revealed,
+  resourceToReveal,
   selected,
   selection,
   treeRows,
@@ -17,7 +17,7 @@ import {
 import type { TreeRow } from '../listing/rows.ts'
 import { focusSearch } from '../shell/keys.ts'
 import { isSearchMount } from '../state/offered.ts'
-import { go, route } from '../state/route.ts'
+import { navigate, route } from '../state/route.ts'
 import { createRange, createTypeAhead, idOf, indexOfActive, isTyped, parentIndex, partOf, stepOf } from './keys.ts'
 import { TreeRowView } from './tree-row.tsx'
 import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
@@ -161,11 +161,11 @@ function setOpen(row: TreeRow, isOpen: boolean): void {
 function preview(row: TreeRow): void {
   if (row.kind === 'failed' || row.kind === 'more') browse.value?.forest.more(row.resource.uri)
   else if (row.kind === 'node' && row.level === 1 && isSearchMount(row.key)) {
-    go({ view: 'search' })
+    navigate({ view: 'search' })
     focusSearch()
   } else if (row.kind === 'node') {
     opened.current = row.resource.uri
-    go({ uri: row.resource.uri })
+    navigate({ uri: row.resource.uri })
   }
 }
 
@@ -188,8 +188,8 @@ function openSiblings(rows: readonly TreeRow[], index: number): void {
 /** Picks the resource of a row. For a folder in the filtered tree, only the matches. */
 function pickRow({ resource, level, key }: TreeRow): void {
   if (level === 1 && isSearchMount(key)) return
-  if (!isFiltered.value || !isFolder(resource) || markOf(resource.uri).isWhole) pick(resource)
-  else askFor({ name: resource.title ?? resource.name, folder: resource.uri }, () => fitting(resource.uri))
+  if (!isFiltered.value || !isFolder(resource) || shareInBasket(resource.uri).isWhole) pick(resource)
+  else askToAddMany({ name: resource.title ?? resource.name, folder: resource.uri }, () => matchingFiles(resource.uri))
 }
 
 /**
@@ -220,7 +220,7 @@ const lastIndex = { current: 0 }
 function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?: boolean) => void) {
   const { uri } = route.value
   const isReady = browse.value?.forest.state === 'loaded'
-  const wanted = revealed.value
+  const wanted = resourceToReveal.value
   const done = useRef<unknown>(undefined)
   useEffect(() => {
     if (uri === undefined || !isReady || uri === opened.current) return
@@ -238,14 +238,14 @@ function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?
 }
 
 /** The resources that match the filter, up to the limit of the basket. `folder`: only those below it. */
-export function fitting(folder?: string): FilesBelow {
+export function matchingFiles(folder?: string): FilesBelow {
   const resources = browse.value?.listed.columns.resources ?? []
   const files = []
   let isPart = progress.value.state === 'loading'
   for (const row of selected.value.rows) {
     const resource = resources[row]
     if (resource === undefined || (folder !== undefined && !isBelow(resource.uri, folder))) continue
-    if (files.length > mostPicked) {
+    if (files.length > maxBasketItems) {
       isPart = true
       break
     }

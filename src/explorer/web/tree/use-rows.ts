@@ -188,7 +188,7 @@ export function useWatched(uris: readonly string[]): void {
 
 /**
  * The part of many rows of equal height that is drawn. Browsers limit the height of an element (Chromium to about 33 million pixels,
- * Firefox to about 17 million). If the rows are higher than `tallest`, the scroll positions are scaled down.
+ * Firefox to about 17 million). If the rows are higher than `maxHeightPx`, the scroll positions are scaled down.
  */
 interface Window {
   /** Index of the first drawn row, and of the one after the last. */
@@ -208,7 +208,7 @@ interface Scroll {
   readonly height: number
 }
 
-export const tallest = 8_000_000
+export const maxHeightPx = 8_000_000
 
 /** Number of rows rendered beyond each edge. */
 const spare = 12
@@ -216,12 +216,12 @@ const spare = 12
 /** Pixels of rows for one pixel of scrolling: 1, unless the rows exceed the tallest element. */
 function measure(count: number, view: number): number {
   const all = count * rowHeight
-  return all <= tallest || view >= tallest ? 1 : (all - view) / (tallest - view)
+  return all <= maxHeightPx || view >= maxHeightPx ? 1 : (all - view) / (maxHeightPx - view)
 }
 
 export function windowOf(count: number, scroll: Scroll): Window {
   const ratio = measure(count, scroll.height)
-  const height = ratio === 1 ? count * rowHeight : tallest
+  const height = ratio === 1 ? count * rowHeight : maxHeightPx
   const most = Math.max(0, height - scroll.height)
   const top = Math.min(Math.max(scroll.top, 0), most)
   /** Position of the upper edge within the rows, in their own pixels. */

@@ -6,15 +6,15 @@ import { defined } from '../../../core/kit/object.ts'
 import type { Principal } from '../../../core/provider.ts'
 import type { Scrubber } from '../../../core/scrub.ts'
 import type { Crowded } from '../../admission/gate.ts'
-import { overloaded } from '../../admission/overload.ts'
+import { overloadAnswer } from '../../admission/overload.ts'
 import { alwaysCaller } from '../../auth/caller.ts'
-import { refuse, refuseMethod, replyJson, taken } from '../../exchange.ts'
-import { failure, modern, wireError } from '../../messages/messages.ts'
+import { refuse, refuseMethod, replyJson, untilTaken } from '../../exchange.ts'
+import { failure, modernRevision, wireError } from '../../messages/messages.ts'
 import { type ServedOpening, waitUntilOpen } from '../../protocol/envelope.ts'
 import type { ServeOptions } from '../../serve.ts'
 import { type Audit, maxVersionLength } from '../../telemetry/audit.ts'
 import type { Endpoint } from '../endpoint.ts'
-import { nothingHere, statusOf } from '../other-routes.ts'
+import { notFoundMessage, statusOf } from '../other-routes.ts'
 import { type ContentLinks, contentPath } from './links.ts'
 
 /**
@@ -65,7 +65,7 @@ export function createContentServer(
     const target = links.open(request.url ?? contentPath)
     if (target === undefined) {
       onRefused({ outcome: 'no-link', status: 404, address: addresses.of(request.socket) })
-      return refuse(response, 404, nothingHere)
+      return refuse(response, 404, notFoundMessage)
     }
     const { principal, uri } = target
     const caller = entrance.admit(alwaysCaller(principal), request, response)
@@ -86,7 +86,7 @@ export function createContentServer(
           ({ room }) => seen.read(part, { ...options, signal: waiting.signal, room }),
           caller.share,
           // A part is followed by others, so it does not keep its slot until it is taken.
-          part === uri ? () => taken(response) : undefined,
+          part === uri ? () => untilTaken(response) : undefined,
         )
         if ('refused' in ran) throw new Refused(ran.refused)
         return ran.value
@@ -103,12 +103,12 @@ export function createContentServer(
       if (response.headersSent) return void response.destroy()
       if (gone.signal.aborted) return
       if (error instanceof Refused) {
-        const later = overloaded(null, error.crowded)
+        const later = overloadAnswer(null, error.crowded)
         return replyJson(response, 503, later, { 'Retry-After': '5' })
       }
-      if (isResourceError(error, 'not-found')) return refuse(response, 404, nothingHere)
+      if (isResourceError(error, 'not-found')) return refuse(response, 404, notFoundMessage)
       const later = isResourceError(error, 'unavailable') ? { 'Retry-After': '5' } : {}
-      replyJson(response, statusOf(error), failure(null, wireError(error, modern, undefined, log)), later)
+      replyJson(response, statusOf(error), failure(null, wireError(error, modernRevision, undefined, log)), later)
     }
   }
 }

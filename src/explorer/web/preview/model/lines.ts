@@ -42,7 +42,7 @@ export function partOf(value: unknown): PreviewPart | undefined {
 const context = 40
 
 /** Returns the query for a range of lines, with the lines before and after the range. */
-export function around({ first, last }: { readonly first: number; readonly last?: number }): string {
+export function queryAround({ first, last }: { readonly first: number; readonly last?: number }): string {
   const end = last === undefined ? '' : String(last + context)
   return `lines=${Math.max(1, first - context)}-${end}`
 }

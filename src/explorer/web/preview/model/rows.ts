@@ -122,7 +122,7 @@ export function keepDigits(_: string, value: unknown, context?: { readonly sourc
   return typeof value === 'number' && written !== undefined && written !== String(value) ? written : value
 }
 
-/** The rows of a page of a table of a database, below their head. Without a row for any other value. */
+/** Returns the rows of a page of a database table, with the header first. Any other value gives no rows. */
 export function databaseRows(value: unknown): Rows {
   if (!isObject(value)) return []
   const columns = (Array.isArray(value.columns) ? value.columns : []).flatMap((column: unknown) =>

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { type Agent, request } from 'node:http'
 import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest'
-import { type HostileIssuer, startHostileIssuer } from './attack-issuer.ts'
-import { meta } from './attack-wire.ts'
-import { type Asked, type Authorized, eventually, headersFor, openUri, read, serveAuthorized } from './authorized.ts'
+import { type HostileIssuer, startHostileIssuer } from './issuer.ts'
+import { meta } from './wire.ts'
+import { type Asked, type Authorized, eventually, headersFor, openUri, read, serveAuthorized } from '../../support/authorized.ts'
 
 /** A server under attack with tokens, and the issuers that it trusts. */
 export interface TokenArena {

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import type { Arena } from './attack-arena.ts'
-import { modernHeaders, send } from './attack-http.ts'
-import { type Answer, withMeta } from './attack-wire.ts'
-import { controlPath } from './attack-world.ts'
+import type { Arena } from './arena.ts'
+import { modernHeaders, send } from './http.ts'
+import { type Answer, withMeta } from './wire.ts'
+import { controlPath } from './world.ts'
 
 /** Sends reads of 2026-07-28 over HTTP that are valid except for what a test changes. */
 export function postsOf(arena: Arena) {

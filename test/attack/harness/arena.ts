@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest'
-import { openHttp, openLegacyHttp } from './attack-http.ts'
-import { checkAnswer } from './attack-oracles.ts'
-import { openSentry, type SentryOptions } from './attack-sentry.ts'
-import type { Setup } from './attack-server.ts'
-import { openLegacyStdio, openStdio, type Pipe } from './attack-stdio.ts'
-import { tally } from './attack-tally.ts'
-import { startFixture, type Target } from './attack-target.ts'
-import type { Answer, Params, Wire } from './attack-wire.ts'
-import { controlPath, createWorld, type World } from './attack-world.ts'
+import { openHttp, openLegacyHttp } from './http.ts'
+import { checkAnswer } from './oracles.ts'
+import { openSentry, type SentryOptions } from './sentry.ts'
+import type { Setup } from './server.ts'
+import { openLegacyStdio, openStdio, type Pipe } from './stdio.ts'
+import { tally } from './tally.ts'
+import { startFixture, type Target } from './target.ts'
+import type { Answer, Params, Wire } from './wire.ts'
+import { controlPath, createWorld, type World } from './world.ts'
 
 /** Servers under attack, and a client for each transport and era. */
 export interface Arena {

@@ -1,5 +1,5 @@
 import type { RunnerTask } from 'vitest'
-import type { Target } from './attack-target.ts'
+import type { Target } from './target.ts'
 
 declare module 'vitest' {
   interface TaskMeta {

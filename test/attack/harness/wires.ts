@@ -1,5 +1,5 @@
 import { test } from 'vitest'
-import { hasTurn, someOf, volume } from './volume.ts'
+import { hasTurn, someOf, volume } from '../../support/volume.ts'
 
 // A row of a table is tested over two wires (a transport and a revision) in full volume, and otherwise over its share of them, at
 // least one. The row decides which ones, so that all rows together use each wire. A row about the wire itself, such as its headers,

@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { tally } from './attack-tally.ts'
-import type { Target } from './attack-target.ts'
+import { tally } from './tally.ts'
+import type { Target } from './target.ts'
 import {
   type Answer,
   initialize,
@@ -13,8 +13,8 @@ import {
   patience,
   type Wire,
   withMeta,
-} from './attack-wire.ts'
-import type { World } from './attack-world.ts'
+} from './wire.ts'
+import type { World } from './world.ts'
 
 export interface Post {
   readonly method?: string

@@ -2,9 +2,9 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import type { Setup } from './attack-server.ts'
-import type { World } from './attack-world.ts'
-import { bundled } from './bundled.ts'
+import type { Setup } from './server.ts'
+import type { World } from './world.ts'
+import { bundled } from '../../support/bundled.ts'
 
 /** A server process under attack. */
 export interface Target {
@@ -33,12 +33,12 @@ export interface Facts {
   readonly peak: number
 }
 
-const home = join(import.meta.dirname, '../..')
+const home = join(import.meta.dirname, '../../..')
 
 /** Starts the fixture server, which is composed from the library. */
 export function startFixture(world: World, setup: Omit<Setup, 'root'>): Promise<Target> {
   const argument = JSON.stringify({ root: world.root, ...setup } satisfies Setup)
-  return start(world, ['--expose-gc', bundled('tests/attack-server'), argument], setup.transport === 'http')
+  return start(world, ['--expose-gc', bundled('tests/server'), argument], setup.transport === 'http')
 }
 
 /** Starts the built command line: `hikidashi serve ROOT …`. */

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import type { Arena } from './attack-arena.ts'
-import { modernHeaders, type RawAnswer, type RawOptions, raw } from './attack-http.ts'
-import { withMeta } from './attack-wire.ts'
-import { controlPath } from './attack-world.ts'
+import type { Arena } from './arena.ts'
+import { modernHeaders, type RawAnswer, type RawOptions, raw } from './http.ts'
+import { withMeta } from './wire.ts'
+import { controlPath } from './world.ts'
 
 /** Sends raw requests, and returns the raw answers. */
 export function rawOf(arena: Arena) {

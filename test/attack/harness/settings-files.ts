@@ -1,4 +1,4 @@
-import type { Format } from '../../src/providers/settings/index.ts'
+import type { Format } from '../../../src/providers/settings/index.ts'
 
 /** Places of a value in a settings file. */
 export const positions = ['value', 'nested', 'list', 'comment', 'key', 'block'] as const

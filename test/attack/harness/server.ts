@@ -1,6 +1,6 @@
-import { createLog } from '../../src/cli/terminal/log.ts'
-import type { Log } from '../../src/core/log.ts'
-import { createScrubber } from '../../src/core/scrub.ts'
+import { createLog } from '../../../src/cli/terminal/log.ts'
+import type { Log } from '../../../src/core/log.ts'
+import { createScrubber } from '../../../src/core/scrub.ts'
 import {
   compileAccess,
   createCatalog,
@@ -9,14 +9,14 @@ import {
   notFound,
   type Principal,
   type Provider,
-} from '../../src/index.ts'
-import { files } from '../../src/providers/files/index.ts'
-import { type HttpLimits, localPrincipal, serveHttp, serveStdio } from '../../src/server/index.ts'
-import { sliced } from '../../src/wrap/sliced.ts'
-import { faulty } from './attack-faults.ts'
-import { guises } from './attack-guises.ts'
-import { known, knownSecrets } from './attack-known.ts'
-import { memory } from './memory.ts'
+} from '../../../src/index.ts'
+import { files } from '../../../src/providers/files/index.ts'
+import { type HttpLimits, localPrincipal, serveHttp, serveStdio } from '../../../src/server/index.ts'
+import { sliced } from '../../../src/wrap/sliced.ts'
+import { faulty } from './faults.ts'
+import { guises } from './guises.ts'
+import { known, knownSecrets } from './known.ts'
+import { memory } from '../../support/memory.ts'
 
 /** The composition of the server under attack, as JSON in its first argument. */
 export interface Setup {

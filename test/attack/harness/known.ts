@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Content, Entry, Provider } from '../../src/core/provider.ts'
-import { invalid, notFound } from '../../src/index.ts'
+import type { Content, Entry, Provider } from '../../../src/core/provider.ts'
+import { invalid, notFound } from '../../../src/index.ts'
 
 /** Returns the secrets in the environment of a server under attack. */
 export function knownSecrets(): readonly string[] {

@@ -1,5 +1,5 @@
-import type { Target } from './attack-target.ts'
-import type { World } from './attack-world.ts'
+import type { Target } from './target.ts'
+import type { World } from './world.ts'
 
 /** A JSON-RPC message, with the members that tests use. */
 export interface Message {

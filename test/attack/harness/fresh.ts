@@ -1,9 +1,9 @@
 import { afterEach } from 'vitest'
-import type { StdioWire } from './attack-arena.ts'
-import { openStdio } from './attack-stdio.ts'
-import { startFixture, type Target } from './attack-target.ts'
-import { type Params, withMeta } from './attack-wire.ts'
-import { controlPath, type World } from './attack-world.ts'
+import type { StdioWire } from './arena.ts'
+import { openStdio } from './stdio.ts'
+import { startFixture, type Target } from './target.ts'
+import { type Params, withMeta } from './wire.ts'
+import { controlPath, type World } from './world.ts'
 
 /** Five seconds, and extra time for a busy machine. */
 export const soon = 15_000

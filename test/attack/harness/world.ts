@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileAddress } from '../../src/core/uri.ts'
-import { type CanaryWatch, createCanaryWatch } from './attack-canary.ts'
+import { fileAddress } from '../../../src/core/uri.ts'
+import { type CanaryWatch, createCanaryWatch } from './canary.ts'
 
 /** A folder to attack: a root with ordinary and forbidden files, and secrets beside it. */
 export interface World {

@@ -1,11 +1,11 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
-import { notApplicable, notApplicableSections } from '../attack/not-applicable.ts'
-import rows from '../attack/rows.json' with { type: 'json' }
-import { rowsIn, sections } from './attack-rows.ts'
+import { notApplicable, notApplicableSections } from '../not-applicable.ts'
+import rows from '../rows.json' with { type: 'json' }
+import { rowsIn, sections } from './rows.ts'
 
-const folder = join(import.meta.dirname, '../attack')
+const folder = join(import.meta.dirname, '..')
 
 /** Prints the results of the attack corpus by section, and why some rows do not apply, for `npm run attack`. */
 export default class AttackTable implements Reporter {

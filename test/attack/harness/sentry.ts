@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { modernHeaders } from './attack-http.ts'
-import { type Target, until } from './attack-target.ts'
-import { withMeta } from './attack-wire.ts'
-import { controlPath, type World } from './attack-world.ts'
-import { volume } from './volume.ts'
+import { modernHeaders } from './http.ts'
+import { type Target, until } from './target.ts'
+import { withMeta } from './wire.ts'
+import { controlPath, type World } from './world.ts'
+import { volume } from '../../support/volume.ts'
 
 /** The resources and activities of a process, as the system reports them. */
 export interface Holdings {
@@ -265,7 +265,7 @@ function openPulse(world: World, target: Target): { report(): Promise<Beat>; sto
     method: 'resources/read',
     params: withMeta(params, true),
   })
-  const worker = new Worker(join(import.meta.dirname, 'attack-pulse.mjs'), {
+  const worker = new Worker(join(import.meta.dirname, 'pulse.mjs'), {
     workerData: {
       url: String(target.url),
       pid: target.pid,

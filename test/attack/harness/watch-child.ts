@@ -4,8 +4,8 @@
  */
 import * as fs from 'node:fs'
 import * as path from 'node:path'
-import { createFiles } from '../../src/providers/files/index.ts'
-import { countNotified, startWatching } from './watching.ts'
+import { createFiles } from '../../../src/providers/files/index.ts'
+import { countNotified, startWatching } from '../../support/watching.ts'
 
 const [scenario, root = ''] = process.argv.slice(2)
 const alive = setInterval(() => {}, 1000)

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { connect } from 'node:net'
-import { notFound, type Provider } from '../../src/index.ts'
+import { notFound, type Provider } from '../../../src/index.ts'
 
 /** The faults that a server can commit, by the name that is read at `fault://planted`. Each oracle has at least one. */
 export const faults: Readonly<Record<string, (argument: string) => string | Promise<string>>> = {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { requires, type Suite } from './require.ts'
+import { requires, type Suite } from '../../support/require.ts'
 
 /** Returns the command prefix that limits the inotify watches in its own namespace (Linux). */
 export const withWatches = (most: number): readonly string[] => [

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import * as fc from 'fast-check'
-import found from '../attack/corpus/found.json' with { type: 'json' }
-import { volume } from './volume.ts'
+import found from '../corpus/found.json' with { type: 'json' }
+import { volume } from '../../support/volume.ts'
 
 const given = process.env.ATTACK_SEED ?? '20260728'
 /**

@@ -1,4 +1,4 @@
-import type { MemoryEntry } from './memory.ts'
+import type { MemoryEntry } from '../../support/memory.ts'
 
 /**
  * Character sequences that control a terminal or hide text: requests for its state, the end of a paste, links, colours,

@@ -1,7 +1,7 @@
-import { type Arena, isStdio } from './attack-arena.ts'
-import { jsonHeaders, modernHeaders, send, sessionHeaders } from './attack-http.ts'
-import { type Answer, type Params, type Wire, withMeta } from './attack-wire.ts'
-import { controlPath } from './attack-world.ts'
+import { type Arena, isStdio } from './arena.ts'
+import { jsonHeaders, modernHeaders, send, sessionHeaders } from './http.ts'
+import { type Answer, type Params, type Wire, withMeta } from './wire.ts'
+import { controlPath } from './world.ts'
 
 /** Sends messages that are valid except for what a test changes, and returns the answers. */
 export function messagesOf(arena: Arena) {

@@ -1,5 +1,5 @@
-import { tally } from './attack-tally.ts'
-import type { Target } from './attack-target.ts'
+import { tally } from './tally.ts'
+import type { Target } from './target.ts'
 import {
   type Answer,
   initialize,
@@ -10,8 +10,8 @@ import {
   patience,
   type Wire,
   withMeta,
-} from './attack-wire.ts'
-import type { World } from './attack-world.ts'
+} from './wire.ts'
+import type { World } from './world.ts'
 
 /** The pipes of a stdio server, with all its output lines. */
 export interface Pipe {
