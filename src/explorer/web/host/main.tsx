@@ -56,7 +56,7 @@ function Panes() {
             name={t('tree')}
             icon="back"
             class="button-quiet"
-            onClick={() => go({ view: undefined, q: undefined })}
+            onClick={() => go({ view: 'tree', q: undefined })}
           />
         )}
         <SearchField />

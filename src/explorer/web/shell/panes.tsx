@@ -26,10 +26,14 @@ const isNarrow = matching('(max-width: 699.9px)')
 
 type Pane = 'left' | 'middle' | 'right'
 
-/** The only pane that a narrow window shows, as the permalink selects it. `front` is undefined if there is room for all panes. */
+/**
+ * The only pane that a narrow window shows, as the permalink selects it: without a view, the start page. `front` is undefined if there is
+ * room for all panes.
+ */
 export function frontPane(): { readonly front: Pane | undefined; readonly isAway: (pane: Pane) => boolean } {
-  const { uri, basket } = route.value
-  const selected = basket === '1' ? 'right' : uri === undefined ? 'left' : 'middle'
+  const { view, uri, filter, basket } = route.value
+  const isStart = view === undefined && filter === undefined
+  const selected = basket === '1' ? 'right' : uri !== undefined || isStart ? 'middle' : 'left'
   const front = isNarrow.value ? selected : undefined
   return { front, isAway: (pane) => front !== undefined && front !== pane }
 }
@@ -55,7 +59,7 @@ export function Middle({ nothing, preview: Preview }: MiddleProps) {
   const isReady = treeState.value.state !== 'loading'
   return (
     <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
-      {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
+      {front === 'middle' && uri !== undefined ? <BackBar change={{ uri: undefined }} /> : null}
       {isReady ? <Guarded key={uri ?? ''}>{uri === undefined ? nothing : <Preview uri={uri} />}</Guarded> : null}
     </main>
   )
