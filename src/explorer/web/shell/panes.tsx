@@ -107,8 +107,8 @@ export function Announced() {
 
 type Component<P> = (props: P) => ComponentChildren
 
-/** A component that is loaded when it is first drawn. */
-export function lazily<P extends object>(load: () => Promise<Component<P>>): Component<P> {
+/** A component that is loaded when it is first drawn. In place of a dialog, nothing is drawn until then, because the page lies below it. */
+export function lazily<P extends object>(load: () => Promise<Component<P>>, isDialog = false): Component<P> {
   let loaded: Component<P> | undefined
   return (props: P) => {
     const [state, setState] = useState<{ component?: Component<P>; failed?: true }>(
@@ -127,7 +127,7 @@ export function lazily<P extends object>(load: () => Promise<Component<P>>): Com
     }, [tries])
     const { component: Found, failed } = state
     if (Found !== undefined) return <Found {...props} />
-    if (failed !== true) return <p class="preview-note">{t('loading')}</p>
+    if (failed !== true) return isDialog ? null : <p class="preview-note">{t('loading')}</p>
     return (
       <p class="preview-note">
         {t('paneFailed')} <Button name={t('drawAgain')} onClick={() => setTries(tries + 1)} />
