@@ -214,7 +214,7 @@ requires(
   })
 
   test('a narrow window shows one pane at a time, with a way back', async () => {
-    const page = await open('', { viewport: { width: 360, height: 640 }, colorScheme: 'dark' })
+    const page = await open('view=tree', { viewport: { width: 360, height: 640 }, colorScheme: 'dark' })
     expect(await axe(page)).toEqual([])
     await row(page, 'Big').locator('.row-twist').click()
     await row(page, nameOf(0)).waitFor()

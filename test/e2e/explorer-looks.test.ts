@@ -88,7 +88,7 @@ requires(
   })
 
   test('on a phone the header takes a tenth of the height, and the views are at the bottom', async () => {
-    const page = await open([], { viewport: { width: 390, height: 780 } })
+    const page = await tabs.open(`${explorer.url}#view=tree`, { viewport: { width: 390, height: 780 } })
     await page.locator('#tree').waitFor()
     expect((await boxOf(page, '.top')).height).toBeLessThanOrEqual(78)
     const views = await boxOf(page, '.views')
@@ -96,7 +96,7 @@ requires(
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
     expect(await axe(page)).toEqual([])
     await page.setViewportSize({ width: 390, height: 844 })
-    await page.goto(`${explorer.url}#uri=${encodeURIComponent('file:///site/brew.ts')}`)
+    await page.goto(`${explorer.url}#view=tree&uri=${encodeURIComponent('file:///site/brew.ts')}`)
     await page.locator('.preview-content').waitFor()
     // Above the content stand the search, the way back, the name and the way there; the rest lies below it.
     const content = await boxOf(page, '.preview-content')
@@ -149,7 +149,7 @@ requires(
     await row.locator('.pick').click()
     const dialog = page.getByRole('dialog', { name: 'Add the folder “notes”' })
     await dialog.getByRole('button', { name: 'Add 40 files' }).waitFor()
-    expect(await dialog.evaluate((one) => getComputedStyle(one).borderRadius)).toBe('10px')
+    expect(await dialog.evaluate((one) => getComputedStyle(one).borderRadius)).toBe('8px')
     expect(await axe(page)).toEqual([])
   })
 
@@ -201,15 +201,60 @@ requires(
     await page.locator('.list-sort.cell-modified').waitFor({ state: 'hidden' })
   })
 
-  test('under fingers the rows of the tree are 40 pixels high', async () => {
-    const page = await open([], { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true })
-    await page.locator('#tree .row').nth(1).waitFor()
-    const [first, second] = [
-      await page.locator('#tree .row').nth(0).boundingBox(),
-      await page.locator('#tree .row').nth(1).boundingBox(),
+  test('under fingers every target is 44 pixels high, in each view', async () => {
+    const page = await open(notes.slice(0, 2), {
+      viewport: { width: 390, height: 844 },
+      hasTouch: true,
+      isMobile: true,
+    })
+    const views: readonly (readonly [place: string, drawn: string])[] = [
+      ['basket=1', '.basket-line'],
+      ['', '.home-mounts a'],
+      ['view=tree', '#tree .row >> nth=1'],
+      ['view=list', '#list .row >> nth=1'],
+      ['view=search&q=kettle', '.hit-link'],
+      ['view=templates', '.template a'],
+      ['view=tree&uri=file:///site/', '.folder-row >> nth=1'],
+      ['view=tree&uri=file:///site/README.md', '.markdown h1'],
     ]
-    expect([first?.height, (second?.y ?? 0) - (first?.y ?? 0)]).toEqual([40, 40])
+    for (const [place, drawn] of views) {
+      await page.goto(`${explorer.url}#${place}`)
+      await page.locator(drawn).first().waitFor()
+      const small = await page.evaluate(() =>
+        [...document.querySelectorAll('button, select, input, summary, .row, .folder-row, .views a, .button, .home a')]
+          // A link in a text is as high as its line.
+          .filter((one) => one.checkVisibility() && !one.matches('.skip, .readme *, .markdown *'))
+          .filter((one) => one.getBoundingClientRect().height < 44)
+          .map((one) => one.outerHTML.slice(0, 120)),
+      )
+      expect({ place, small }).toEqual({ place, small: [] })
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
+      expect(await axe(page)).toEqual([])
+    }
+  })
+
+  test.each([
+    ['on a phone', { width: 390, height: 844 }],
+    ['at 200 % zoom', { width: 640, height: 400 }],
+  ])('%s the first screen is the start page, and the views and the way back are one step away', async (_, viewport) => {
+    const page = await tabs.open(explorer.url, { viewport })
+    await page.locator('.home-mounts a', { hasText: 'site' }).waitFor()
+    const field = await boxOf(page, '.home-search input')
+    expect([field.x >= 16, field.x + field.width <= viewport.width - 16]).toEqual([true, true])
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(viewport.width)
+    expect(await page.getByRole('button', { name: 'Back' }).count()).toBe(0)
     expect(await axe(page)).toEqual([])
+    await page.getByRole('link', { name: 'Tree', exact: true }).click()
+    await page.locator('#tree .row', { hasText: 'brew.ts' }).click()
+    await page.locator('.preview-content').waitFor()
+    // A view shows itself, also over a preview.
+    await page.getByRole('link', { name: 'List', exact: true }).click()
+    await page.locator('#list').waitFor()
+    await page.getByRole('link', { name: 'Start', exact: true }).click()
+    await page.locator('.home-mounts a', { hasText: 'site' }).click()
+    await page.locator('.folder-row', { hasText: 'brew.ts' }).waitFor()
+    await page.getByRole('button', { name: 'Back' }).click()
+    await page.locator('.home-mounts').waitFor()
   })
 
   test('a hit in code shows its lines as lines', async () => {
@@ -263,5 +308,21 @@ requires(
     await notebook.locator('sup a').click()
     await notebook.locator('section[id="user-content-footnote-1"]', { hasText: 'Green ones.' }).waitFor()
     expect(await axe(page)).toEqual([])
+  })
+
+  test('a folder shows all its files above its README', async () => {
+    folder.write({
+      ...Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`site/shelf/box-${i}.txt`, 'Tea.\n'])),
+      'site/shelf/README.md': '# The shelf\n',
+    })
+    const page = await tabs.open(`${explorer.url}#uri=file:///site/shelf/`)
+    await page.locator('.folder-readme h1', { hasText: 'The shelf' }).waitFor()
+    const list = page.locator('.folder-rows')
+    await expect.poll(() => page.locator('.folder-row').count()).toBe(31)
+    expect(await list.evaluate((one) => one.scrollHeight - one.clientHeight)).toBe(0)
+    await list.focus()
+    await page.keyboard.press('End')
+    const last = page.locator('.folder-row.active', { hasText: 'README.md' })
+    await expect.poll(async () => (await last.boundingBox())?.y ?? 800).toBeLessThan(800)
   })
 })

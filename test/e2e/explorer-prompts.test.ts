@@ -124,6 +124,20 @@ requires(
     await page.locator('.markdown h1', { hasText: 'Opening' }).waitFor()
   })
 
+  test('templates are folded away below the prompts', async () => {
+    const page = await tabs.open(explorer.url)
+    await page.getByRole('link', { name: 'Prompts', exact: true }).click()
+    await page.getByRole('link', { name: 'Review a document' }).waitFor()
+    const template = page.locator('.template code', { hasText: '{' }).first()
+    await template.waitFor({ state: 'attached' })
+    expect(await template.isVisible()).toBe(false)
+    const fold = page.locator('summary', { hasText: 'Advanced: URI templates' })
+    await fold.click()
+    await template.waitFor()
+    expect((await fold.boundingBox())?.height).toBe(28)
+    expect(await axe(page)).toEqual([])
+  })
+
   test('a missing document in a prompt is reported, in Japanese and in the dark theme too', async () => {
     const values = encodeURIComponent('path=nothing.md')
     const page = await tabs.open(`${explorer.url}#view=templates&prompt=review&values=${values}`, {

@@ -391,15 +391,19 @@ requires(
 
   test('meets no fault of accessibility in any view, light or dark', async () => {
     const places = ['', 'view=list', 'view=search&q=refund', 'view=search&q=Gyokuro', 'view=templates', uri('guide/')]
-    const files = ['README.md', 'src/brew.ts', 'sales.csv', 'app.log'].map(uri)
+    const files = ['README.md', 'src/brew.ts', 'sales.csv', 'app.log', 'missing.md'].map(uri)
+    const others = [
+      ...['view=search&q=zzqqxx', 'filter=zzqqxx', 'uri=sqlite://app/overview', `${uri('app.log')}%3Ftail%3D500`],
+      `${uri('guide/refunds.md')}&beside=${encodeURIComponent('file:///shop/guide/payments.md')}`,
+    ]
     const picks = `picks=${encodeURIComponent('auto file:///shop/guide/refunds.md\nauto file:///shop/guide/payments.md')}`
     for (const colorScheme of ['light', 'dark'] as const) {
       const page = await tabs.open(explorer.url, { colorScheme })
-      for (const place of [...places, ...files, picks]) {
+      for (const place of [...places, ...files, ...others, picks]) {
         await page.goto('about:blank')
         await page.goto(`${explorer.url}#${place}`)
-        await page.locator('#tree .row, #list .row, .hit-link, .template').first().waitFor()
-        await page.locator('.home, .preview-content, .folder-row').first().waitFor()
+        await page.locator('#tree .row, #list .row, .hit-link, .template, .find-count, .browse-note').first().waitFor()
+        await page.locator('.home, .preview-content, .folder-row, .preview-failure').first().waitFor()
         expect(await axe(page), `${colorScheme} ${place}`).toEqual([])
       }
     }

@@ -34,11 +34,11 @@ import { BrowsePane } from './tree/pane.tsx'
 import { visibleText } from './words/texts.ts'
 
 // The first screen does not need these components, so each is loaded when it is first drawn.
-const AddingDialog = lazily(async () => (await import('./basket/parts.tsx')).AddingDialog)
+const AddingDialog = lazily(async () => (await import('./basket/parts.tsx')).AddingDialog, true)
 const BasketPane = lazily(async () => (await import('./basket/pane.tsx')).BasketPane)
 const FindPane = lazily(async () => (await import('./find/pane.tsx')).FindPane)
 const Overview = lazily(async () => (await import('./home/overview.tsx')).Overview)
-const Palette = lazily(async () => (await import('./palette/palette.tsx')).Palette)
+const Palette = lazily(async () => (await import('./palette/palette.tsx')).Palette, true)
 const Preview = lazily(async () => (await import('./preview/preview.tsx')).Preview)
 
 /** The whole page: the tree or list on the left, one resource in the middle, the basket on the right. */

@@ -26,7 +26,7 @@ import {
 import { PromptForm } from './prompt-form.tsx'
 import { t } from './words.ts'
 
-/** The results of a search, or the templates and the form for one. */
+/** The results of a search; or the prompts, below them the templates, and the form for one of them. */
 export function FindPane() {
   useEffect(() => {
     if (templates.value.state !== 'loaded') void loadTemplates()
@@ -97,6 +97,30 @@ function TemplatesPane() {
   const chosen = items.find(({ uriTemplate }) => uriTemplate === template)
   const needle = fold(filter.value)
   const fitting = items.filter((item) => fold(`${item.title ?? ''} ${item.name} ${item.uriTemplate}`).includes(needle))
+  const list = (
+    <>
+      <p class="hint">
+        {state === 'loading' ? t('loading') : items.length === 0 ? t('noTemplates') : t('templatesHint')}
+      </p>
+      {items.length > 8 ? (
+        <input
+          type="search"
+          class="field find-filter"
+          aria-label={t('filterTemplates')}
+          placeholder={t('filterTemplates')}
+          value={filter.value}
+          onInput={({ currentTarget }) => {
+            filter.value = currentTarget.value
+          }}
+        />
+      ) : null}
+      <ul class="templates">
+        {fitting.map((item) => (
+          <TemplateRow key={item.uriTemplate} template={item} />
+        ))}
+      </ul>
+    </>
+  )
   return (
     <section class="find" aria-label={t('templates')} aria-busy={state === 'loading'}>
       {state === 'failed' ? (
@@ -105,29 +129,12 @@ function TemplatesPane() {
         </p>
       ) : null}
       {template === undefined ? (
-        <>
-          <h2 class="find-head">{t('templates')}</h2>
-          <p class="hint">
-            {state === 'loading' ? t('loading') : items.length === 0 ? t('noTemplates') : t('templatesHint')}
-          </p>
-          {items.length > 8 ? (
-            <input
-              type="search"
-              class="field find-filter"
-              aria-label={t('filterTemplates')}
-              placeholder={t('filterTemplates')}
-              value={filter.value}
-              onInput={({ currentTarget }) => {
-                filter.value = currentTarget.value
-              }}
-            />
-          ) : null}
-          <ul class="templates">
-            {fitting.map((item) => (
-              <TemplateRow key={item.uriTemplate} template={item} />
-            ))}
-          </ul>
-        </>
+        <details class="find-advanced" open={connected().view.prompts === undefined}>
+          <summary>
+            <h2 class="find-head">{t('advanced')}</h2>
+          </summary>
+          {list}
+        </details>
       ) : (
         <>
           <p class="hint">

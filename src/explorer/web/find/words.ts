@@ -67,6 +67,7 @@ export const t = createWords({
   images: ['all images', '画像全般'],
   clear: ['Clear', '解除'],
   templates: ['Templates', 'テンプレート'],
+  advanced: ['Advanced: URI templates', '詳細: URI テンプレート'],
   templatesHint: [
     'Templates of URIs: choose one, fill in its values, and open the resource.',
     'URI のテンプレートです。選んで値を入力すると、リソースを開けます。',

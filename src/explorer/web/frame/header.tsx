@@ -4,9 +4,10 @@ import { plan } from '../basket/store.ts'
 import { Button, type Option, SearchInput, Select, Text } from '../shell/fields.tsx'
 import { Icon, Mark } from '../shell/icons.tsx'
 import { open } from '../shell/keys.ts'
+import { frontPane } from '../shell/panes.tsx'
 import { t } from '../shell/words.ts'
 import { addRecentSearch, type Theme, theme } from '../state/remembered.ts'
-import { linkTo, navigate, previewedHit, type Route, route } from '../state/route.ts'
+import { type Change, linkTo, navigate, previewedHit, type Route, route } from '../state/route.ts'
 import { connected, liveness } from '../state/session.ts'
 import { formatNumber, type Language, language } from '../words/texts.ts'
 
@@ -15,7 +16,12 @@ export function Header() {
   const { server } = connected()
   return (
     <header class="top">
-      <a class="top-mark" href={linkTo({ view: 'tree', uri: undefined })} aria-label={t('start')} title={t('start')}>
+      <a
+        class="top-mark"
+        href={linkTo({ view: undefined, uri: undefined, filter: undefined })}
+        aria-label={t('start')}
+        title={t('start')}
+      >
         <Mark size={22} />
       </a>
       <Text as="h1" class="top-name one-line" text={server.title ?? server.name} />
@@ -38,16 +44,28 @@ export function Header() {
 const views = ['tree', 'list', 'search', 'templates'] as const satisfies readonly Route['view'][]
 
 function Views() {
-  const { view: now = 'tree' } = route.value
+  const { view } = route.value
+  // A narrow window shows one pane at a time, of which the start page is one.
+  const isNarrow = frontPane().front !== undefined
+  const elsewhere = isNarrow ? { uri: undefined, basket: undefined } : {}
+  const link = (name: string, change: Change, isCurrent: boolean) => (
+    <a key={name} href={linkTo({ ...change, ...elsewhere })} aria-current={isCurrent ? 'page' : undefined}>
+      {name}
+    </a>
+  )
   return (
     <nav class="views" aria-label={t('views')}>
-      {views.map((view) => (
-        <a key={view} href={linkTo({ view })} aria-current={view === now ? 'page' : undefined}>
-          {t(view)}
-        </a>
-      ))}
+      {isNarrow ? link(t('startShort'), { view: undefined, filter: undefined }, view === undefined) : null}
+      {views.map((one) =>
+        link(nameOfView(one), { view: one }, one === view || (one === 'tree' && view === undefined && !isNarrow)),
+      )}
     </nav>
   )
+}
+
+/** The prompts come before the templates, if the server can have any. */
+function nameOfView(view: (typeof views)[number]): string {
+  return t(view === 'templates' && connected().view.prompts !== undefined ? 'prompts' : view)
 }
 
 /** The search field: names and contents are searched while the reader types. */

@@ -69,7 +69,7 @@ export function Overview() {
           </section>
         ) : null}
         <AddHost />
-        <p class="quiet">{t('keys')}</p>
+        <p class="quiet home-keys">{t('keys')}</p>
       </div>
     </div>
   )
@@ -151,7 +151,7 @@ function Recent() {
               <RecentLink key={uri} uri={uri} mimeType={cachedResource(uri)?.mimeType} />
             ))}
           </ul>
-          <Button name={t('forget')} class="button-quiet" onClick={() => forgetOpened(server.name)} />
+          <Button name={t('forget')} class="button-quiet home-forget" onClick={() => forgetOpened(server.name)} />
         </section>
       )}
       {changed.length === 0 ? null : (

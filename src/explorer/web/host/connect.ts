@@ -229,7 +229,7 @@ export const readKept: typeof import('../state/browser.ts').readKept = () => nul
 export const keep: typeof import('../state/browser.ts').keep = () => {}
 
 /** In a host, the history of the reader is in memory, because the history of the browser belongs to the host. */
-const steps: string[] = ['']
+const steps: string[] = ['#view=tree']
 let listener: (fragment: string) => void = () => {}
 
 export const pushStep: typeof import('../state/browser.ts').pushStep = (fragment) => {

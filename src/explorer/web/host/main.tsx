@@ -56,7 +56,7 @@ function Panes() {
             name={t('tree')}
             icon="back"
             class="button-quiet"
-            onClick={() => navigate({ view: undefined, q: undefined })}
+            onClick={() => navigate({ view: 'tree', q: undefined })}
           />
         )}
         <SearchField />

@@ -64,8 +64,8 @@ export function Toggle({
   return <Button {...named} aria-pressed={state.value} onClick={toggle} />
 }
 
-/** The height of a row, in pixels, equal to `--row` in the style sheet. */
-export const rowHeight = 24
+/** The height of a row that is only read, in pixels. */
+const readHeight = 24
 
 /** Maximum number of rows, because browsers draw no element taller than about 33 million pixels. */
 const mostRows = 1_300_000
@@ -75,6 +75,8 @@ const spare = 12
 
 interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children' | 'ref'> {
   readonly count: number
+  /** The height of a row, in pixels. Default: that of a row that is only read. */
+  readonly height?: number
   /** Index of a row, which is scrolled into view when the index changes. */
   readonly active?: number
   /** Fixed content above the rows. */
@@ -85,7 +87,8 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children' | 'ref'>
 }
 
 /** Rows of equal height, of which only the visible ones are drawn. */
-export function VirtualRows({ count, active, head, wide, row, class: name, ...attributes }: Props) {
+export function VirtualRows(props: Props) {
+  const { count, height: rowHeight = readHeight, active, head, wide, row, class: name, ...attributes } = props
   const box = useRef<HTMLDivElement>(null)
   const header = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 600 })

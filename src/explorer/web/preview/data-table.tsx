@@ -216,11 +216,11 @@ function TableHead({ columns, template, sort, sortBy }: HeadProps) {
       <span role="columnheader" class="cell number">
         <span class="unseen">{t('rowNumber')}</span>
       </span>
-      {columns.map(({ name }, column) => (
+      {columns.map(({ name, isNumeric }, column) => (
         <span
           key={column}
           role="columnheader"
-          class="cell"
+          class={isNumeric ? 'cell numeric' : 'cell'}
           aria-colindex={column + 2}
           {...(sort?.column === column
             ? { 'aria-sort': sort.isDescending ? ('descending' as const) : ('ascending' as const) }

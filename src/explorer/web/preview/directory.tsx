@@ -5,14 +5,14 @@ import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { reconnections } from '../listing/browse.ts'
 import { sortNaturally } from '../listing/columns.ts'
 import { summarizeFolder } from '../listing/survey.ts'
-import { Button } from '../shell/fields.tsx'
+import { Button, targetHeight } from '../shell/fields.tsx'
 import { movedIndex } from '../shell/keys.ts'
 import { onListChange } from '../state/live.ts'
 import { cachedResource, cacheResources } from '../state/offered.ts'
 import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { formatSize, formatTime, langOf, visibleText } from '../words/texts.ts'
-import { rowHeight, VirtualRows } from './controls.tsx'
+import { VirtualRows } from './controls.tsx'
 import { FileIcon } from './file-icon.tsx'
 import { Gallery, picturesIn } from './gallery.tsx'
 import { typeName } from './model/kind.ts'
@@ -30,8 +30,8 @@ interface Listing {
 /** URI of the shown folder, if it contains nothing for the basket: it is empty, or it could not be listed. */
 export const emptyFolder = signal<string | undefined>(undefined)
 
-/** Maximum number of rows above the README. More rows scroll. */
-const maxRowsOverReadme = 14
+/** Maximum number of rows that stand above the README and the pictures in full. Of more, so many are visible: the last half a row, because the box scrolls. */
+const [maxWholeRows, visibleRows] = [100, 20.5]
 
 /** Lists a directory page by page, with its README below. */
 export function Directory({ uri }: { readonly uri: string }) {
@@ -61,6 +61,7 @@ export function Directory({ uri }: { readonly uri: string }) {
     if (next !== undefined) {
       event.preventDefault()
       setActive(next)
+      requestAnimationFrame(() => document.getElementById(`entry-${next}`)?.scrollIntoView({ block: 'nearest' }))
     } else if (event.key === 'Enter' && !event.isComposing && item !== undefined)
       navigate({ uri: item.uri, source: undefined })
   }
@@ -78,7 +79,8 @@ export function Directory({ uri }: { readonly uri: string }) {
       </p>
       <VirtualRows
         class="folder-rows"
-        {...(!hasMore ? {} : { style: { height: `${Math.min(items.length, maxRowsOverReadme) * rowHeight + 2}px` } })}
+        height={targetHeight}
+        {...(hasMore ? { style: { height: `${rowsOver(items.length) * targetHeight}px` } } : {})}
         role="listbox"
         tabIndex={0}
         aria-label={t('directory')}
@@ -101,6 +103,9 @@ export function Directory({ uri }: { readonly uri: string }) {
     </div>
   )
 }
+
+/** Number of visible rows above the README and the pictures. */
+const rowsOver = (count: number) => (count <= maxWholeRows ? count : visibleRows)
 
 interface EntryProps {
   readonly item: Resource

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import { isObject } from '../../../core/kit/object.ts'
 import { parseFound } from '../../../core/search-answer.ts'
-import { Button } from '../shell/fields.tsx'
+import { Button, targetHeight } from '../shell/fields.tsx'
 import { movedIndex } from '../shell/keys.ts'
 import { lazily } from '../shell/panes.tsx'
 import { copyText } from '../state/announce.ts'
@@ -140,6 +140,7 @@ function OpenTree({ value }: { readonly value: unknown }) {
       {rows.length >= maxJsonRows ? <p class="preview-banner">{t('shortened')}</p> : null}
       <VirtualRows
         class="json-rows"
+        height={targetHeight}
         role="tree"
         tabIndex={0}
         aria-label={t('jsonLabel')}
@@ -183,7 +184,7 @@ function Row({ row, index, isActive, onClick }: RowProps) {
       aria-selected={isActive}
       {...(count === undefined ? {} : { 'aria-expanded': isOpen })}
       class={`json-row ${isActive ? 'active' : ''}`}
-      style={{ paddingLeft: `${8 + depth * 18}px` }}
+      style={{ paddingLeft: `${8 + depth * 16}px` }}
       onClick={onClick}
     >
       <span class="twist" aria-hidden="true">

@@ -8,6 +8,7 @@ import { crumbsOf } from '../listing/browse.ts'
 import { readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { hasSingleKeys } from '../shell/keys.ts'
+import { frontPane } from '../shell/panes.tsx'
 import { announce, copyText } from '../state/announce.ts'
 import { canDownload } from '../state/browser.ts'
 import { cachedResource, isSearchMount, neighbours } from '../state/offered.ts'
@@ -96,7 +97,9 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
   const name = own?.name ?? last
   const aside = own?.title === undefined || own.title === name ? undefined : own.title
   const isReady = useComputed(() => reading.value.state === 'ready').value
-  const isFolder = reading.value.state === 'directory'
+  const { state } = reading.value
+  const [isFolder, isFailed] = [state === 'directory', state === 'failed']
+  const isNarrow = frontPane().front !== undefined
   const picked: Resource = own ?? { uri: uriWithoutPart(uri), name: lastSegment(uri) }
   const type = typeOf(reader)
   return (
@@ -106,27 +109,33 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
           <bdi>{visibleText(crumbs.length === 1 ? last : name)}</bdi>
           <Text as="small" class="preview-aside" text={aside} />
         </h2>
-        <Crumbs uri={uri} />
+        <div class="preview-way">
+          <Crumbs uri={uri} name={name} />
+          {type === undefined || isFolder ? null : (
+            <span class="chip" title={visibleText(type)}>
+              {visibleText(typeName(type, uri) || type)}
+            </span>
+          )}
+          {own?.size === undefined ? null : <span class="chip">{formatSize(own.size)}</span>}
+        </div>
       </div>
-      {type === undefined || isFolder ? null : (
-        <span class="chip" title={visibleText(type)}>
-          {visibleText(typeName(type, uri) || type)}
-        </span>
-      )}
-      {own?.size === undefined ? null : <span class="chip plain">{formatSize(own.size)}</span>}
       <div class="preview-actions" role="toolbar" aria-label={t('view')}>
-        {isFolder && emptyFolder.value === uri ? null : <PickButton picked={picked} isFolder={isFolder} />}
+        {isFailed || (isFolder && emptyFolder.value === uri) ? null : (
+          <PickButton picked={picked} isFolder={isFolder} />
+        )}
         <Toggle name={t('details')} state={areDetailsShown} class="button-quiet" />
-        {route.value.beside === uri ? null : (
+        {isNarrow || route.value.beside === uri ? null : (
           <Button name={t('showBeside')} icon="beside" class="button-quiet" onClick={() => navigate({ beside: uri })} />
         )}
         <Button name={t('copyUri')} class="button-quiet" onClick={() => void copyText(uri)} />
         {isReady && canDownload() ? (
           <Button name={t('download')} class="button-quiet" onClick={() => void saveContent(reader)} />
         ) : null}
-        <a class="button button-quiet" href={linkTo({ view: 'tree', uri: uriWithoutPart(uri), source: undefined })}>
-          {t('showInTree')}
-        </a>
+        {isNarrow ? null : (
+          <a class="button button-quiet" href={linkTo({ view: 'tree', uri: uriWithoutPart(uri), source: undefined })}>
+            {t('showInTree')}
+          </a>
+        )}
       </div>
     </header>
   )
@@ -149,9 +158,10 @@ function PickButton({ picked, isFolder }: { readonly picked: Resource; readonly 
   )
 }
 
-/** The path of the shown resource: each part is a link. */
-function Crumbs({ uri }: { readonly uri: string }) {
+/** The path of the shown resource: each part is a link. Its own name is left out if it is that of the heading. */
+function Crumbs({ uri, name }: { readonly uri: string; readonly name: string }) {
   const crumbs = crumbsOf(uri)
+  const last = crumbs.length === 1 ? readableUri(uri) : crumbs.at(-1)?.label
   return (
     <nav class="crumbs" aria-label={t('way')} title={visibleText(uri)}>
       <ol>
@@ -160,7 +170,7 @@ function Crumbs({ uri }: { readonly uri: string }) {
             <Text as="a" href={linkTo({ uri: to, source: undefined })} text={label} />
           </li>
         ))}
-        <Text as="li" text={(crumbs.length === 1 ? undefined : crumbs.at(-1)?.label) ?? readableUri(uri)} />
+        {last === name ? null : <Text as="li" text={last ?? readableUri(uri)} />}
       </ol>
     </nav>
   )

@@ -3,6 +3,9 @@ import type { piecesOf } from '../../../core/search-answer.ts'
 import { langOf, visibleText } from '../words/texts.ts'
 import { Icon, type IconName } from './icons.tsx'
 
+/** The height of a row that is pressed, in pixels: `--row` of theme.css, which is larger for fingers. */
+export const targetHeight = globalThis.matchMedia?.('(pointer: coarse)').matches === true ? 44 : 24
+
 export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
   /** The text of the button. With an icon or a sign, its name for screen readers and its tooltip. */
   readonly name: string

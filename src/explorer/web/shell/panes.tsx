@@ -26,10 +26,14 @@ const isNarrow = mediaMatches('(max-width: 699.9px)')
 
 type Pane = 'left' | 'middle' | 'right'
 
-/** The only pane that a narrow window shows, as the permalink selects it. `front` is undefined if there is room for all panes. */
+/**
+ * The only pane that a narrow window shows, as the permalink selects it: without a view, the start page. `front` is undefined if there is
+ * room for all panes.
+ */
 export function frontPane(): { readonly front: Pane | undefined; readonly isAway: (pane: Pane) => boolean } {
-  const { uri, basket } = route.value
-  const selected = basket === '1' ? 'right' : uri === undefined ? 'left' : 'middle'
+  const { view, uri, filter, basket } = route.value
+  const isStart = view === undefined && filter === undefined
+  const selected = basket === '1' ? 'right' : uri !== undefined || isStart ? 'middle' : 'left'
   const front = isNarrow.value ? selected : undefined
   return { front, isAway: (pane) => front !== undefined && front !== pane }
 }
@@ -55,7 +59,7 @@ export function Middle({ nothing, preview: Preview }: MiddleProps) {
   const isReady = treeState.value.state !== 'loading'
   return (
     <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
-      {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
+      {front === 'middle' && uri !== undefined ? <BackBar change={{ uri: undefined }} /> : null}
       {isReady ? (
         <ErrorBoundary key={uri ?? ''}>{uri === undefined ? nothing : <Preview uri={uri} />}</ErrorBoundary>
       ) : null}
@@ -106,8 +110,8 @@ export function LiveRegion() {
 
 type Component<P> = (props: P) => ComponentChildren
 
-/** A component that is loaded when it is first drawn. */
-export function lazily<P extends object>(load: () => Promise<Component<P>>): Component<P> {
+/** A component that is loaded when it is first drawn. In place of a dialog, nothing is drawn until then, because the page lies below it. */
+export function lazily<P extends object>(load: () => Promise<Component<P>>, isDialog = false): Component<P> {
   let loaded: Component<P> | undefined
   return (props: P) => {
     const [state, setState] = useState<{ component?: Component<P>; failed?: true }>(
@@ -126,7 +130,7 @@ export function lazily<P extends object>(load: () => Promise<Component<P>>): Com
     }, [tries])
     const { component: Found, failed } = state
     if (Found !== undefined) return <Found {...props} />
-    if (failed !== true) return <p class="preview-note">{t('loading')}</p>
+    if (failed !== true) return isDialog ? null : <p class="preview-note">{t('loading')}</p>
     return (
       <p class="preview-note">
         {t('paneFailed')} <Button name={t('drawAgain')} onClick={() => setTries(tries + 1)} />

@@ -3,10 +3,12 @@ import { createWords } from '../words/texts.ts'
 export const t = createWords({
   beside: ['Beside it', '並べて表示'],
   besideClose: ['Close the second preview', '2 つ目のプレビューを閉じる'],
-  start: ['Start page', '最初のページ'],
+  start: ['Start page', 'スタートページ'],
+  startShort: ['Start', 'スタート'],
   tree: ['Tree', 'ツリー'],
   list: ['List', '一覧'],
   search: ['Search', '検索'],
+  prompts: ['Prompts', 'プロンプト'],
   templates: ['Templates', 'テンプレート'],
   views: ['Views', '表示の切り替え'],
   searchFor: ['Search all resources', 'すべてのリソースを検索'],

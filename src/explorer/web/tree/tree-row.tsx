@@ -27,7 +27,7 @@ export interface TreeRowProps {
 }
 
 /** CSS indentation of a level. Levels beyond the twelfth have the same indentation as the twelfth. */
-const indent = (level: number) => `${6 + 14 * (Math.min(level, 12) - 1)}px`
+const indent = (level: number) => `${8 + 16 * (Math.min(level, 12) - 1)}px`
 
 export function TreeRowView(props: TreeRowProps) {
   const { row, id, isActive, isAway, onPress } = props

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import { defined } from '../../../core/kit/object.ts'
+import { targetHeight } from '../shell/fields.tsx'
 import { markChanged, onChange } from '../state/live.ts'
 import { neighbours } from '../state/offered.ts'
 import { route } from '../state/route.ts'
@@ -47,9 +48,6 @@ function search(
   }
   return undefined
 }
-
-/** The height of a row, in pixels: `--row` of rows.css, which is larger for fingers. */
-const rowHeight = globalThis.matchMedia?.('(hover: none)').matches === true ? 40 : 24
 
 interface RowsInUse extends Rows {
   /** A value that changes whenever the rows change. */
@@ -134,7 +132,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
     const top = scrollInto(count, scroll.current, index)
     if (top === undefined) return
     const { height } = scroll.current
-    goTo(isCentred ? scrollTo(count, height, index, (height - rowHeight) / 2) : top)
+    goTo(isCentred ? scrollTo(count, height, index, (height - targetHeight) / 2) : top)
     draw(undefined)
   }
 
@@ -142,7 +140,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
     scroller,
     window: now,
     /** Number of visible rows. */
-    page: Math.floor(scroll.current.height / rowHeight),
+    page: Math.floor(scroll.current.height / targetHeight),
     onScroll,
     show,
   }
@@ -215,35 +213,35 @@ const spare = 12
 
 /** Pixels of rows for one pixel of scrolling: 1, unless the rows exceed the tallest element. */
 function measure(count: number, view: number): number {
-  const all = count * rowHeight
+  const all = count * targetHeight
   return all <= maxHeightPx || view >= maxHeightPx ? 1 : (all - view) / (maxHeightPx - view)
 }
 
 export function windowOf(count: number, scroll: Scroll): Window {
   const ratio = measure(count, scroll.height)
-  const height = ratio === 1 ? count * rowHeight : maxHeightPx
+  const height = ratio === 1 ? count * targetHeight : maxHeightPx
   const most = Math.max(0, height - scroll.height)
   const top = Math.min(Math.max(scroll.top, 0), most)
   /** Position of the upper edge within the rows, in their own pixels. */
   const edge = top * ratio
-  const visible = Math.min(Math.floor(edge / rowHeight), Math.max(0, count - 1))
+  const visible = Math.min(Math.floor(edge / targetHeight), Math.max(0, count - 1))
   const first = Math.max(0, visible - spare)
-  const end = Math.min(count, Math.ceil((edge + scroll.height) / rowHeight) + spare)
-  return { first, end, height, top: first * rowHeight - edge + top, visible, above: edge - visible * rowHeight }
+  const end = Math.min(count, Math.ceil((edge + scroll.height) / targetHeight) + spare)
+  return { first, end, height, top: first * targetHeight - edge + top, visible, above: edge - visible * targetHeight }
 }
 
 /** Returns the scroll position at which a row is `from` pixels below the upper edge. */
 export function scrollTo(count: number, view: number, index: number, from = 0): number {
-  return Math.max(0, (index * rowHeight - from) / measure(count, view))
+  return Math.max(0, (index * targetHeight - from) / measure(count, view))
 }
 
 /** Returns the nearest scroll position at which a whole row is visible; undefined if it is visible already. */
 export function scrollInto(count: number, scroll: Scroll, index: number): number | undefined {
   const ratio = measure(count, scroll.height)
   const edge = scroll.top * ratio
-  if (index * rowHeight < edge) return scrollTo(count, scroll.height, index)
-  if ((index + 1) * rowHeight > edge + scroll.height)
-    return Math.max(0, ((index + 1) * rowHeight - scroll.height) / ratio)
+  if (index * targetHeight < edge) return scrollTo(count, scroll.height, index)
+  if ((index + 1) * targetHeight > edge + scroll.height)
+    return Math.max(0, ((index + 1) * targetHeight - scroll.height) / ratio)
   return undefined
 }
 
@@ -258,8 +256,8 @@ export type Anchor = readonly { readonly key: string; readonly from: number }[]
 
 /** Returns the visible rows as an anchor. If the active row is visible, its position takes precedence. */
 export function anchorOf(rows: Rows, { visible, above, end }: Window, view: number, active: number): Anchor {
-  const at = (index: number) => ({ key: rows.keyOf(index), from: (index - visible) * rowHeight - above })
-  const last = Math.min(end, visible + Math.ceil(view / rowHeight))
+  const at = (index: number) => ({ key: rows.keyOf(index), from: (index - visible) * targetHeight - above })
+  const last = Math.min(end, visible + Math.ceil(view / targetHeight))
   const seen = Array.from({ length: Math.max(0, last - visible) }, (_, index) => at(visible + index))
   return active >= visible && active < last ? [at(active), ...seen] : seen
 }
