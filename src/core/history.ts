@@ -105,7 +105,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
   let idle: NodeJS.Timeout | undefined
   const followers = new Set<(mount: Mounted, changes: readonly Change[]) => void>()
 
-  /** The last number that was kept, and what keeps the log now, or later. */
+  /** The last number that the kept listings have, and what keeps the log now, or later. */
   let [kept, keeping, keepLater]: [number | undefined, Promise<void>, NodeJS.Timeout | undefined] = [
     undefined,
     Promise.resolve(),
@@ -115,6 +115,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
   const keepNow = async ({ id, key, continued, logs }: Run, signal: AbortSignal): Promise<void> => {
     const { lasting } = await state.earlier()
     if (lasting === undefined || kept === last) return
+    const from = last
     const listings = new Map<Mounted, KeptMount['listing']>()
     for (const [mount, watch] of watches) {
       const listing = await listingOf(mount, signal)
@@ -123,7 +124,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
       listings.set(mount, isWhole ? [...listing] : undefined)
     }
     if (signal.aborted) return
-    kept = last
+    kept = from
     const mountOf = ([mount, log]: readonly [Mounted, MountLog]) =>
       [mount.address.text, { gap: log.gap, changes: log.changes(), listing: listings.get(mount) }] as const
     const mounts = Object.fromEntries(Array.from(logs, mountOf))
@@ -220,9 +221,8 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
       const text = attempt(() => seal.open(scope, position), fallbackTo(undefined, 'invalid'))
       const [of, number = 0] = text === undefined ? [] : (JSON.parse(text) as readonly [string, number])
       if (of === id) return number
-      // What an earlier run noticed after it was kept is noticed again.
-      const earlier = continued.find((one) => one.id === of)
-      return earlier && Math.min(number, earlier.last)
+      // What an earlier run told after it was kept is not known any more.
+      return continued.some((one) => one.id === of && number <= one.last) ? number : undefined
     }
     const sees = (mount: Mounted, { path, aliases }: Noticed) =>
       [path, ...aliases].every((one) =>
