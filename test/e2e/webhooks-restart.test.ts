@@ -24,7 +24,7 @@ async function freePort(): Promise<number> {
 }
 
 /** A configuration with webhooks over one folder, and a command that serves it, which can be killed and started again. */
-async function begin() {
+async function begin(more: Readonly<Record<string, object>> = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-again-'))
   cleanups.push(() => rm(folder, { recursive: true, force: true }))
   const [home, notes, state] = ['home', 'home/notes', 'state'].map((name) => join(folder, name))
@@ -35,7 +35,7 @@ async function begin() {
   const { token, stored } = await addToken(tokens, { roles: [] })
   const listen = `127.0.0.1:${await freePort()}`
   const config = {
-    mounts: { 'file:///notes': { provider: 'files', root: 'notes' } },
+    mounts: { 'file:///notes': { provider: 'files', root: 'notes' }, ...more },
     events: { webhooks: { allowAddresses: ['127.0.0.0/8', '::1'] } },
     http: { listen, auth: { tokens: 'tokens.json' } },
   }
@@ -80,7 +80,8 @@ async function filesIn(folder: string): Promise<readonly string[]> {
 }
 
 test('a cursor goes on after a restart, with what changed meanwhile', async () => {
-  const { notes, client, serve } = await begin()
+  // A search needs a store.
+  const { notes, client, serve } = await begin({ 'search://all': { provider: 'search', over: '*' } })
   const changes = { name: 'resource.changed', arguments: { uri: 'file:///notes' } }
   const first = await serve()
   const { cursor } = await client.poll(changes)
