@@ -31,11 +31,8 @@ export function earlierInStore(
   const way = createHash('sha256').update(configured).digest('base64url').slice(0, 16)
   let puts = 0
   const rows = async () => (await open()).collection(collection)
-  return {
-    clean: (text) => scrubber?.scrub(text) ?? text,
+  const lasting: Pick<EarlierTexts, 'get' | 'put'> = {
     get: async (key) => {
-      const known = await memory.get(key)
-      if (known !== undefined) return known
       try {
         const row = await (await rows()).get(`${way}/${key}`)
         if (row === undefined) return undefined
@@ -47,8 +44,6 @@ export function earlierInStore(
       }
     },
     put: async (key, text) => {
-      if ((await memory.get(key)) === text) return
-      await memory.put(key, text)
       try {
         const texts = await rows()
         await texts.put({ key: `${way}/${key}`, value: await deflate(Buffer.from(text, 'utf16le')) })
@@ -57,5 +52,15 @@ export function earlierInStore(
         if (!isResourceError(error)) throw error
       }
     },
+  }
+  return {
+    clean: (text) => scrubber?.scrub(text) ?? text,
+    get: async (key) => (await memory.get(key)) ?? lasting.get(key),
+    put: async (key, text) => {
+      if ((await memory.get(key)) === text) return
+      await memory.put(key, text)
+      await lasting.put(key, text)
+    },
+    lasting,
   }
 }

@@ -400,7 +400,7 @@ export function createChanges(
         return degradation === undefined ? [] : [{ address: mount.address.text, degradation }]
       }),
     close: async (): Promise<void> => {
-      history.close()
+      await history.close()
       await Promise.all([...watches.values()].map((watch) => watch.close()))
     },
   }

@@ -10,6 +10,8 @@ export interface EarlierTexts {
   clean(text: string): string
   get(key: string): Promise<string | undefined>
   put(key: string, text: string): Promise<void>
+  /** The same without the copies in memory. Undefined: they end with this process. */
+  readonly lasting?: Pick<EarlierTexts, 'get' | 'put'>
 }
 
 /** Maximum length of a kept text, and of all of them in memory, in characters. */

@@ -1,43 +1,36 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { attempt, fallbackTo } from './errors.ts'
 import { compileGlob, type PathTest } from './glob.ts'
+import { changesBetween, type KeptMount, type KeptRun, keptRunKey, listingOf, type Noticed } from './kept-run.ts'
 import { untilAborted } from './kit/abort.ts'
 import type { Mounted } from './mount.ts'
 import { keyOf, type MountWatch } from './mount-watch.ts'
-import type { CatalogState } from './paging.ts'
+import { type CatalogState, createCursorSeal } from './paging.ts'
 import { canonicalPath } from './path.ts'
 import type { Change, Principal } from './provider.ts'
 import { type ParsedUri, parseUri } from './uri.ts'
 import type { CallOptions, ChangeFilter, ChangeHistory, ChangePage, ChangeReader, PageOfChanges } from './view.ts'
 
-/** A noticed change of a path. A later change of the same path replaces it. */
-interface Noticed {
-  readonly number: number
-  readonly path: string
-  /** Whether this change, or one that it replaces, added or removed the entry, or changed its listed facts. */
-  readonly listed: boolean
-  readonly aliases: readonly string[]
-  /** Time at which it was noticed, in milliseconds since 1970. */
-  readonly time: number
-}
-
 /** Maximum number of changed paths that are remembered of one mount. */
 const maxPaths = 10_000
 /** Time without readers after which nothing is watched any more, in milliseconds. */
 const idleMs = 3_600_000
+/** Time after a change until the log is kept, and time-out of keeping it at the end, in milliseconds. */
+const [keepMs, lastKeepMs] = [60_000, 1000]
 
 /**
  * The latest change of each path of a mount, in the order of their numbers. Its size is bounded: `gap` is the number up to which
  * changes may be missing.
  */
-function createMountLog() {
-  const byPath = new Map<string, Noticed>()
-  let entries: Noticed[] = []
-  let gap = 0
+function createMountLog({ changes, gap: first }: Pick<KeptMount, 'changes' | 'gap'>) {
+  const byPath = new Map(changes.map((noticed) => [canonicalPath(noticed.path), noticed] as const))
+  let entries = [...changes]
+  let gap = first
   return {
     get gap() {
       return gap
     },
+    changes: (): readonly Noticed[] => [...byPath.values()],
     add: (number: number, { path, listed = false, aliases = [] }: Change, time: number): void => {
       if (path === undefined) {
         gap = number
@@ -73,10 +66,21 @@ type MountLog = ReturnType<typeof createMountLog>
 
 /** One run of the log: from the moment when all mounts are watched until nobody has read it for an hour. */
 interface Run {
-  /** Random id, which no client sees. The numbers of another run mean nothing. */
+  /** Random id, which no client sees. The numbers of another run mean nothing, unless this one continues it. */
   readonly id: string
+  readonly key: string
+  readonly seal: ReturnType<typeof createCursorSeal>
+  readonly continued: KeptRun['continued']
   readonly logs: ReadonlyMap<Mounted, MountLog>
   end(): void
+}
+
+/** Maximum number of earlier runs whose positions are known. */
+const maxContinued = 100
+
+/** The id of the run that noticed the change of a number. */
+function runIdAt({ id, continued }: Run, number: number): string {
+  return continued.find(({ last }) => number <= last)?.id ?? id
 }
 
 interface HistoryParts {
@@ -91,6 +95,9 @@ interface HistoryParts {
  * Creates the log of the changes of all mounts, from which clients read what they have missed. It begins with its first reader: then
  * every mount is watched as a whole. A position is a number of the log. Clients get it sealed and with random bytes, so that it does
  * not reveal whether anything changed that they may not see.
+ *
+ * With a store, the log and the listings of the mounts are kept after changes and at the end. The next run, also of another process,
+ * continues it: what a listing shows to have changed in between is added. A mount of which listings do not show every change has a gap.
  */
 export function createHistory({ state, route, watches, openShare }: HistoryParts) {
   let last = 0
@@ -98,20 +105,75 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
   let idle: NodeJS.Timeout | undefined
   const followers = new Set<(mount: Mounted, changes: readonly Change[]) => void>()
 
-  const end = (): void => {
+  /** The last number that the kept listings have, and what keeps the log now, or later. */
+  let [kept, keeping, keepLater]: [number | undefined, Promise<void>, NodeJS.Timeout | undefined] = [
+    undefined,
+    Promise.resolve(),
+    undefined,
+  ]
+
+  const keepNow = async ({ id, key, continued, logs }: Run, signal: AbortSignal): Promise<void> => {
+    const { lasting } = await state.earlier()
+    if (lasting === undefined || kept === last) return
+    const from = last
+    const listings = new Map<Mounted, KeptMount['listing']>()
+    for (const [mount, watch] of watches) {
+      const listing = await listingOf(mount, signal)
+      // The log must have every change that the listing shows.
+      const isWhole = listing !== undefined && (await untilAborted(watch.catchUp(signal), signal).catch(() => false))
+      listings.set(mount, isWhole ? [...listing] : undefined)
+    }
+    if (signal.aborted) return
+    kept = from
+    const mountOf = ([mount, log]: readonly [Mounted, MountLog]) =>
+      [mount.address.text, { gap: log.gap, changes: log.changes(), listing: listings.get(mount) }] as const
+    const mounts = Object.fromEntries(Array.from(logs, mountOf))
+    await lasting.put(keptRunKey, JSON.stringify({ id, key, last, continued, mounts } satisfies KeptRun))
+  }
+  /** Keeps the log after what keeps it now. A failure leaves it as it was kept before. */
+  const keep = (of: Run, signal: AbortSignal): Promise<void> => {
+    clearTimeout(keepLater)
+    keepLater = undefined
+    keeping = keeping
+      .then(() => keepNow(of, signal))
+      .catch((error: unknown) => state.log('warn', 'the log of changes could not be kept', { error }))
+    return keeping
+  }
+
+  /** Aborts the work of the run in the background. */
+  let stopping = new AbortController()
+  const end = async (): Promise<void> => {
     clearTimeout(idle)
-    void run?.then((ended) => ended.end())
+    const ended = run
     run = undefined
+    if (ended === undefined) return
+    stopping.abort()
+    const current = await ended
+    await keep(current, AbortSignal.timeout(lastKeepMs))
+    current.end()
   }
   /** Puts off the end of the run. */
   const touch = (): void => {
     clearTimeout(idle)
-    idle = setTimeout(() => (followers.size === 0 ? end() : touch()), idleMs)
+    idle = setTimeout(() => (followers.size === 0 ? void end() : touch()), idleMs)
     idle.unref()
   }
+  /** Adds what changed in a mount since a run was kept. */
+  const addMissed = async (mount: Mounted, log: MountLog, before: KeptMount | undefined, signal: AbortSignal) => {
+    const now = before?.listing === undefined ? undefined : await listingOf(mount, signal)
+    const missed = now === undefined ? [{}] : changesBetween(new Map(before?.listing), now)
+    for (const change of missed) log.add(++last, change, Date.now())
+  }
   const start = async (): Promise<Run> => {
-    const logs = new Map(Array.from(watches.keys(), (mount) => [mount, createMountLog()] as const))
-    const { signal } = new AbortController()
+    const text = await (await state.earlier()).lasting?.get(keptRunKey)
+    const before = text === undefined ? undefined : (JSON.parse(text) as KeptRun)
+    const keptOf = (mount: Mounted) => before?.mounts[mount.address.text]
+    const logOf = (mount: Mounted) => createMountLog(keptOf(mount) ?? { gap: 0, changes: [] })
+    const logs = new Map(Array.from(watches.keys(), (mount) => [mount, logOf(mount)] as const))
+    last = Math.max(last, before?.last ?? 0)
+    kept = undefined
+    stopping = new AbortController()
+    const { signal } = stopping
     // A watch that was not armed first would report everything as changed when it begins.
     await Promise.all(Array.from(watches.values(), (watch) => watch.arm(signal)))
     const stops = Array.from(watches, ([mount, watch]) =>
@@ -119,30 +181,48 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
         const time = Date.now()
         for (const change of changes) logs.get(mount)?.add(++last, change, time)
         for (const hear of followers) hear(mount, changes)
+        keepLater ??= setTimeout(() => void keep(started, signal), keepMs).unref()
       }),
     )
     const stopAll = () => {
+      clearTimeout(keepLater)
       for (const stop of stops) stop()
     }
-    return { id: randomBytes(16).toString('base64url'), logs, end: stopAll }
+    if (before !== undefined)
+      await Promise.all(Array.from(logs, ([mount, log]) => addMissed(mount, log, keptOf(mount), signal)))
+    const key = before?.key ?? randomBytes(32).toString('base64')
+    const started: Run = {
+      ...{ id: randomBytes(16).toString('base64url'), key, logs, end: stopAll },
+      seal: createCursorSeal(Buffer.from(key, 'base64')),
+      continued: [...(before?.continued ?? []), ...(before === undefined ? [] : [before])]
+        .map(({ id, last }) => ({ id, last }))
+        .slice(-maxContinued),
+    }
+    void keep(started, signal)
+    return started
   }
   /** Returns the running log, once every mount that can be watched now is watched. A mount that cannot has a gap when it can. */
   const begin = async (signal: AbortSignal): Promise<Run> => {
     touch()
-    run ??= start()
+    run ??= start().catch((error: unknown) => {
+      run = undefined
+      throw error
+    })
     return untilAborted(run, signal)
   }
 
   const open = (principal: Principal, filter: ChangeFilter): ChangeReader => {
     const isRelevant = compileFilter(filter, route)
     const scope = ['changes', principal.id]
-    const seal = ({ id }: Run, number: number) =>
-      state.seal.seal(scope, JSON.stringify([id, number, randomBytes(6).toString('base64url')]))
+    const seal = (current: Run, number: number) =>
+      current.seal.seal(scope, JSON.stringify([current.id, number, randomBytes(6).toString('base64url')]))
     /** Returns the number of a position. Undefined for one of another run or principal, and for any other text. */
-    const numberOf = ({ id }: Run, position: string): number | undefined => {
-      const text = attempt(() => state.seal.open(scope, position), fallbackTo(undefined, 'invalid'))
-      const [of, number] = text === undefined ? [] : (JSON.parse(text) as readonly [string, number])
-      return of === id ? number : undefined
+    const numberOf = ({ id, continued, seal }: Run, position: string): number | undefined => {
+      const text = attempt(() => seal.open(scope, position), fallbackTo(undefined, 'invalid'))
+      const [of, number = 0] = text === undefined ? [] : (JSON.parse(text) as readonly [string, number])
+      if (of === id) return number
+      // What an earlier run told after it was kept is not known any more.
+      return continued.some((one) => one.id === of && number <= one.last) ? number : undefined
     }
     const sees = (mount: Mounted, { path, aliases }: Noticed) =>
       [path, ...aliases].every((one) =>
@@ -176,7 +256,10 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
         const shown = found.slice(0, limit)
         return {
           changes: shown.map(({ mount, noticed: { number, path, listed, time } }) => ({
-            id: createHash('sha256').update(`${current.id} ${number}`).digest('base64url').slice(0, 22),
+            id: createHash('sha256')
+              .update(`${runIdAt(current, number)} ${number}`)
+              .digest('base64url')
+              .slice(0, 22),
             uri: mount.uriOf(path),
             listed,
             time,

@@ -196,7 +196,7 @@ const createBatch = () => ({
 })
 
 /** Debounce: changes are delivered after this time without another one, in milliseconds. */
-const quietMs = 50
+const quietMs = 20
 /** Maximum delay after the first change, in milliseconds. */
 const maxDelayMs = 250
 /** Maximum number of changed paths that a batch holds one by one. Above it, everything counts as changed. */
@@ -249,7 +249,7 @@ export function createChangeCollector(take: (batch: ChangeBatch) => void) {
 /**
  * The watch of a mount: one watch of the provider while anyone listens, shared by all listeners.
  *
- * Changes are joined (debounce): they are delivered after 50 ms without another one, and at the latest 250 ms after the first.
+ * Changes are joined (debounce): they are delivered after 20 ms without another one, and at the latest 250 ms after the first.
  * Access is checked at delivery. A watch that ends is restarted, and then everything counts as changed, since the changes in
  * between are unknown.
  */

@@ -132,6 +132,13 @@ export interface Provider extends Partial<Recording>, Partial<Feeding> {
    * `unavailable` when the source does not answer.
    */
   catchUp?(signal: AbortSignal): Promise<boolean>
+  /**
+   * Whether each change that `watch` yields is one of the listing: an entry came, went, or has another version. Then a comparison of two
+   * listings finds every change between them.
+   *
+   * @param isRestricted Whether rules decide about paths: then a listing without the other paths of its entries does not do.
+   */
+  listsChanges?(isRestricted: boolean): boolean
   /** When the running watch last looked at a source that is polled, in milliseconds since 1970. */
   lookedAt?(): number | undefined
   /** The prompts of the source; undefined when it can have none. */

@@ -174,8 +174,7 @@ export function createFeedMount(options: FeedMountOptions) {
     // A running comparison counts its documents when it ends.
     const counted = paths.filter((path) => comparison === undefined || !path.startsWith(comparison.directory))
     const uris = total === undefined ? [] : counted.map(mount.uriOf)
-    const before = await countKnown(index, uris)
-    const found = await mapConcurrently(paths, options.concurrent, async (path) => {
+    const reading = mapConcurrently(paths, options.concurrent, async (path) => {
       const entry = await mount.find(path, signal)
       if (entry !== undefined && (await mount.parts?.(path, signal)) !== undefined) {
         tasks.hear([{ path: `${path}/` }])
@@ -187,6 +186,7 @@ export function createFeedMount(options: FeedMountOptions) {
       if (document !== 'later') gone.push(`${mount.uriOf(path)}/`)
       return document
     })
+    const [found, before] = await Promise.all([reading, countKnown(index, uris)])
     await remove(gone)
     const documents = found.filter((one) => one !== undefined && one !== 'later')
     await put(documents)

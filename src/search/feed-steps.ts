@@ -82,13 +82,12 @@ const pageSize = 1000
 
 /** Number of indexed documents among them. */
 export async function countKnown(index: SearchIndex, uris: readonly string[]): Promise<number> {
-  let known = 0
-  for (const uri of uris) {
+  const isKnown = async (uri: string): Promise<boolean> => {
     // No URI with this prefix comes before the prefix itself.
     const [first] = await index.documents({ prefix: uri, limit: 1 })
-    if (first?.uri === uri) known++
+    return first?.uri === uri
   }
-  return known
+  return (await Promise.all(uris.map(isKnown))).filter((one) => one).length
 }
 
 /** Yields the indexed documents at a URI and below it, in pages. */

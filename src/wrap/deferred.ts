@@ -121,6 +121,7 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
             return provider.watch === undefined ? neverChanging(signal) : provider.watch(signal)
           },
           catchUp: async (signal: AbortSignal) => (await opened?.catchUp?.(signal)) ?? false,
+          listsChanges: (isRestricted: boolean) => opened?.listsChanges?.(isRestricted) ?? false,
           lookedAt: () => opened?.lookedAt?.(),
           follow: async (path: string) => (await attempt()).follow?.(path) ?? true,
           unfollow: (path: string) => opened?.unfollow?.(path),

@@ -43,6 +43,7 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
     ...provider,
     watch: looking.watch,
     catchUp: looking.catchUp,
+    listsChanges: () => options.look === undefined,
     lookedAt: () => looking.lookedAt,
     degraded: (): Degradation | undefined => (looking.away ? 'unavailable' : provider.degraded?.()),
   }

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
-import type { Principal } from '../../src/core/provider.ts'
+import { earlierInMemory } from '../../src/core/earlier.ts'
+import type { Principal, Provider } from '../../src/core/provider.ts'
 import type { ChangeReader } from '../../src/core/view.ts'
-import { live, pause } from '../support/live.ts'
+import { type Live, live, pause, until } from '../support/live.ts'
 import { volumeOf } from '../support/volume.ts'
 import { seeds } from './seeds.ts'
 import { type EventFact, validateEvents } from './validate-events.ts'
@@ -98,6 +99,145 @@ describe('events under random writes', () => {
     }
     for (const client of clients) await settle(client)
     expect(clients.some(({ facts }) => facts.some((fact) => fact.kind === 'poll' && fact.paths.length > 1))).toBe(true)
+  })
+})
+
+/** A source whose listing shows each change, like a folder. */
+function listed() {
+  const source = live(Object.fromEntries(paths.map((path) => [path, { text: '', version: '0' }])))
+  return {
+    ...source,
+    entries: source.entries,
+    list: async function* () {
+      for (const [path, { text: _, bytes: __, ...facts }] of [...source.entries].sort()) yield { path, ...facts }
+    },
+    catchUp: async () => {
+      // The watch yields what it was told within this turn.
+      await new Promise((resolve) => setImmediate(resolve))
+      return true
+    },
+    listsChanges: () => true,
+  } satisfies Provider & Pick<Live, 'entries'>
+}
+
+/** A store of the log. A killed process does not write any more. */
+function storeOfLog() {
+  const rows = new Map<string, string>()
+  const open = () => {
+    let isKilled = false
+    const lasting = {
+      get: async (key: string) => rows.get(key),
+      put: async (key: string, text: string) => void (isKilled || rows.set(key, text)),
+    }
+    const kill = () => {
+      isKilled = true
+    }
+    return { kill, earlier: async () => ({ ...earlierInMemory(), lasting }) }
+  }
+  return { rows, open }
+}
+
+describe('events of a log that is kept in a store', () => {
+  const runs = seeds().flatMap((seed) => [
+    { seed, of: 'restarts', kills: false },
+    { seed, of: 'restarts and kills', kills: true },
+  ])
+  test.each(runs)('go on after $of without a loss (HIKIDASHI_SEED=$seed)', async ({ seed, kills }) => {
+    const random = randomOf(seed)
+    const source = listed()
+    const { rows, open } = storeOfLog()
+    const start = () => {
+      const { kill, earlier } = open()
+      const catalog = createCatalog({ mounts: [{ address: 'x://m', provider: source, access }], earlier })
+      opened.push(catalog)
+      return { kill, catalog }
+    }
+    let running = start()
+    const readerOf = async (principal: Principal) => {
+      const reader = await running.catalog.view(principal).history?.open({})
+      if (reader === undefined) throw new Error('the catalog reports no changes')
+      return reader
+    }
+    const clients: Client[] = []
+    for (const principal of [...principals, ...principals]) {
+      const reader = await readerOf(principal)
+      clients.push({ principal, facts: [], reader, position: await reader.now() })
+    }
+    const poll = async (client: Client): Promise<boolean> => {
+      const { changes, position, gap, more } = await client.reader.since(client.position, { limit: 1 + random(7) })
+      client.position = position
+      client.facts.push({ kind: 'poll', paths: changes.map(({ uri }) => uri.slice('x://m/'.length)), truncated: gap })
+      return more
+    }
+    let version = 0
+    const write = (path: string) => {
+      for (const { principal, facts } of clients) if (access(principal, path)) facts.push({ kind: 'write', path })
+      source.set(path, { text: randomUUID(), version: String(++version) })
+    }
+    const restart = async () => {
+      // A run that was not kept once cannot be continued.
+      await until(() => rows.size > 0)
+      if (kills && random(2) === 0) running.kill()
+      await running.catalog.close()
+      for (let i = random(5); i > 0; i--) write(paths[random(paths.length)] ?? '')
+      running = start()
+      for (const client of clients) client.reader = await readerOf(client.principal)
+    }
+    const actions = [
+      ...Array.from({ length: 12 }, () => async () => write(paths[random(paths.length)] ?? '')),
+      ...Array.from({ length: 8 }, () => async () => void (await poll(clients[random(clients.length)] as Client))),
+      ...Array.from({ length: 2 }, () => () => pause(random(50))),
+      async () => void (random(8) === 0 && (await restart())),
+    ]
+    for (let step = 0; step < volumeOf(4000); step++) await actions[random(actions.length)]?.()
+    await restart()
+    for (const client of clients) {
+      for (const end = Date.now() + 5000; Date.now() < end && validateEvents(client.facts).length > 0; ) {
+        while (await poll(client));
+        await pause(20)
+      }
+      expect(validateEvents(client.facts)).toEqual([])
+      const hasGap = client.facts.some((fact) => fact.kind === 'poll' && fact.truncated)
+      // Only a kill can lose what was told after the log was kept.
+      expect(hasGap && !kills).toBe(false)
+    }
+  })
+
+  test('an event that was read keeps its id after a restart, and a source whose listing does not show all has a gap', async () => {
+    const source = listed()
+    const other = live({ a: '' })
+    const { open } = storeOfLog()
+    const begin = async () => {
+      const { earlier } = open()
+      const mounts = [
+        { address: 'x://m', provider: source },
+        { address: 'y://m', provider: other },
+      ]
+      const catalog = createCatalog({ mounts, earlier })
+      opened.push(catalog)
+      const readerOf = async (uri: string) => {
+        const reader = await catalog.view({ id: 'u', roles: [] }).history?.open({ uri })
+        if (reader === undefined) throw new Error('the catalog reports no changes')
+        return reader
+      }
+      return { catalog, listed: await readerOf('x://m'), other: await readerOf('y://m') }
+    }
+    const page = { limit: 100 }
+    const first = await begin()
+    const [position, otherPosition] = [await first.listed.now(), await first.other.now()]
+    source.set('open/0', { text: '', version: 'new' })
+    let read = await first.listed.since(position, page)
+    while (read.changes.length === 0) {
+      await pause(10)
+      read = await first.listed.since(position, page)
+    }
+    await first.catalog.close()
+    source.set('open/2', undefined)
+    const second = await begin()
+    const again = await second.listed.since(position, page)
+    expect([again.gap, again.changes.map(({ uri }) => uri)]).toEqual([false, ['x://m/open/0', 'x://m/open/2']])
+    expect(again.changes[0]?.id).toBe(read.changes[0]?.id)
+    expect((await second.other.since(otherPosition, page)).gap).toBe(true)
   })
 })
 

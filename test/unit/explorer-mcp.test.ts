@@ -248,7 +248,7 @@ describe('the subscriptions of the page', () => {
     changes.resume()
     await until(() => heard.some(({ missed }) => missed))
     expect(heard.filter(({ missed }) => missed)).toEqual([{ uris: ['mem://m/a'], listed: true, missed: true }])
-    // The server passes changes on after 50 ms: a stream that opens within them is told of the change itself, too.
+    // The server passes changes on after 20 ms: a stream that opens within them is told of the change itself, too.
     for (const change of heard.filter(({ missed }) => !missed))
       expect(change).toEqual({ uris: ['mem://m/a'], listed: false })
     expect(states).toEqual(['opening', 'live', 'paused', 'opening', 'live'])

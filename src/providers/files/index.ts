@@ -151,6 +151,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       return [template]
     },
     ...watching,
+    listsChanges: (isRestricted) => !isRestricted || symlinks === 'deny',
     close: async () => {
       closing.abort()
       places.close()

@@ -83,8 +83,12 @@ interface FileStates {
   ): NameChange
   /** Whether a file is served at the index, as far as known. False for directories. */
   serves(index: number): boolean
-  /** Returns the snapshot with the new names of the directory, and the files that are gone. */
-  renew(names: DirectoryNames): { readonly snapshot: FileStates; readonly gone: readonly string[] }
+  /** Returns the snapshot with the new names of the directory, the names that it did not have, and the files that are gone. */
+  renew(names: DirectoryNames): {
+    readonly snapshot: FileStates
+    readonly came: readonly string[]
+    readonly gone: readonly string[]
+  }
 }
 
 /** State of a name: not served, never examined, examined, or examined too soon after a change. Directories are always `absent`. */
@@ -135,15 +139,19 @@ function snapshotOf(names: DirectoryNames, states: Uint8Array, stamps: BigInt64A
       const nextStates = new Uint8Array(next.names.length)
       const nextStamps = new BigInt64Array(next.names.length * 4)
       const indices = new Map(names.names.map((name, index) => [name, index]))
+      const came: string[] = []
       for (const [index, name] of next.names.entries()) {
         const from = indices.get(name)
-        if (from === undefined) continue
+        if (from === undefined) {
+          came.push(name)
+          continue
+        }
         indices.delete(name)
         nextStates[index] = states[from] ?? absent
         nextStamps.set(stamps.subarray(from * 4, from * 4 + 4), index * 4)
       }
       const gone = [...indices].filter(([, index]) => states[index] !== absent).map(([name]) => name)
-      return { snapshot: snapshotOf(next, nextStates, nextStamps, since), gone }
+      return { snapshot: snapshotOf(next, nextStates, nextStamps, since), came, gone }
     },
   }
 }
@@ -569,14 +577,12 @@ function createScan(options: TreeOptions, visit: Visit) {
     if (cause === 'heard') await tellPassed(options, directory, position, found.names, heard)
     const sameRules = sameAliases(directory, position)
     directory.aliases = position.aliases
-    if (found === directory.snapshot.names && heard !== undefined && !whole && cause === 'heard') {
-      const some = [...heard].flatMap((name) => [indexOf(found.names, name), indexOf(found.names, `${name}/`)])
-      const indices = some.filter((index) => index !== -1)
-      await look(directory, position, indices, cause)
-    } else {
-      if (found !== directory.snapshot.names) rename(directories, directory, found)
-      await look(directory, position, all, cause, cause === 'heard' ? heard : undefined)
-    }
+    const came = found === directory.snapshot.names ? [] : rename(directories, directory, found)
+    if (heard !== undefined && !whole && cause === 'heard') {
+      const names = new Set([...heard].flatMap((name) => [name, `${name}/`]).concat(came))
+      const indices = Array.from(names, (name) => indexOf(found.names, name)).filter((index) => index !== -1)
+      await look(directory, position, indices, cause, heard)
+    } else await look(directory, position, all, cause, cause === 'heard' ? heard : undefined)
     // The ignore rules of the child directories have changed too.
     if (!sameRules) for (const child of directory.children.values()) directories.hear(child, undefined)
   }
@@ -601,12 +607,17 @@ async function tellPassed(
   for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
 }
 
-/** Replaces the known names of a directory, and notifies of the files and directories that are gone. */
-function rename(directories: Directories, directory: Directory, found: Directory['snapshot']['names']): void {
-  const { snapshot, gone } = directory.snapshot.renew(found)
+/** Replaces the known names of a directory, and notifies of the files and directories that are gone. Returns the new names. */
+function rename(
+  directories: Directories,
+  directory: Directory,
+  found: Directory['snapshot']['names'],
+): readonly string[] {
+  const { snapshot, came, gone } = directory.snapshot.renew(found)
   directories.know(directory, snapshot)
   for (const name of gone) directories.tell(directory, name, true)
   for (const [name, child] of directory.children) if (indexOf(found.names, name) === -1) directories.drop(child)
+  return came
 }
 
 /** Waits until all events up to the call have arrived: for two turns of the event loop, because the current one may be half over. */

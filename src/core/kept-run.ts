@@ -1,0 +1,85 @@
+import { followFor } from './kit/abort.ts'
+import { defined } from './kit/object.ts'
+import type { Mounted } from './mount.ts'
+import { indexer, unruled } from './mount-reader.ts'
+import type { Change } from './provider.ts'
+import { steadyVersion } from './stat.ts'
+
+/** A noticed change of a path. A later change of the same path replaces it. */
+export interface Noticed {
+  readonly number: number
+  readonly path: string
+  /** Whether this change, or one that it replaces, added or removed the entry, or changed its listed facts. */
+  readonly listed: boolean
+  readonly aliases: readonly string[]
+  /** Time at which it was noticed, in milliseconds since 1970. */
+  readonly time: number
+}
+
+/** The changes of one mount up to a number, and its listing then. */
+export interface KeptMount {
+  readonly gap: number
+  readonly changes: readonly Noticed[]
+  /** The version of each entry, by its path. Undefined: a comparison would not find every change. */
+  readonly listing: readonly (readonly [path: string, version: string])[] | undefined
+}
+
+/** A run of the log of changes, as a later process needs it to continue it. */
+export interface KeptRun {
+  readonly id: string
+  /** The key that seals positions, in base64. */
+  readonly key: string
+  /** The last number that it has. */
+  readonly last: number
+  /** The runs that it continues, oldest first, each with the last number that was kept of it. */
+  readonly continued: readonly Pick<KeptRun, 'id' | 'last'>[]
+  /** By the address of each mount. */
+  readonly mounts: Readonly<Record<string, KeptMount>>
+}
+
+export const keptRunKey = 'changes'
+
+/** Denies the other paths of an entry. */
+const denied = () => false
+
+/** Time-out of one listing, in milliseconds, and maximum number of its entries. */
+const listing = { ms: 10_000, entries: 100_000 }
+
+/** The version of an entry that the next state may have too: it counts as changed. */
+const unsteady = ''
+
+export type Listing = ReadonlyMap<string, string>
+
+/** Lists a mount. Undefined if its changes are not all in its listing, if it has too many entries, or does not answer. */
+export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<Listing | undefined> {
+  const { provider } = mount
+  if (provider.listsChanges?.(mount.restricted) !== true) return undefined
+  const { signal, release } = followFor(caller, listing.ms)
+  const found = new Map<string, string>()
+  try {
+    for await (const entry of provider.list(
+      {},
+      { principal: indexer, signal, allows: mount.restricted ? denied : unruled },
+    )) {
+      const { path, version, size, modified } = entry
+      const own = version ?? (modified === undefined ? undefined : `${modified} ${size ?? ''}`)
+      if (own === undefined || found.size >= listing.entries) return undefined
+      found.set(path, steadyVersion({ version: own, ...defined({ modified }) }) ?? unsteady)
+    }
+    return found
+  } catch {
+    return undefined
+  } finally {
+    release()
+  }
+}
+
+/** The changes between two listings. */
+export function* changesBetween(before: Listing, now: Listing): Generator<Change> {
+  for (const [path, version] of now) {
+    const earlier = before.get(path)
+    if (earlier === undefined) yield { path, listed: true }
+    else if (earlier === unsteady || earlier !== version) yield { path }
+  }
+  for (const path of before.keys()) if (!now.has(path)) yield { path, listed: true }
+}
