@@ -75,15 +75,10 @@ const paths: readonly SpecialPath[] = [
     ],
   },
   {
-    name: 'names in folders, for twins',
+    name: 'names of twins that may exist',
     work: 'read',
-    file: 'wrap/documented.ts',
-    replaced: [
-      [
-        'const twins = await possible(twinsOf(path, languages), context)',
-        'void possible\n    const twins = twinsOf(path, languages)',
-      ],
-    ],
+    file: 'providers/files/translations.ts',
+    replaced: [['let possible = last?.stamps === stamps ? last.twins : undefined', 'let possible = last && undefined']],
   },
   {
     name: 'headers in one pass',
@@ -140,8 +135,13 @@ const guarantees: readonly SpecialPath[] = [
   {
     name: 'other languages of a document, as of this read',
     work: 'read',
-    file: 'wrap/documented.ts',
-    replaced: [['if (alternatesOf === undefined || request.range', 'if (alternatesOf !== undefined || request.range']],
+    file: 'providers/files/translations.ts',
+    replaced: [
+      [
+        'if (tags.length === 0 || !isTranslatable(path)) return []',
+        'if (tags.length >= 0 || !isTranslatable(path)) return []',
+      ],
+    ],
   },
   {
     name: 'no other mount inside the root',
