@@ -40,10 +40,7 @@ const paths: readonly SpecialPath[] = [
     file: 'providers/files/root.ts',
     replaced: [
       ['const isHere = parent.local && !follow && !keeper.hasMounts', 'const isHere = false'],
-      [
-        'const descriptor = local\n        ? openNow(place.at, flags, signal)\n        : await',
-        'const descriptor = await',
-      ],
+      ['hold: place, local, isHere: local }', 'hold: place, local }'],
     ],
   },
   {
@@ -136,12 +133,7 @@ const guarantees: readonly SpecialPath[] = [
     name: 'other languages of a document, as of this read',
     work: 'read',
     file: 'providers/files/translations.ts',
-    replaced: [
-      [
-        'if (tags.length === 0 || !isTranslatable(path)) return []',
-        'if (tags.length >= 0 || !isTranslatable(path)) return []',
-      ],
-    ],
+    replaced: [['if (!isTranslatable(path)) return []', 'if (tags.length > 0 || !isTranslatable(path)) return []']],
   },
   {
     name: 'no other mount inside the root',

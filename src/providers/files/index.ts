@@ -116,7 +116,8 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...(confirm === undefined ? {} : { confirm }),
   })
 
-  const translationsOf = createTranslations({ walk, pool, languages, stat: lister.stat })
+  const translationsOf =
+    languages.length === 0 ? undefined : createTranslations({ walk, pool, languages, stat: lister.stat })
 
   const read = async ({ path, range }: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const { signal } = context
@@ -131,14 +132,14 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       const mimeType =
         rules?.(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
       const isWhole = range === undefined && listed === path
-      const twins = isWhole ? await translationsOf(path, trail, context) : []
+      const twins = isWhole ? await translationsOf?.(path, trail, context) : undefined
       const { start, end } = text ?? { start: found.start, end: found.start + found.bytes.length }
       return [
         {
           ...{ mimeType, version: stampOf(found.stats), size: Number(found.stats.size) },
           ...(listed === path ? {} : { path: listed }),
           ...(range === undefined ? {} : { range: { start, end } }),
-          ...alternatesMeta(twins, path),
+          ...(twins === undefined ? {} : alternatesMeta(twins, path)),
           ...(text === undefined ? { bytes: found.bytes } : { text: text.text }),
         },
       ]

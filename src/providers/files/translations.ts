@@ -54,7 +54,7 @@ export function createTranslations({ walk, pool, languages, stat }: TranslationO
 
   /** @param directories Stats of the directories on the way to the document, from when it was read. */
   return async (path: string, directories: readonly BigIntStats[], context: Context): Promise<readonly Twin[]> => {
-    if (tags.length === 0 || !isTranslatable(path)) return []
+    if (!isTranslatable(path)) return []
     const stamps = directories.map(stampOf).join(' ')
     const last = known.get(path)
     let possible = last?.stamps === stamps ? last.twins : undefined
