@@ -40,10 +40,7 @@ const paths: readonly SpecialPath[] = [
     file: 'providers/files/root.ts',
     replaced: [
       ['const isHere = parent.local && !follow && !keeper.hasMounts', 'const isHere = false'],
-      [
-        'const descriptor = local\n        ? openNow(place.at, flags, signal)\n        : await',
-        'const descriptor = await',
-      ],
+      ['hold: place, local, isHere: local }', 'hold: place, local }'],
     ],
   },
   {
@@ -75,15 +72,10 @@ const paths: readonly SpecialPath[] = [
     ],
   },
   {
-    name: 'names in folders, for twins',
+    name: 'names of twins that may exist',
     work: 'read',
-    file: 'wrap/documented.ts',
-    replaced: [
-      [
-        'const twins = await possible(twinsOf(path, languages), context)',
-        'void possible\n    const twins = twinsOf(path, languages)',
-      ],
-    ],
+    file: 'providers/files/translations.ts',
+    replaced: [['let possible = last?.stamps === stamps ? last.twins : undefined', 'let possible = last && undefined']],
   },
   {
     name: 'headers in one pass',
@@ -140,8 +132,8 @@ const guarantees: readonly SpecialPath[] = [
   {
     name: 'other languages of a document, as of this read',
     work: 'read',
-    file: 'wrap/documented.ts',
-    replaced: [['if (alternatesOf === undefined || request.range', 'if (alternatesOf !== undefined || request.range']],
+    file: 'providers/files/translations.ts',
+    replaced: [['if (!isTranslatable(path)) return []', 'if (tags.length > 0 || !isTranslatable(path)) return []']],
   },
   {
     name: 'no other mount inside the root',

@@ -177,14 +177,8 @@ function openContext(
   const { address, config, folder, confined } = planned
   const { log, scrubber } = settings
   const redaction = async () => ({ log, ...defined({ scrubber, key: given ?? (await versionKey?.()) }) })
-  return {
-    ...settings,
-    address,
-    folder,
-    ...defined({ confined }),
-    redaction,
-    documents: (provider, facts) => withDocuments(provider, config, { ...settings, redaction }, facts),
-  }
+  const own = { ...settings, redaction, ...defined({ confined, languages: languagesIn(config) }) }
+  return { ...own, address, folder, documents: (provider, facts) => withDocuments(provider, config, own, facts) }
 }
 
 /** Adds the polling of `poll`. @throws ResourceError `invalid` for a source that reports changes by itself, or never changes. */
@@ -207,11 +201,10 @@ type DocumentOptions = Partial<z.output<z.Members<typeof documentsShape>>> & Pic
 async function withDocuments(
   provider: Provider,
   options: DocumentOptions,
-  { redaction, log, scrubber, store }: Pick<OpenContext, 'redaction' | 'log' | 'scrubber' | 'store'>,
+  { redaction, log, scrubber, store, languages }: Omit<OpenContext, 'address' | 'folder' | 'documents'>,
   { headings = [], except, findsTwins = false, frontMatter: usual }: DocumentFacts = {},
 ): Promise<Provider> {
   const { language, encodings, frontMatter = usual, readings = true, redact = 'off' } = options
-  const languages = languagesOf(options, findsTwins)
   // Loaded only with redaction, because the detectors are large.
   const redacting = redact === 'off' ? undefined : await import('../wrap/redacted.ts')
   const hidden = redacting === undefined ? {} : { ...(await redaction()), ...defined({ except }) }
@@ -229,7 +222,9 @@ async function withDocuments(
           ...defined({ scrubber, store, through }),
         })
   const made = documents(provider, {
-    ...defined({ language, encodings, languages }),
+    // For other sources than files none by default, because each possible translation takes a request.
+    languages: findsTwins ? [] : (languages ?? []),
+    ...defined({ language, encodings }),
     ...(frontMatter === undefined ? {} : { frontMatter: [frontMatter].flat() }),
     headings,
     readings: readings !== false && defined({ maxBytes: limits.maxBytes, timeoutMs: limits.timeout, scans }),
@@ -240,13 +235,9 @@ async function withDocuments(
   return (await import('../skills/index.ts')).describedSkills(made)
 }
 
-/**
- * Returns the languages in which documents may have translations. None if access rules hide some paths, because a document
- * would name hidden ones. For other sources than files none by default, because each possible translation takes a request.
- */
-function languagesOf({ languages, access = [] }: DocumentOptions, findsTwins: boolean): readonly string[] | undefined {
-  if (access.some(({ match }) => match !== undefined)) return []
-  return languages ?? (findsTwins ? undefined : [])
+/** Returns the languages in which documents may have translations. None if access rules hide some paths: a document would name hidden ones. */
+function languagesIn({ languages, access = [] }: DocumentOptions): readonly string[] | undefined {
+  return access.some(({ match }) => match !== undefined) ? [] : languages
 }
 
 /** The absolute path of the folder that a mount serves; `undefined` if it serves none. */

@@ -211,7 +211,7 @@ export interface DocumentFacts {
   readonly headings?: readonly string[]
   /** Globs over files that are served although their names are those of credentials. Default none. */
   readonly except?: readonly string[]
-  /** Whether to look for translations of a document even if the mount names no languages. */
+  /** Whether the provider itself names the translations of a document. */
   readonly findsTwins?: boolean
   /** Globs over documents with front matter, if the mount names none. Default none. */
   readonly frontMatter?: readonly string[]
@@ -251,6 +251,8 @@ export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 
   readonly confined?: Confined
   /** Returns the known secrets, and the key of version hashes, for `redacted`. */
   redaction(): Promise<Pick<RedactedOptions, 'key' | 'scrubber' | 'log'>>
+  /** The languages in which documents may have translations. Undefined if the mount names none, and empty if access rules hide some paths. */
+  readonly languages?: readonly string[]
   /** Serves the files of a provider as documents, as the options of the mount say (`documentsShape`). */
   documents(provider: Provider, facts?: DocumentFacts): Promise<Provider>
 }

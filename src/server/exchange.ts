@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { base64Length, blobStreamKey, type StreamedMessage, streamedMessage, tooLong } from './messages/json.ts'
 import type { ContentLink, LinkFor } from './messages/messages.ts'
-import { codes, failure, formatMessage, formatUnwritten, isStreamed, type Request } from './messages/messages.ts'
+import { codes, failure, formatMessage, isStreamed, type Request, unwritten } from './messages/messages.ts'
 
 /** The end of a target that counts for nothing when its endpoint is found: a final slash of the path, and the query. */
 export const afterRoute = /\/?(?:\?.*)?$/
@@ -71,10 +71,18 @@ export function untilTaken(response: ServerResponse): Promise<void> {
   })
 }
 
-const limitsOf = (response: HttpResponse) => response[limitsKey] ?? noLimits
-
 export function replyJson(response: HttpResponse, status: number, body: unknown, headers?: Headers): void {
-  replyBody(response, status, formatMessage(body, limitsOf(response).answer, response[linkKey]), headers)
+  if (response.headersSent || response.destroyed) return
+  const { answer } = response[limitsKey] ?? noLimits
+  const json = formatMessage(body, answer, response[linkKey])
+  response.writeHead(status, {
+    ...common,
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(json),
+    ...headers,
+  })
+  response.end(json)
+  cutWhenSlow(response)
 }
 
 /** Sends JSON. Resolves when it is written, also for a content that is read while it is sent. */
@@ -90,8 +98,8 @@ export async function replyLong(
 
 /** Sends JSON with a content that is read while it is sent. */
 async function replyStreamed(response: HttpResponse, status: number, body: unknown, headers?: Headers): Promise<void> {
-  const { answer } = limitsOf(response)
-  const refuse = (error: Error) => replyBody(response, status, formatUnwritten(body, error, response[linkKey]), headers)
+  const { answer } = response[limitsKey] ?? noLimits
+  const refuse = (error: Error) => replyJson(response, status, unwritten(body, error, response[linkKey]), headers)
   await writeStreamed(
     response,
     streamedMessage(body),
@@ -155,19 +163,6 @@ export async function writeStreamed(
 
 type Headers = Readonly<Record<string, string>>
 
-/** Sends JSON. */
-function replyBody(response: ServerResponse, status: number, json: string, headers?: Headers): void {
-  if (response.headersSent || response.destroyed) return
-  response.writeHead(status, {
-    ...common,
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(json),
-    ...headers,
-  })
-  response.end(json)
-  cutWhenSlow(response)
-}
-
 /** Sends a file of a page, whose headers include its caching. For HEAD, Node leaves the body out. */
 export function replyFile(response: ServerResponse, status: number, bytes: Uint8Array, headers: Headers): void {
   if (response.headersSent || response.destroyed) return
@@ -207,7 +202,7 @@ const maxWaitingBytes = 16 * 1024 * 1024
 const heartbeatIntervalMs = 15_000
 
 /** @param hasComments Whether comments are sent: not needed for a stream with heartbeats of its own. */
-export function openEventStream(response: ServerResponse, headers: Headers = {}, hasComments = true) {
+export function openEventStream(response: HttpResponse, headers: Headers = {}, hasComments = true) {
   response.writeHead(200, {
     ...common,
     'Cache-Control': 'no-store, no-transform',
@@ -231,10 +226,8 @@ export function openEventStream(response: ServerResponse, headers: Headers = {},
     // JSON has no raw line breaks, so one line of data holds all of it.
     /** Writes a message, with an id if one is given. Returns false when the reader is gone, or too slow. */
     send: (message: unknown, event: string = 'message', id?: string): boolean => {
-      const data =
-        typeof message === 'string'
-          ? message
-          : formatMessage(message, limitsOf(response).answer, (response as HttpResponse)[linkKey])
+      const { answer } = response[limitsKey] ?? noLimits
+      const data = typeof message === 'string' ? message : formatMessage(message, answer, response[linkKey])
       return write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`)
     },
     /** Resolves when the reader has taken everything written. Rejects when it is gone. */
@@ -256,10 +249,11 @@ const maxUnreadBytes = 256 * 1024 * 1024
 const unread = new Map<ServerResponse, () => void>()
 let unreadBytes = 0
 
-function cutWhenSlow(response: ServerResponse): void {
+function cutWhenSlow(response: HttpResponse): void {
   if (response.writableFinished) return
   const bytes = response.writableLength
-  const timer = setTimeout(() => response.destroy(), limitsOf(response).slow)
+  const { slow } = response[limitsKey] ?? noLimits
+  const timer = setTimeout(() => response.destroy(), slow)
   timer.unref()
   const forget = () => {
     clearTimeout(timer)

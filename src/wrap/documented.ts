@@ -1,13 +1,12 @@
-import { formatOf } from '../core/documents.ts'
 import { claimedPriority, requiredPriority } from '../core/entry.ts'
-import { isResourceError, isTransient } from '../core/errors.ts'
+import { fallbackTo, isResourceError, isTransient } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Content, Context, Entry, Provider } from '../core/provider.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf, headingIn } from '../text/front-matter.ts'
 import { bytesOf } from './part.ts'
-import { createFolderNames, referenceTo, twinsOf } from './twins.ts'
+import { alternatesMeta, isTranslatable, type Twin, twinsOf } from './twins.ts'
 
 export interface DocumentedOptions {
   /** Globs of the documents whose front matter is read. Listing them costs one small read each, once for each version. */
@@ -20,9 +19,6 @@ export interface DocumentedOptions {
    */
   readonly languages?: readonly string[]
 }
-
-/** The key of the {@link Alternate}s of a document in `_meta`. */
-export const alternatesKey = 'dev.hikidashi/alternates'
 
 const markdown = /\.(?:md|mdx|markdown)$/i
 
@@ -74,7 +70,6 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
   }
 
   const { stat } = provider
-  const alternatesOf = stat === undefined ? undefined : createAlternates({ stat, list: provider.list }, languages)
   const entries: Pick<Provider, 'list' | 'stat'> = {
     list: async function* (query, context) {
       for await (const entry of provider.list(query, context)) yield await describe(entry, context)
@@ -88,10 +83,11 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     ...(frontMatter.length + headings.length === 0 ? {} : entries),
     read: async (request, context) => {
       const contents = await provider.read(request, context)
+      const { path, range } = request
       // A part is read by a wrapper that also reads the whole.
-      if (alternatesOf === undefined || request.range !== undefined) return contents
-      const alternates = await alternatesOf(request.path, context)
-      return alternates.length === 0 ? contents : contents.map((content) => withAlternates(content, alternates))
+      if (stat === undefined || range !== undefined || !isTranslatable(path)) return contents
+      const meta = alternatesMeta(await findTwins(stat, path, languages, context), path)
+      return contents.map((content) => withMeta(content, meta))
     },
   }
 }
@@ -102,47 +98,21 @@ function priorityOf(ruled: number | undefined, claimed: number | undefined): Pic
   return { priority: ruled === requiredPriority ? ruled : claimedPriority(claimed) }
 }
 
-function withAlternates(content: Content, alternates: readonly Alternate[]): Content {
-  return content.path === undefined ? { ...content, meta: { ...content.meta, [alternatesKey]: alternates } } : content
+function withMeta(content: Content, { meta }: Pick<Content, 'meta'>): Content {
+  return content.path === undefined && meta !== undefined ? { ...content, meta: { ...content.meta, ...meta } } : content
 }
 
-/** The same document in another language. */
-interface Alternate {
-  /** A relative reference, from the URI of the document. */
-  readonly href: string
-  readonly language?: string
-}
-
-/** Finds the same document in other languages, by its path. */
-type FindAlternates = (path: string, context: Context) => Promise<readonly Alternate[]>
-
-const texts = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org)$/i
-
-/** Looks for each twin by `stat`, unless its folder is missing or its list does not have it. */
-export function createAlternates(
-  source: Required<Pick<Provider, 'stat' | 'list'>>,
+/** Finds the twins of a document by a `stat` of each. */
+async function findTwins(
+  stat: NonNullable<Provider['stat']>,
+  path: string,
   languages: readonly string[],
-  now: () => number = Date.now,
-): FindAlternates {
-  const { stat } = source
-  const possible = createFolderNames(source, now)
-
-  const isThere = async (path: string, context: Context): Promise<boolean> => {
-    try {
-      await stat(path, context)
-      return true
-    } catch (error) {
-      if (isResourceError(error)) return false
-      throw error
-    }
+  context: Context,
+): Promise<readonly Twin[]> {
+  const find = async (twin: Twin) => {
+    await stat(twin.path, context)
+    return [twin]
   }
-
-  return async (path, context) => {
-    if (languages.length === 0 || !(texts.test(path) || formatOf(path, undefined) !== undefined)) return []
-    const twins = await possible(twinsOf(path, languages), context)
-    const found = twins.map(async ({ path: at, ...facts }) =>
-      (await isThere(at, context)) ? [{ href: referenceTo(at, path), ...facts }] : [],
-    )
-    return (await Promise.all(found)).flat()
-  }
+  const found = await Promise.all(twinsOf(path, languages).map((twin) => find(twin).catch(fallbackTo([]))))
+  return found.flat()
 }

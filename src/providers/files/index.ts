@@ -2,11 +2,13 @@ import { notFound, unavailable } from '../../core/errors.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import { baseName } from '../../core/path.ts'
 import type { Content, Context, Provider, ReadRequest, Template } from '../../core/provider.ts'
+import { alternatesMeta } from '../../wrap/twins.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createHeadings, createLister } from './list.ts'
 import { completeOptions, createRules, type FilesOptions, mimeTypeFor } from './options.ts'
 import { createLeaveOut, createPool, type Places, type Pool, readStable, stampOf, textOf } from './place.ts'
 import { openRoot } from './root.ts'
+import { createTranslations } from './translations.ts'
 import {
   createNameCache,
   createVisibility,
@@ -62,7 +64,8 @@ export interface FilesSystem {
 
 /** Does the same as {@link files}, with additional options for tests. */
 export async function createFiles(options: FilesOptions, system: FilesSystem): Promise<Provider> {
-  const { log, maxBytes, symlinks, allowMounts, hardlinks, watch, reconcile, ...chosen } = completeOptions(options)
+  const { log, maxBytes, symlinks, allowMounts, hardlinks, watch, reconcile, languages, ...chosen } =
+    completeOptions(options)
   const { portable = process.platform !== 'linux', platform, watches = 8192, pool = createPool() } = system
   const visible = rememberVerdicts(createVisibility({ ...options, ...chosen, ...defined({ platform }) }))
   const rules = createRules(chosen.rules)
@@ -113,11 +116,14 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...(confirm === undefined ? {} : { confirm }),
   })
 
+  const translationsOf =
+    languages.length === 0 ? undefined : createTranslations({ walk, pool, languages, stat: lister.stat })
+
   const read = async ({ path, range }: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const { signal } = context
     check(signal)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
-    const { place, aliases } = await walk.to(path, context)
+    const { place, aliases, trail } = await walk.to(path, context)
     const listed = aliases[0].path
     const handle = await places.open(place, signal).finally(place.close)
     try {
@@ -125,12 +131,15 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       const text = textOf(found, range === undefined)
       const mimeType =
         rules?.(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
+      const isWhole = range === undefined && listed === path
+      const twins = isWhole ? await translationsOf?.(path, trail, context) : undefined
       const { start, end } = text ?? { start: found.start, end: found.start + found.bytes.length }
       return [
         {
           ...{ mimeType, version: stampOf(found.stats), size: Number(found.stats.size) },
           ...(listed === path ? {} : { path: listed }),
           ...(range === undefined ? {} : { range: { start, end } }),
+          ...(twins === undefined ? {} : alternatesMeta(twins, path)),
           ...(text === undefined ? { bytes: found.bytes } : { text: text.text }),
         },
       ]

@@ -3,11 +3,11 @@ import type { source } from './config.ts'
 
 /** Opens a folder of files as documents. */
 export const open: OpenSource<typeof source> = async (options, context) => {
-  const { log, documents } = context
+  const { log, documents, languages = ['ja', 'en'] } = context
   const { files } = await import('./index.ts')
   const { rules = [], defaultExcludes } = options
   const { except = [] } = typeof defaultExcludes === 'object' ? defaultExcludes : {}
-  return documents(await files({ ...options, ...rootOf(options, context), log }), {
+  return documents(await files({ ...options, ...rootOf(options, context), languages, log }), {
     // The heading of a file in another encoding is known only after decoding.
     headings: rules.flatMap(({ title, match }) => (title === 'heading' ? [match].flat() : [])),
     except,

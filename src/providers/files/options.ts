@@ -230,6 +230,11 @@ export interface FilesOptions {
   readonly maxBytes?: number
   /** Rules that set metadata of files, such as their priority. */
   readonly rules?: readonly FileRule[]
+  /**
+   * Languages as paths of documents have them, such as `ja` for `docs/ja/a.md`: a read names the same document in the other languages, in
+   * `meta`. Not for a folder of which access rules hide some paths, because the rules are not known here. Default none.
+   */
+  readonly languages?: readonly string[]
   /** Whether changes are notified. Default true. */
   readonly watch?: boolean
   /**
@@ -264,6 +269,7 @@ export function completeOptions(options: FilesOptions) {
     hardlinks: options.hardlinks ?? false,
     allowMounts: options.allowMounts ?? false,
     rules: options.rules ?? [],
+    languages: options.languages ?? [],
     log: options.log ?? (() => {}),
     maxBytes,
     watch: options.watch ?? true,

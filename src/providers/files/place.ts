@@ -387,7 +387,7 @@ export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, u
 const maxDirectories = 2000
 const maxFacts = 10_000
 /** How long a directory must be unchanged, in milliseconds: file systems such as FAT count time in steps of 2 s. */
-const settledMs = 3000
+export const settledMs = 3000
 
 /**
  * Cache of facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact is valid until the times of

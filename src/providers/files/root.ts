@@ -114,9 +114,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       if (breath.due()) await breath.take()
       // A link, or a mount inside the root, may lead to a file system that does not answer.
       const isHere = parent.local && !follow && !keeper.hasMounts
-      const descriptor = isHere
-        ? openNow(path, flags, signal)
-        : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true })
+      const descriptor = await openDescriptor(path, flags, pool, { signal, hold: parent, local: true, isHere })
       return placeOf(descriptor, directory || follow ? {} : parent, signal)
     },
 
@@ -140,9 +138,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
       const { local, stats } = place
       // The place is held open, so the kernel has its inode in memory: a local file system opens it without the disk.
-      const descriptor = local
-        ? openNow(place.at, flags, signal)
-        : await openDescriptor(place.at, flags, pool, { signal, hold: place, local })
+      const descriptor = await openDescriptor(place.at, flags, pool, { signal, hold: place, local, isHere: local })
       return handleOf(descriptor, pool, local, stats)
     },
 
@@ -274,25 +270,21 @@ export interface Descriptor extends Shared {
 interface OpenTerms {
   readonly signal: AbortSignal
   readonly hold?: Shared
-  /** Whether calls on the path answer at once, so that they may run on this thread. */
+  /** Whether calls on the open file answer at once, so that they may run on this thread. */
   readonly local: boolean
+  /** Whether the path itself answers at once, so that it is opened on this thread. Default false. */
+  readonly isHere?: boolean
 }
 
 /** @throws ResourceError `not-found` or `unavailable`, or the reason of the abort. */
 export async function openDescriptor(path: string, flags: number, pool: Pool, terms: OpenTerms): Promise<Descriptor> {
-  const { local, ...rest } = terms
+  const { local, isHere = false, ...rest } = terms
   try {
+    if (isHere) {
+      rest.signal.throwIfAborted()
+      return shared(fs.openSync(path, flags), local)
+    }
     return shared(await pool.run(() => open(path, flags), { ...rest, late: fs.closeSync }), local)
-  } catch (error) {
-    throw failure(error)
-  }
-}
-
-/** Opens a path of a local disk on this thread. Throws as {@link openDescriptor} does. */
-export function openNow(path: string, flags: number, signal: AbortSignal): Descriptor {
-  signal.throwIfAborted()
-  try {
-    return shared(fs.openSync(path, flags), true)
   } catch (error) {
     throw failure(error)
   }

@@ -145,8 +145,8 @@ export interface Position {
   readonly device: bigint
   /** Whether the caller may see a path. Every alias except the requested one must pass this test. */
   readonly allows: Allows
-  /** Identities of the directories from the root to here, to detect cycles of links. */
-  readonly trail: readonly string[]
+  /** Stats of the directories from the root to here. */
+  readonly trail: readonly fs.BigIntStats[]
   /** Number of symbolic links that were followed from the root to here. */
   readonly links: number
 }
@@ -191,7 +191,7 @@ export function createWalk(options: WalkOptions): Walk {
     const place = await places.root(signal)
     try {
       const alias: Alias = { path: '', ignores: await ignoreFiles.inside(place, '', undefined, signal) }
-      return { place, aliases: [alias], device: place.stats.dev, allows, trail: [identityOf(place)], links: 0 }
+      return { place, aliases: [alias], device: place.stats.dev, allows, trail: [place.stats], links: 0 }
     } catch (error) {
       place.close()
       throw failure(error)
@@ -253,11 +253,12 @@ export function createWalk(options: WalkOptions): Walk {
         if (!modeAllows(place.stats) && !(await mayRead(place, place.stats, '', pool, signal)))
           throw notFound('no right to read')
         if (!directory) return { place, aliases: [...aliases, ...real], device, allows, trail, links }
-        const identity = identityOf(place)
-        if (trail.includes(identity)) throw notFound('a link leads in a loop')
+        const { stats } = place
+        if (trail.some(({ dev, ino }) => dev === stats.dev && ino === stats.ino))
+          throw notFound('a link leads in a loop')
         for (const [at, { path, ignores }] of aliases.entries())
           aliases[at] = { path, ignores: await ignoreFiles.inside(place, path, ignores, signal) }
-        return { place, aliases: [...aliases, ...real], device, allows, trail: [...trail, identity], links }
+        return { place, aliases: [...aliases, ...real], device, allows, trail: [...trail, stats], links }
       } catch (error) {
         place.close()
         throw failure(error)

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { type ErrorReason, ResourceError } from '../../core/errors.ts'
+import { withResolvers } from '../../core/kit/abort.ts'
 
 /** Handle of a running task. */
 export interface Pass {
@@ -121,8 +122,8 @@ interface SlotCount {
 }
 
 interface Claim {
-  /** Resolves when the claim gets its slot. After `leave`, it may never resolve. */
-  readonly entered: Promise<void>
+  /** Resolves when the claim gets its slot; undefined if it has one already. After `leave`, it may never resolve. */
+  readonly entered: Promise<void> | undefined
   /** Releases the slot, or leaves the queue. Further calls do nothing. */
   leave(): void
 }
@@ -169,26 +170,22 @@ function createSemaphore({ concurrent, waiting }: SlotCount, most: SlotCount) {
     /** Returns at once: a claim, or the reason for a refusal. */
     take: (key: string): Claim | { readonly refused: Crowded } => {
       const share = shares.get(key) ?? { running: 0, queue: [] }
-      let enter = () => {}
-      const entered = new Promise<void>((resolve) => {
-        enter = resolve
-      })
-      if (count.running < concurrent && share.running < most.concurrent) {
-        settle(key, share, 1)
-        enter()
-      } else if (share.queue.length >= most.waiting || count.waiting >= waiting) {
+      let waiter: ReturnType<typeof withResolvers<void>> | undefined
+      if (count.running < concurrent && share.running < most.concurrent) settle(key, share, 1)
+      else if (share.queue.length >= most.waiting || count.waiting >= waiting) {
         // When a share may use the whole semaphore, the semaphore itself is exhausted.
         return { refused: share.queue.length >= most.waiting && most.waiting < waiting ? 'share' : 'busy' }
       } else {
+        waiter = withResolvers<void>()
         count.waiting++
-        share.queue.push(enter)
+        share.queue.push(waiter.resolve)
         shares.set(key, share)
       }
       let left = false
       const leave = () => {
         if (left) return
         left = true
-        const at = share.queue.indexOf(enter)
+        const at = waiter === undefined ? -1 : share.queue.indexOf(waiter.resolve)
         if (at >= 0) {
           share.queue.splice(at, 1)
           count.waiting--
@@ -198,7 +195,7 @@ function createSemaphore({ concurrent, waiting }: SlotCount, most: SlotCount) {
           admit()
         }
       }
-      return { entered, leave }
+      return { entered: waiter?.promise, leave }
     },
   }
 }

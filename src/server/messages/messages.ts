@@ -93,17 +93,17 @@ export function formatMessage(message: unknown, limit?: number, linkOf?: LinkOf)
   try {
     return formatJson(message, limit)
   } catch (error) {
-    return formatUnwritten(message, error, linkOf)
+    return formatJson(unwritten(message, error, linkOf))
   }
 }
 
-/** Formats the error in the place of an answer that could not be written. */
-export function formatUnwritten(message: unknown, error: unknown, linkOf?: LinkOf): string {
+/** Returns the error in the place of an answer that could not be written. */
+export function unwritten(message: unknown, error: unknown, linkOf?: LinkOf): Response {
   const id = isObject(message) && isId(message.id) ? message.id : null
-  if (!isResourceError(error)) return formatJson(failure(id, { code: codes.internal, message: 'Internal error' }))
+  if (!isResourceError(error)) return failure(id, { code: codes.internal, message: 'Internal error' })
   const link = linkOf?.()
   const data = link === undefined ? { ...error.detail } : { ...error.detail, link }
-  return formatJson(failure(id, { code: codes.invalidParams, message: error.message, data }))
+  return failure(id, { code: codes.invalidParams, message: error.message, data })
 }
 
 /** Whether the content of an answer is read while it is sent. */

@@ -190,7 +190,8 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
       const call: Call = { ...asked, signal, pass, sending, linkFor, headersFault, caller, notify, log: sendLog }
       const parent = traceContextIn(meta) ?? trace
-      const result = await tracedRequest(message, { revision: spoken, parent }, () => method(call))
+      const isTraced = telemetry !== undefined || parent !== undefined
+      const result = isTraced ? await tracedRequest(message, method, call, parent) : await method(call)
       return { jsonrpc: '2.0', id, result: completeResult(name, result, spoken, served.server) }
     } catch (error) {
       if (signal.aborted) {
@@ -267,19 +268,19 @@ const shownName = /^[\w./ -]{1,64}$/
 /** Runs a request in a span, as the conventions of OpenTelemetry for MCP have it. URIs are left out: they may hold secrets. */
 function tracedRequest(
   { id, method, params = {} }: Request,
-  { revision, parent }: { readonly revision: Revision; readonly parent: TraceContext | undefined },
-  work: () => Promise<Result>,
+  answer: Method,
+  call: Call,
+  parent: TraceContext | undefined,
 ): Promise<Result> {
-  if (telemetry === undefined && parent === undefined) return work()
   const isNamed = method === 'tools/call' || method === 'prompts/get'
   const target = isNamed && typeof params.name === 'string' && shownName.test(params.name) ? params.name : undefined
-  const attributes = { 'mcp.method.name': method, 'mcp.protocol.version': revision }
+  const attributes = { 'mcp.method.name': method, 'mcp.protocol.version': call.revision }
   const options = { kind: 'server', attributes, parent, duration: 'mcp.server.operation.duration' } as const
   return runInSpan(target === undefined ? method : `${method} ${target}`, options, async (span) => {
     span.set({ 'jsonrpc.request.id': String(id).slice(0, 64) })
     if (target !== undefined)
       span.set({ [method === 'tools/call' ? 'gen_ai.tool.name' : 'gen_ai.prompt.name']: target })
-    const result = await work()
+    const result = await answer(call)
     if (result.isError === true) span.fail('tool_error')
     return result
   })
