@@ -1,7 +1,7 @@
 import { followFor } from './kit/abort.ts'
 import { defined } from './kit/object.ts'
 import type { Mounted } from './mount.ts'
-import { indexer, unruled } from './mount-reader.ts'
+import { hidesNothing, indexer } from './mount-reader.ts'
 import type { Change } from './provider.ts'
 import { steadyVersion } from './stat.ts'
 
@@ -59,7 +59,7 @@ export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<Li
   try {
     for await (const entry of provider.list(
       {},
-      { principal: indexer, signal, allows: mount.restricted ? denied : unruled },
+      { principal: indexer, signal, allows: mount.restricted ? denied : hidesNothing },
     )) {
       const { path, version, size, modified } = entry
       const own = version ?? (modified === undefined ? undefined : `${modified} ${size ?? ''}`)

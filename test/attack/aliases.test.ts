@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { compileTemplate } from '../../src/core/template.ts'
+import { memory } from '../support/memory.ts'
 import { useArena, wireNames } from './harness/arena.ts'
 import { raw } from './harness/http.ts'
 import { expectOutcome } from './harness/oracles.ts'
 import { meta, type Wire } from './harness/wire.ts'
-import { memory } from '../support/memory.ts'
 import { eachWire } from './harness/wires.ts'
 
 const arena = useArena()

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { volumeOf } from '../support/volume.ts'
 import { control, type StdioWire, useArena } from './harness/arena.ts'
 import { freshWires, lineOf, soon } from './harness/fresh.ts'
 import { openHttp } from './harness/http.ts'
 import { ended, until } from './harness/target.ts'
-import { volumeOf } from '../support/volume.ts'
 import { eachWire } from './harness/wires.ts'
 
 const arena = useArena()

@@ -9,13 +9,13 @@ import { git } from '../../src/providers/git/index.ts'
 import { serveHttp, serveStdio } from '../../src/server/index.ts'
 import { docx, p, relationships } from '../fixtures/documents/office.ts'
 import { zip } from '../fixtures/documents/zip.ts'
+import { context, createGitFolder } from '../support/git.ts'
+import { hasTurn } from '../support/volume.ts'
 import { useArena } from './harness/arena.ts'
 import { jsonHeaders, modernHeaders } from './harness/http.ts'
 import { startConfigured } from './harness/target.ts'
 import { type Answer, type Message, type Wire, withMeta } from './harness/wire.ts'
 import type { World } from './harness/world.ts'
-import { context, createGitFolder } from '../support/git.ts'
-import { hasTurn } from '../support/volume.ts'
 
 const times = <T>(count: number, make: (i: number) => T): readonly T[] =>
   Array.from({ length: count }, (_, i) => make(i))

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { volumeOf } from '../support/volume.ts'
 import { control, type StdioWire, useArena } from './harness/arena.ts'
 import { jsonHeaders, modernHeaders, raw, send, sessionHeaders } from './harness/http.ts'
 import { type Params, type Wire, withMeta } from './harness/wire.ts'
 import { controlPath } from './harness/world.ts'
-import { volumeOf } from '../support/volume.ts'
 
 const arena = useArena({ timeout: 8000 })
 const stdioNames = ['stdio 2026-07-28', 'stdio 2025-11-25'] as const

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { env } from '../../src/providers/env/index.ts'
+import { volumeOf } from '../support/volume.ts'
 import { useArena, wireNames } from './harness/arena.ts'
 import { expectOutcome } from './harness/oracles.ts'
 import { type Params, patience, type Wire } from './harness/wire.ts'
-import { manyFiles } from './harness/world.ts'
-import { volumeOf } from '../support/volume.ts'
 import { eachWire } from './harness/wires.ts'
+import { manyFiles } from './harness/world.ts'
 
 const arena = useArena({}, undefined, { filesInMany: manyFiles })
 

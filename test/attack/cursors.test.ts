@@ -1,14 +1,14 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { someOf, volumeOf } from '../support/volume.ts'
 import { useArena, wireNames } from './harness/arena.ts'
 import type { Setup } from './harness/server.ts'
 import { openStdio } from './harness/stdio.ts'
 import { startFixture, type Target } from './harness/target.ts'
 import type { Answer, Wire } from './harness/wire.ts'
-import { manyFiles } from './harness/world.ts'
-import { someOf, volumeOf } from '../support/volume.ts'
 import { eachWire } from './harness/wires.ts'
+import { manyFiles } from './harness/world.ts'
 
 const arena = useArena({ many: 3000, pages: { first: 100, most: 400, scan: 700 } }, undefined, {
   filesInMany: manyFiles,

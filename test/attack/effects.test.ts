@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openStdio } from './harness/stdio.ts'
-import { startConfigured } from './harness/target.ts'
-import { createWorld } from './harness/world.ts'
 import { requires } from '../support/require.ts'
 import { identity } from './corpus/hostile-identity.ts'
 import { folder, traversal } from './corpus/hostile-uris.ts'
+import { openStdio } from './harness/stdio.ts'
+import { startConfigured } from './harness/target.ts'
+import { createWorld } from './harness/world.ts'
 
 // The oracles of the arena look at what a process holds, now and then. Here the system itself tells everything it does.
 

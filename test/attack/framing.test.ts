@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { faultyFrames } from './corpus/frames.ts'
 import { isStdio, type StdioWire, useArena, wireNames } from './harness/arena.ts'
 import { jsonHeaders, modernHeaders, openHttp, send, sessionHeaders } from './harness/http.ts'
 import { openStdio } from './harness/stdio.ts'
 import { startFixture } from './harness/target.ts'
 import { type Answer, legacy, meta, type Wire, withMeta } from './harness/wire.ts'
 import { controlPath } from './harness/world.ts'
-import { faultyFrames } from './corpus/frames.ts'
 
 const arena = useArena()
 const stdioNames = ['stdio 2026-07-28', 'stdio 2025-11-25'] as const

@@ -16,8 +16,8 @@ import type { Provider } from '../../src/core/provider.ts'
 import { createGit } from '../../src/providers/git/index.ts'
 import { type Asked, ask, createGitFolder, type GitFolder, type GitRepository } from '../support/git.ts'
 import { fillPlainly } from '../support/git-hostile.ts'
-import { canSwap, startSwapping, swapWays } from './harness/swapper.ts'
 import { hasTurn, volumeOf } from '../support/volume.ts'
+import { canSwap, startSwapping, swapWays } from './harness/swapper.ts'
 
 // Symbolic links that come into a repository after it was opened, or are there for moments only: nothing of the repository that
 // they lead to is answered.

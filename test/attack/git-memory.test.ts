@@ -5,10 +5,10 @@ import { deflateSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { createGit } from '../../src/providers/git/index.ts'
-import { watchChildren } from './harness/child-memory.ts'
 import { outcome } from '../support/folder.ts'
 import { type Asked, ask, createGitFolder, type GitFolder, type GitRepository } from '../support/git.ts'
 import { commitTree, fakeGit, fillPlainly, processesWith, rawTree, writeRaw } from '../support/git-hostile.ts'
+import { watchChildren } from './harness/child-memory.ts'
 
 // Builds pack files by hand, see gitformat-pack(5). Ids of objects that are too large to hash are invented.
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { run } from '../support/cli.ts'
 import { useArena, type WireName, wireNames } from './harness/arena.ts'
 import { guises, steering, unprintable } from './harness/guises.ts'
-import { run } from '../support/cli.ts'
 import { eachWire } from './harness/wires.ts'
 
 const arena = useArena({ guises: true })

@@ -3,9 +3,9 @@ import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
+import { memory } from '../support/memory.ts'
 import { useArena, wireNames } from './harness/arena.ts'
 import type { Answer, Params, Wire } from './harness/wire.ts'
-import { memory } from '../support/memory.ts'
 import { eachWire } from './harness/wires.ts'
 
 const arena = useArena({ many: 10 })

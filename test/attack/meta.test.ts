@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { volumeOf } from '../support/volume.ts'
 import { isStdio, type StdioWire, useArena, wireNames } from './harness/arena.ts'
 import { headerValue, jsonHeaders, send } from './harness/http.ts'
 import { messagesOf } from './harness/messages.ts'
 import { initialize, type Params, withMeta } from './harness/wire.ts'
-import { volumeOf } from '../support/volume.ts'
 import { eachWire } from './harness/wires.ts'
 
 const arena = useArena()

@@ -4,8 +4,8 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { metrics, type PrometheusMount } from '../../src/providers/metrics/index.ts'
-import { useElsewhere } from './harness/elsewhere.ts'
 import { endings } from '../support/endings.ts'
+import { useElsewhere } from './harness/elsewhere.ts'
 
 /** Where nothing may be asked for. */
 const elsewhere = useElsewhere('{"status":"success","data":[]}')

@@ -9,12 +9,12 @@ import { guardedLookup, isMetadataAddress, parseEndpoint } from '../../src/provi
 import { s3 } from '../../src/providers/s3/index.ts'
 import { serveHttp } from '../../src/server/index.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
-import { modernHeaders } from './harness/http.ts'
-import { withMeta } from './harness/wire.ts'
 import { type Listening, listening } from '../support/listening.ts'
 import { heldObjects, oddKeys } from '../support/object-samples.ts'
 import { context, listAll, readOne, readText, type Subject, startSubject } from '../support/object-stores.ts'
 import { startS3 } from '../support/s3-stand-in.ts'
+import { modernHeaders } from './harness/http.ts'
+import { withMeta } from './harness/wire.ts'
 
 // A machine with other work takes its time.
 vi.setConfig({ testTimeout: 120_000 })

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect as connectClient } from '../../src/client/index.ts'
+import { run } from '../support/cli.ts'
 import { useArena, wireNames } from './harness/arena.ts'
 import { headerValue, modernHeaders, send } from './harness/http.ts'
 import { withMeta } from './harness/wire.ts'
-import { run } from '../support/cli.ts'
 import { eachWire } from './harness/wires.ts'
 
 const arena = useArena()

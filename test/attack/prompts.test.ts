@@ -4,9 +4,9 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import { prompts } from '../../src/providers/prompts/index.ts'
 import { openView, type ServeOptions } from '../../src/server/serve.ts'
-import { meta } from './harness/wire.ts'
 import { memory } from '../support/memory.ts'
 import { openSchema, type SchemaRevision } from '../support/wire-schema.ts'
+import { meta } from './harness/wire.ts'
 
 // Prompts are templates that somebody else wrote, with values that a client sends: neither may show what the caller may not see.
 

@@ -7,10 +7,10 @@ import { type ErrorReason, isResourceError, ResourceError } from '../../src/core
 import type { Principal } from '../../src/core/provider.ts'
 import type { View } from '../../src/core/view.ts'
 import { openView } from '../../src/server/serve.ts'
-import { useElsewhere } from './harness/elsewhere.ts'
-import { meta } from './harness/wire.ts'
 import { endings } from '../support/endings.ts'
 import { fixture, listen, scripted } from '../support/mcp-servers.ts'
+import { useElsewhere } from './harness/elsewhere.ts'
+import { meta } from './harness/wire.ts'
 
 const configSchema = await loadConfigSchema()
 

@@ -1,15 +1,15 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { run } from '../support/cli.ts'
+import { addresses, leaks, password, tokens } from '../support/secrets.ts'
 import { useArena } from './harness/arena.ts'
 import { formsOf } from './harness/canary.ts'
 import { send } from './harness/http.ts'
+import { writeSettings } from './harness/settings-files.ts'
 import { startConfigured } from './harness/target.ts'
 import type { Wire } from './harness/wire.ts'
 import type { World } from './harness/world.ts'
-import { run } from '../support/cli.ts'
-import { addresses, leaks, password, tokens } from '../support/secrets.ts'
-import { writeSettings } from './harness/settings-files.ts'
 
 // The built command line, with secrets in its environment and its configuration, and files that hold them. That no canary
 // leaves in any spelling, on stdout, stderr or a socket, the arena looks after (oracle O1).

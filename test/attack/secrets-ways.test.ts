@@ -9,9 +9,9 @@ import { planConfig, searchesOf } from '../../src/config/plan.ts'
 import { profilesOf } from '../../src/config/profiles.ts'
 import { createAssembleTool } from '../../src/context/tool.ts'
 import { openView } from '../../src/server/serve.ts'
-import { meta } from './harness/wire.ts'
 import { createGitFolder, type GitFolder } from '../support/git.ts'
 import { leaks, password, tokens } from '../support/secrets.ts'
+import { meta } from './harness/wire.ts'
 
 // Each form of a secret, on each way that a text leaves a folder and a repository that are searched for secrets.
 

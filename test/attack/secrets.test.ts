@@ -15,8 +15,8 @@ import { sliced } from '../../src/wrap/sliced.ts'
 import { memory } from '../support/memory.ts'
 import { ranged } from '../support/ranged.ts'
 import { addresses, type Canary, harmless, leaks, password, tokens } from '../support/secrets.ts'
-import { positions, writeSettings } from './harness/settings-files.ts'
 import { someOf, volume, volumeOf } from '../support/volume.ts'
+import { positions, writeSettings } from './harness/settings-files.ts'
 
 const context: Context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }
 const formats = ['json', 'yaml', 'toml', 'ini', 'dotenv', 'properties'] as const

@@ -4,9 +4,9 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { sqlite } from '../../src/providers/sqlite/index.ts'
-import { watchChildren } from './harness/child-memory.ts'
 import { createFolder, type Folder, outcome } from '../support/folder.ts'
 import { ask } from '../support/git.ts'
+import { watchChildren } from './harness/child-memory.ts'
 
 // A file of SQLite whose columns and views compute more than a machine has.
 

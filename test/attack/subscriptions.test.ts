@@ -6,26 +6,17 @@ import { connect, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
+import { requires } from '../support/require.ts'
+import { volumeOf } from '../support/volume.ts'
+import { openSchema } from '../support/wire-schema.ts'
 import { control, isStdio, useArena, wireNames } from './harness/arena.ts'
 import { jsonHeaders, modernHeaders, openHttp, send, sessionHeaders } from './harness/http.ts'
 import { openLegacyStdio, openStdio } from './harness/stdio.ts'
 import { startConfigured, type Target, until } from './harness/target.ts'
-import {
-  inTime,
-  legacy,
-  type Message,
-  modern,
-  type Params,
-  patience,
-  type Wire,
-  withMeta,
-} from './harness/wire.ts'
-import type { World } from './harness/world.ts'
-import { requires } from '../support/require.ts'
-import { volumeOf } from '../support/volume.ts'
 import { requiresWatchLimit, withWatches } from './harness/watch-limit.ts'
-import { openSchema } from '../support/wire-schema.ts'
+import { inTime, legacy, type Message, modern, type Params, patience, type Wire, withMeta } from './harness/wire.ts'
 import { testOn } from './harness/wires.ts'
+import type { World } from './harness/world.ts'
 
 /** A subscriber to changes over a wire, with the method of its transport and revision. */
 interface Ear {

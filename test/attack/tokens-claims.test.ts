@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { ask, closedUri, openUri, read, serveAuthorized } from '../support/authorized.ts'
 import { nowInSeconds, startHostileIssuer } from './harness/issuer.ts'
 import { useTokens } from './harness/tokens.ts'
 import { meta } from './harness/wire.ts'
-import { ask, closedUri, openUri, read, serveAuthorized } from '../support/authorized.ts'
 
 const tokens = useTokens()
 

@@ -6,10 +6,10 @@ import { describe, expect, test } from 'vitest'
 import { digestOf } from '../../src/server/auth/caller.ts'
 import { addToken } from '../../src/server/auth/token-file.ts'
 import { createTokenVerifier } from '../../src/server/auth/tokens.ts'
-import { type HostileIssuer, nowInSeconds, startHostileIssuer } from './harness/issuer.ts'
-import { secretsIn, useTokens } from './harness/tokens.ts'
 import { ask, closedUri, listenTo, openUri, read, serveAuthorized } from '../support/authorized.ts'
 import { run, start } from '../support/cli.ts'
+import { type HostileIssuer, nowInSeconds, startHostileIssuer } from './harness/issuer.ts'
+import { secretsIn, useTokens } from './harness/tokens.ts'
 
 const tokens = useTokens()
 

@@ -1,9 +1,9 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
+import { openUri, read } from '../support/authorized.ts'
 import { nowInSeconds, rawToken } from './harness/issuer.ts'
 import { useTokens } from './harness/tokens.ts'
-import { openUri, read } from '../support/authorized.ts'
 
 const tokens = useTokens()
 

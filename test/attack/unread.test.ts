@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { volume } from '../support/volume.ts'
 import { control, type StdioWire, useArena } from './harness/arena.ts'
 import { freshWires, lineOf, soon } from './harness/fresh.ts'
 import { jsonHeaders, openHttp, send, sessionHeaders } from './harness/http.ts'
 import { ended, type Target } from './harness/target.ts'
-import { volume } from '../support/volume.ts'
 import { eachWire } from './harness/wires.ts'
 
 const arena = useArena()

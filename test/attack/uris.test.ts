@@ -1,10 +1,10 @@
 import { describe, expect } from 'vitest'
+import { identity } from './corpus/hostile-identity.ts'
+import { folder, traversal, type UriCase } from './corpus/hostile-uris.ts'
 import { useArena, wireNames } from './harness/arena.ts'
 import { type Expectation, expectOutcome } from './harness/oracles.ts'
 import type { Wire } from './harness/wire.ts'
 import { eachWire } from './harness/wires.ts'
-import { identity } from './corpus/hostile-identity.ts'
-import { folder, traversal, type UriCase } from './corpus/hostile-uris.ts'
 
 const arena = useArena()
 

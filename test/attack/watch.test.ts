@@ -10,8 +10,8 @@ import { bundled } from '../support/bundled.ts'
 import { createFolder, type Folder, listPaths, openBelow, sleep, textAt } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
 import { volumeOf } from '../support/volume.ts'
-import { requiresWatchLimit, withWatches } from './harness/watch-limit.ts'
 import { eventually, startWatching, type Watching } from '../support/watching.ts'
+import { requiresWatchLimit, withWatches } from './harness/watch-limit.ts'
 
 let folder: Folder
 let provider: Provider | undefined

@@ -8,14 +8,14 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { isHttpUrl } from '../../src/core/http-url.ts'
 import { api } from '../../src/providers/api/index.ts'
 import { type WebOptions, web } from '../../src/providers/web/index.ts'
-import { useArena, wireNames } from './harness/arena.ts'
-import type { Setup } from './harness/server.ts'
-import { startConfigured } from './harness/target.ts'
-import type { World } from './harness/world.ts'
 import { run } from '../support/cli.ts'
 import { authority } from '../support/database-tls.ts'
 import { createNames, startWeb, type WebServer, watchConnections } from '../support/web.ts'
+import { useArena, wireNames } from './harness/arena.ts'
+import type { Setup } from './harness/server.ts'
+import { startConfigured } from './harness/target.ts'
 import { eachWire } from './harness/wires.ts'
+import type { World } from './harness/world.ts'
 
 // The rows SS of the attack corpus for what asks the web. That nothing leaves this machine is seen to before each connection begins.
 

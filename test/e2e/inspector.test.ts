@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findTool, type Tool } from '../../conformance/tools.ts'
 import type { HttpService } from '../../src/server/index.ts'
+import { testOn } from '../attack/harness/wires.ts'
 import type { Folder } from '../support/folder.ts'
 import { writeOwnSource } from '../support/own-source.ts'
 import { requires } from '../support/require.ts'
@@ -20,7 +21,6 @@ import {
   stdioCommand,
 } from '../support/served-folder.ts'
 import { someOf, volume } from '../support/volume.ts'
-import { testOn } from '../attack/harness/wires.ts'
 
 const found = findTool('mcp-inspector')
 const suite = requires('inspector', 'command' in found, 'missing' in found ? found.missing : '')

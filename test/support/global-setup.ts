@@ -28,7 +28,14 @@ async function begin({ vitest }: TestProject): Promise<void> {
   process.once('exit', () => {
     for (const folder of [runFolderOf(process.pid), ...folders]) remove(folder)
   })
-  const changed = newest(['package-lock.json', 'scripts', 'src', 'test/support', 'test/attack/harness', 'test/fixtures/mcp'])
+  const changed = newest([
+    'package-lock.json',
+    'scripts',
+    'src',
+    'test/support',
+    'test/attack/harness',
+    'test/fixtures/mcp',
+  ])
   if (changed > newest(['dist/sbom.cdx.json']))
     execFileSync(process.execPath, ['--import', 'tsx', 'scripts/build.ts'], { cwd: home, stdio: 'inherit' })
   if (changed <= newest([join(bundleFolder, 'index.js')])) return

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import * as fc from 'fast-check'
-import found from '../corpus/found.json' with { type: 'json' }
 import { volume } from '../../support/volume.ts'
+import found from '../corpus/found.json' with { type: 'json' }
 
 const given = process.env.ATTACK_SEED ?? '20260728'
 /**

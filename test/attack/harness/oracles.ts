@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { type Answer, legacy, type Message, modern, type Params, type Wire } from './wire.ts'
 import { openSchema } from '../../support/wire-schema.ts'
+import { type Answer, legacy, type Message, modern, type Params, type Wire } from './wire.ts'
 
 /** The expected answer to a hostile input, in the notation of the corpus. */
 export type Expectation = 'NF' | 'BAD' | 'ctl'

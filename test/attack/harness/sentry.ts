@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { volume } from '../../support/volume.ts'
 import { modernHeaders } from './http.ts'
 import { type Target, until } from './target.ts'
 import { withMeta } from './wire.ts'
 import { controlPath, type World } from './world.ts'
-import { volume } from '../../support/volume.ts'
 
 /** The resources and activities of a process, as the system reports them. */
 export interface Holdings {

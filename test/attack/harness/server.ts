@@ -13,10 +13,10 @@ import {
 import { files } from '../../../src/providers/files/index.ts'
 import { type HttpLimits, localPrincipal, serveHttp, serveStdio } from '../../../src/server/index.ts'
 import { sliced } from '../../../src/wrap/sliced.ts'
+import { memory } from '../../support/memory.ts'
 import { faulty } from './faults.ts'
 import { guises } from './guises.ts'
 import { known, knownSecrets } from './known.ts'
-import { memory } from '../../support/memory.ts'
 
 /** The composition of the server under attack, as JSON in its first argument. */
 export interface Setup {

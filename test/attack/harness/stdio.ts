@@ -1,16 +1,6 @@
 import { tally } from './tally.ts'
 import type { Target } from './target.ts'
-import {
-  type Answer,
-  initialize,
-  inTime,
-  legacy,
-  type Message,
-  modern,
-  patience,
-  type Wire,
-  withMeta,
-} from './wire.ts'
+import { type Answer, initialize, inTime, legacy, type Message, modern, patience, type Wire, withMeta } from './wire.ts'
 import type { World } from './world.ts'
 
 /** The pipes of a stdio server, with all its output lines. */

@@ -2,9 +2,9 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { bundled } from '../../support/bundled.ts'
 import type { Setup } from './server.ts'
 import type { World } from './world.ts'
-import { bundled } from '../../support/bundled.ts'
 
 /** A server process under attack. */
 export interface Target {

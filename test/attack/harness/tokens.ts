@@ -1,9 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { type Agent, request } from 'node:http'
 import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest'
+import {
+  type Asked,
+  type Authorized,
+  eventually,
+  headersFor,
+  openUri,
+  read,
+  serveAuthorized,
+} from '../../support/authorized.ts'
 import { type HostileIssuer, startHostileIssuer } from './issuer.ts'
 import { meta } from './wire.ts'
-import { type Asked, type Authorized, eventually, headersFor, openUri, read, serveAuthorized } from '../../support/authorized.ts'
 
 /** A server under attack with tokens, and the issuers that it trusts. */
 export interface TokenArena {
