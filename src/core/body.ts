@@ -24,10 +24,13 @@ export interface Body {
 /** Reads a URI with the access of the caller. */
 export type ReadFor = (uri: string, options: ReadOptions) => Promise<ReadResult>
 
-/** Maximum number of bytes that are requested from a source at once. */
-const maxPartBytes = 1024 * 1024
+/**
+ * Maximum number of bytes that are requested from a source at once: 1 MiB without its last byte. Such a multiple of three is written in base64
+ * without being copied to the rest of the part before it.
+ */
+const maxPartBytes = 1024 * 1024 - 1
 /** Number of bytes of the first part. It is small, so that the reader gets data soon. Each part is twice as large as the one before. */
-const firstPartBytes = 64 * 1024
+const firstPartBytes = 64 * 1024 - 1
 
 /**
  * Opens a resource as a body. A resource within the limit of its source is read at once; a larger one in parts of up to 1 MiB, all
