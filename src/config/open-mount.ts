@@ -237,7 +237,7 @@ async function withDocuments(
   })
   // Loaded only with skills, because it parses front matter.
   if (options.skills === undefined || options.skills === false) return made
-  return (await import('../skills/index.ts')).describedSkills(made)
+  return (await import('../skills/index.ts')).describeSkills(made)
 }
 
 /**
