@@ -183,7 +183,7 @@ function Split({ side }: { readonly side: 'left' | 'right' }) {
 }
 
 const page = document.getElementById('page')
-if (page === null) throw new Error('The page has no place to draw in.')
+if (page === null) throw new Error('The page has no element with the id "page".')
 
 const admitted = takeTicket(new URL('session', document.baseURI).href)
 keepChoices()

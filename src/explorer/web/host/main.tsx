@@ -149,7 +149,7 @@ function takeColours(root: HTMLElement, given: Readonly<Record<string, unknown>>
 }
 
 const page = document.getElementById('page')
-if (page === null) throw new Error('The page has no place to draw in.')
+if (page === null) throw new Error('The page has no element with the id "page".')
 
 followAddress()
 followBrowse()
