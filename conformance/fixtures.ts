@@ -4,7 +4,7 @@ import { sleep } from '../src/core/kit/abort.ts'
 import type { Change, ChangedKind, Content, Entry, Provider, Template } from '../src/core/provider.ts'
 import { inline } from '../src/providers/inline/index.ts'
 import { type HttpService, serveHttp } from '../src/server/http/serve-http.ts'
-import { describedSkills, withSkills } from '../src/skills/index.ts'
+import { describeSkills, withSkills } from '../src/skills/index.ts'
 import { diagnostics } from './diagnostics.ts'
 
 /** A provider with one resource at the address of the mount. Its entry has the empty path. */
@@ -158,7 +158,7 @@ export async function serveFixtures(): Promise<HttpService> {
         provider: beating(),
       },
       { address: 'test://switchboard', provider: switchboard() },
-      { address: 'skill://conformance', provider: describedSkills(inline({ resources: skills })) },
+      { address: 'skill://conformance', provider: describeSkills(inline({ resources: skills })) },
     ],
   })
   const service = await serveHttp({

@@ -232,7 +232,7 @@ async function withDocuments(
   })
   // Loaded only with skills, because it parses front matter.
   if (options.skills === undefined || options.skills === false) return made
-  return (await import('../skills/index.ts')).describedSkills(made)
+  return (await import('../skills/index.ts')).describeSkills(made)
 }
 
 /** Returns the languages in which documents may have translations. None if access rules hide some paths: a document would name hidden ones. */

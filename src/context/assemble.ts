@@ -3,7 +3,7 @@ import { invalid, ResourceError } from '../core/errors.ts'
 import { defined, requireKeys } from '../core/kit/object.ts'
 import type { View } from '../core/view.ts'
 import { type Collapse, createCollapse, shinglesOf } from './collapse.ts'
-import { type Formed, type Forming, formsOf, type ResourceForm } from './forms.ts'
+import { type FormedResource, type FormOptions, formsOf, type ResourceForm } from './forms.ts'
 import { commonEntries, orderItems, type Packing, packAfter, prefixesOf } from './prefix.ts'
 import { rankAll } from './rank.ts'
 import { createReader, excluderOf, pathOf } from './reader.ts'
@@ -59,8 +59,8 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const readings = new Map(detailed.map((candidate, index) => [candidate, read[index]] as const))
   const usable = Math.floor(options.budget * (1 - reserve))
   const { countLevels } = options
-  const forming: Forming = { counter, renderer, format, terms, most: usable, countLevels, signal }
-  const formed: Formed[] = []
+  const forming: FormOptions = { counter, renderer, format, terms, most: usable, countLevels, signal }
+  const formed: FormedResource[] = []
   const duplicates: OmittedItem[] = []
   const collapse = createCollapse()
   // Links to worse candidates would seldom be chosen, and thousands of them take long to count.
@@ -150,7 +150,7 @@ async function twinOf(
   return undefined
 }
 
-type ChosenForm = Formed & { readonly form: ResourceForm }
+type ChosenForm = FormedResource & { readonly form: ResourceForm }
 
 async function itemOf(
   { candidate, form, reading, notes, levels }: ChosenForm,
@@ -210,7 +210,7 @@ function omittedOf({ items, packed: { taken } }: Packing, limits: Limits): reado
 }
 
 /** Throws when a required resource cannot be read. */
-function refuseUnreadable(formed: readonly Formed[]): void {
+function refuseUnreadable(formed: readonly FormedResource[]): void {
   const faulty = (fault: string) =>
     formed.filter(
       ({ candidate, reading }) =>
@@ -219,7 +219,7 @@ function refuseUnreadable(formed: readonly Formed[]): void {
           ? true
           : reading !== undefined && 'fault' in reading && reading.fault === fault),
     )
-  const name = (these: readonly Formed[]) => these.map(({ candidate }) => candidate.resource.uri).join(', ')
+  const name = (these: readonly FormedResource[]) => these.map(({ candidate }) => candidate.resource.uri).join(', ')
   const absent = faulty('not-found')
   if (absent.length > 0) throw new ResourceError('not-found', `Required resources are missing: ${name(absent)}`)
   const silent = faulty('unavailable')
@@ -227,7 +227,7 @@ function refuseUnreadable(formed: readonly Formed[]): void {
     throw new ResourceError('unavailable', `Required resources cannot be read now: ${name(silent)}`)
 }
 
-function tooMuch(formed: readonly Formed[], frame: number, usable: number): ResourceError {
+function tooMuch(formed: readonly FormedResource[], frame: number, usable: number): ResourceError {
   const required = formed.filter(({ candidate }) => candidate.required !== undefined)
   const sizes = required.map(({ candidate, forms }) => ({ uri: candidate.resource.uri, tokens: forms[0]?.tokens ?? 0 }))
   const needed = sizes.reduce((sum, { tokens }) => sum + tokens, frame)
@@ -243,7 +243,7 @@ function tooMuch(formed: readonly Formed[], frame: number, usable: number): Reso
 }
 
 /** Token counts of pins, before a context is assembled. */
-export interface Measured {
+export interface PinMeasurements {
   readonly items: readonly MeasuredItem[]
   /** Tokens of all existing pins, each at its level, plus `frame`. */
   readonly tokens: number
@@ -265,7 +265,10 @@ export interface MeasuredItem extends Pick<AssembledItem, 'uri' | 'resource' | '
  *
  * @throws ResourceError `invalid` for faulty options.
  */
-export async function measure(view: View, options: Omit<AssembleOptions, 'budget' | 'reserve'>): Promise<Measured> {
+export async function measure(
+  view: View,
+  options: Omit<AssembleOptions, 'budget' | 'reserve'>,
+): Promise<PinMeasurements> {
   const { encoding = 'o200k_base', format = 'markdown', signal } = options
   const given = { ...options, budget: 0, pinsOnly: true }
   const limits = checkOptions(given)

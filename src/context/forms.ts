@@ -20,7 +20,7 @@ export interface ResourceForm {
   count?: (() => Promise<void>) | undefined
 }
 
-export interface Formed {
+export interface FormedResource {
   readonly candidate: Candidate
   readonly reading?: ReadOutcome
   /** Smallest level first. A required resource has only one. */
@@ -54,7 +54,7 @@ const leading = { candidates: 10, share: 1 / 8 }
 const windowSizes = { leaders: 20, ofLeaders: [2000, 6000, 16_000], ofOthers: [2000], required: [6000] }
 const smallBudget = 8000
 
-export interface Forming {
+export interface FormOptions {
   readonly counter: Counter
   readonly renderer: Renderer
   readonly format: Format
@@ -77,9 +77,9 @@ export const maxTokenBytes = 128
 export async function formsOf(
   candidate: Candidate,
   reading: ReadOutcome | undefined,
-  given: Forming,
+  given: FormOptions,
   index: number,
-): Promise<Formed> {
+): Promise<FormedResource> {
   const { resource, required } = candidate
   const isText = reading !== undefined && 'text' in reading
   if (!isText && required === undefined && given.countLevels !== true) return linkOf(candidate, reading, given)
@@ -132,7 +132,11 @@ export async function formsOf(
 /**
  * Makes the only form of a candidate that is shown as a link. There may be thousands of them, so it does as little as possible.
  */
-async function linkOf(candidate: Candidate, reading: ReadOutcome | undefined, given: Forming): Promise<Formed> {
+async function linkOf(
+  candidate: Candidate,
+  reading: ReadOutcome | undefined,
+  given: FormOptions,
+): Promise<FormedResource> {
   const part: RenderedPart = { resource: candidate.resource, level: 'link' }
   const tokens = await given.counter.count(given.renderer.part(part, 1), given.signal)
   return {
@@ -215,7 +219,12 @@ function outlineFor({ text, sha256 }: TextReading, path: string, mimeType: strin
 }
 
 /** The tokens of a part; if there are more than `most`, any number above it. */
-async function tokensOf(part: RenderedPart, digest: string | undefined, given: Forming, most: number): Promise<number> {
+async function tokensOf(
+  part: RenderedPart,
+  digest: string | undefined,
+  given: FormOptions,
+  most: number,
+): Promise<number> {
   const { counter, renderer, format, signal } = given
   const count = () => counter.count(renderer.part(part, 1), signal, most)
   if (digest === undefined) return count()
@@ -232,7 +241,7 @@ async function tokensOf(part: RenderedPart, digest: string | undefined, given: F
 function bodiesOf(
   { resource, found, required }: Candidate,
   reading: ReadOutcome | undefined,
-  { terms, most }: Forming,
+  { terms, most }: FormOptions,
   index: number,
 ): Body[] {
   const bodies: Body[] = [{ level: 'link' }]

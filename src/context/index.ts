@@ -4,7 +4,7 @@ import { createReader, excluderOf } from './reader.ts'
 import { type AssembleOptions, type Candidate, defaultLimits } from './types.ts'
 
 /** Assembles a context for a prompt from a view: the resources that help with a query, within a budget of tokens. */
-export { assemble, type Measured, type MeasuredItem, measure } from './assemble.ts'
+export { assemble, type MeasuredItem, measure, type PinMeasurements } from './assemble.ts'
 export { type Difference, differences, type Manifest, manifestFor, parseBasket, parseManifest } from './manifest.ts'
 export { type AssemblePromptOptions, withAssemblePrompt } from './prompt.ts'
 export { type Counter, type Encoding, encodings, maxCounted, openCounter } from './tokens.ts'

@@ -11,7 +11,7 @@ import type { Limits } from './types.ts'
 const batch = 64
 const slice = 65_536
 
-export interface Lexical {
+export interface LexicalResult {
   /** Resources with words in their names. */
   readonly names: readonly ScoredDocument[]
   /** Resources with words in their texts. */
@@ -36,7 +36,7 @@ export async function matchWords(
   limits: Limits,
   memory?: Memory,
   minTermsOf: (resource: Resource) => number = () => 1,
-): Promise<Lexical> {
+): Promise<LexicalResult> {
   const countIn = createTermCount(terms)
   const countInBag = createBagCount(terms)
   const named: TermCounts[] = []

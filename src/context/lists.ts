@@ -1,7 +1,7 @@
 import { encodePath } from '../core/uri.ts'
 import type { Resource } from '../core/view.ts'
 import { bm25, type TermCounts } from '../text/relevance.ts'
-import { estimateRarity, isReadable, type Lexical, matchWords } from './lexical.ts'
+import { estimateRarity, isReadable, type LexicalResult, matchWords } from './lexical.ts'
 import type { Memory } from './memory.ts'
 import { type ContextReader, folderOf, pathOf } from './reader.ts'
 import { compareUris, type RankedList, type ScoredDocument, type Searched, scaleScores, sumsOf } from './searched.ts'
@@ -141,7 +141,7 @@ async function bySection(
   known: ReadonlyMap<string, Resource>,
   names: RankedList,
   contents: RankedList,
-  { rarity }: Lexical,
+  { rarity }: LexicalResult,
   terms: ReadonlySet<string>,
   reader: ContextReader,
 ): Promise<readonly ScoredDocument[]> {

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createHeap } from '../core/kit/sorted.ts'
-import type { Formed, ResourceForm } from './forms.ts'
+import type { FormedResource, ResourceForm } from './forms.ts'
 import type { RenderedPart, Renderer } from './render.ts'
 import type { ManifestEntry } from './types.ts'
 import { windowsAt } from './windows.ts'
 
 /** Packed items, each with its resource. */
 export interface Packing {
-  readonly items: ReadonlyMap<PackItem, Formed>
+  readonly items: ReadonlyMap<PackItem, FormedResource>
   readonly packed: Packed
 }
 
@@ -58,7 +58,7 @@ export function commonEntries(before: readonly ManifestEntry[], prefixes: readon
 
 /** The longest front of an earlier context that can be made again with the same bytes from the current resources. */
 async function keepable(
-  formed: readonly Formed[],
+  formed: readonly FormedResource[],
   earlier: readonly ManifestEntry[],
   renderer: Renderer,
   count: (part: RenderedPart) => Promise<number>,
@@ -83,7 +83,7 @@ async function keepable(
 
 /** The windows of an earlier context, if other windows are chosen now although the rarity of the words has hardly changed. */
 async function rebuilt(
-  { candidate, reading, forms }: Formed,
+  { candidate, reading, forms }: FormedResource,
   { level, ranges }: ManifestEntry,
   isSame: (form: { readonly part: RenderedPart }) => boolean,
   count: (part: RenderedPart) => Promise<number>,
@@ -109,7 +109,7 @@ async function rebuilt(
  * @returns `undefined` if the required resources do not fit.
  */
 export async function packAfter(
-  formed: readonly Formed[],
+  formed: readonly FormedResource[],
   earlier: readonly ManifestEntry[],
   { renderer, count }: { readonly renderer: Renderer; readonly count: (part: RenderedPart) => Promise<number> },
   limits: PackLimits,
@@ -136,7 +136,7 @@ export async function packAfter(
   return best
 }
 
-function itemOf(each: Formed, fixed: ResourceForm | undefined): readonly [PackItem, Formed] {
+function itemOf(each: FormedResource, fixed: ResourceForm | undefined): readonly [PackItem, FormedResource] {
   const { candidate, forms, size } = each
   const item: PackItem = {
     uri: candidate.resource.uri,
@@ -160,11 +160,9 @@ function worthOf({ packed }: Packing): number {
  * Orders the chosen items: first those of the earlier context in their order, up to and including the first one that differs (a
  * file that grew at its end still begins with the same text); then all others, best first.
  */
-export function orderItems<Chosen extends { readonly candidate: Formed['candidate']; readonly form: ResourceForm }>(
-  chosen: readonly Chosen[],
-  earlier: readonly ManifestEntry[],
-  renderer: Renderer,
-): readonly Chosen[] {
+export function orderItems<
+  Chosen extends { readonly candidate: FormedResource['candidate']; readonly form: ResourceForm },
+>(chosen: readonly Chosen[], earlier: readonly ManifestEntry[], renderer: Renderer): readonly Chosen[] {
   const rest = new Map(chosen.map((each) => [each.candidate.resource.uri, each] as const))
   const digests = createDigests(renderer)
   const front: Chosen[] = []

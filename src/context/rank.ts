@@ -8,11 +8,11 @@ import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from '../text/analyser.ts'
 import { createLabelScore } from '../text/relevance.ts'
 import { findCandidates, neighboursOf } from './lists.ts'
-import { type ContextReader, canonical, excluderOf, folderOf, isHistory, withinOf } from './reader.ts'
+import { type ContextReader, canonicalUri, excluderOf, folderOf, isHistory, withinOf } from './reader.ts'
 import {
   compareUris,
   endAtRepeatedPage,
-  type Fused,
+  type FusedDocument,
   fuseRankings,
   isForAudience,
   listAll,
@@ -141,7 +141,7 @@ export async function rankAll(
   const near = await neighboursOf([...required.keys()], sumsOf(lists), known, reader)
   const fused = fuseRankings([...lists, ...near])
   const whole = { relevance: 1, because: query.trim() === '' ? 'no query' : 'required' }
-  const candidateOf = (resource: Resource, rank: Pick<Fused, 'relevance' | 'because'>): Candidate => {
+  const candidateOf = (resource: Resource, rank: Pick<FusedDocument, 'relevance' | 'because'>): Candidate => {
     const pinned = required.get(resource.uri)
     return {
       resource,
@@ -192,11 +192,11 @@ async function findPinned(
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, Resource>> {
   if (pins.length === 0) return new Map()
-  const wanted = new Set(pins.map(canonical))
+  const wanted = new Set(pins.map(canonicalUri))
   const known = new Map<string, Resource>()
   for (const [index, resource] of listed.entries()) {
     if (index % slice === slice - 1) await turn()
-    const uri = canonical(resource.uri)
+    const uri = canonicalUri(resource.uri)
     if (wanted.has(uri)) known.set(uri, resource)
   }
   const unlisted = [...wanted].filter((uri) => !known.has(uri))
@@ -225,7 +225,7 @@ function requiredOf(
     const { uri, level = 'full' } = typeof pin === 'string' ? { uri: pin } : pin
     if (isExcluded(uri)) continue
     // A resource of a template is not listed, but may exist.
-    const resource = known.get(canonical(uri)) ?? { uri, name: uri.slice(uri.lastIndexOf('/') + 1) }
+    const resource = known.get(canonicalUri(uri)) ?? { uri, name: uri.slice(uri.lastIndexOf('/') + 1) }
     if (!required.has(resource.uri)) required.set(resource.uri, { resource, level })
   }
   for (const resource of resources)
@@ -243,7 +243,7 @@ async function describePins(
   uris: readonly string[],
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, Resource>> {
-  const wanted = new Set(uris.map(canonical))
+  const wanted = new Set(uris.map(canonicalUri))
   const known = new Map<string, Resource>()
   const options = signal === undefined ? {} : { signal }
   for (const folder of new Set([...wanted].map(folderOf))) {
@@ -255,7 +255,7 @@ async function describePins(
         endAtRepeatedPage,
       )) {
         for (const resource of items) {
-          const uri = canonical(resource.uri)
+          const uri = canonicalUri(resource.uri)
           if (!wanted.has(uri) || known.has(uri)) continue
           known.set(uri, resource)
           left--

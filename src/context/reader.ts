@@ -199,7 +199,7 @@ async function gather(stream: AsyncIterable<Uint8Array>, limit: number): Promise
 }
 
 /** The canonical spelling of a URI without its query; an invalid URI stays unchanged. */
-export function canonical(uri: string): string {
+export function canonicalUri(uri: string): string {
   try {
     const { text } = parseAddress(uri)
     return uri.endsWith('/') ? `${text}/` : text
@@ -211,15 +211,15 @@ export function canonical(uri: string): string {
 /** Whether a URI is one of these, or lies below one that ends in `/`. All spellings of a resource are equal. */
 export function matcherOf(uris: readonly string[]): (uri: string) => boolean {
   if (uris.length === 0) return () => false
-  const all = uris.map(canonical)
+  const all = uris.map(canonicalUri)
   const exact = new Set(all)
   const folders = all.filter((uri) => uri.endsWith('/'))
   return (raw) => {
-    const uri = canonical(raw)
+    const uri = canonicalUri(raw)
     // A part or a form of a resource counts as that resource.
     const [bare = uri] = uri.split(/[?#]/)
     const isBelow = (one: string) => folders.some((folder) => one.startsWith(folder) || `${one}/` === folder)
-    return [uri, canonical(bare)].some((one) => exact.has(one) || isBelow(one))
+    return [uri, canonicalUri(bare)].some((one) => exact.has(one) || isBelow(one))
   }
 }
 
@@ -245,7 +245,7 @@ export async function excluderOf(
     place !== undefined && uri.startsWith(place) && matches(pathOf(uri.slice(place.length).replace(/^\//, '')))
   return (raw) => {
     if (isNamed(raw)) return true
-    const uri = canonical(raw)
+    const uri = canonicalUri(raw)
     const mount = within(uri)
     return globs.some(({ origin, matches }) => matchesBelow(origin ?? mount, uri, matches))
   }

@@ -172,7 +172,7 @@ export interface ScoredDocument {
   readonly score: number
 }
 
-export interface Fused {
+export interface FusedDocument {
   /** From 0 to 1; the best candidate has 1. */
   readonly relevance: number
   readonly because: string
@@ -197,7 +197,7 @@ export function sumsOf(lists: readonly RankedList[]): Map<string, number> {
 }
 
 /** Fuses lists: adds the weighted scores of each resource, and divides by the best sum. */
-export function fuseRankings(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
+export function fuseRankings(lists: readonly RankedList[]): ReadonlyMap<string, FusedDocument> {
   const found = new Map<string, { relevance: number; because: string }>()
   let best = 0
   for (const { name, entries, weight } of lists)
@@ -235,7 +235,11 @@ export function compareUris(a: string, b: string): number {
  */
 export function scoreResource(
   { uri, priority, modified }: Resource,
-  { relevance, because, isHistory = false }: Pick<Fused, 'relevance' | 'because'> & { readonly isHistory?: boolean },
+  {
+    relevance,
+    because,
+    isHistory = false,
+  }: Pick<FusedDocument, 'relevance' | 'because'> & { readonly isHistory?: boolean },
   { now, halfLife = defaultHalfLifeMs, changes }: Pick<AssembleOptions, 'now' | 'halfLife' | 'changes'>,
 ): Explanation {
   const factors: Factor[] = [{ name: 'relevance', value: relevance, because }]

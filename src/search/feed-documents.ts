@@ -35,8 +35,8 @@ export function isCutVersion(version: string, maxBytes: number): boolean {
 }
 
 /**
- * The ends of the versions of documents with pages that hold only pictures, before that of a cut document: they are not read, or OCR
- * will read them. The second is no version of its entry, so that the document is read again.
+ * Marks at the end of the indexed version of a document with pages that hold only pictures. `unread`: the pages are not read.
+ * `waiting`: OCR will read them. The version with this mark never equals that of the entry, so the document is read again.
  */
 const scanMarks = { unread: '+scan', waiting: '+scan-waiting' } as const
 

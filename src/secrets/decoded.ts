@@ -139,7 +139,7 @@ function joinLines(source: DecodedText): DecodedText | undefined {
   return replaced(source, cuts)
 }
 
-/** The joints before the lines of base64 that follow one, and whether their lengths are those of wrapped base64. */
+/** Finds the lines of base64 that continue a line: the line breaks to remove, and whether the lengths are those of wrapped base64. */
 function linesBehind(text: string, from: number, length: number) {
   const joints: Replacement[] = []
   const lengths = [length]

@@ -14,7 +14,7 @@ import { type Channel, openChannel } from './protocol/channel.ts'
 import { createEgress } from './protocol/egress.ts'
 import type { ClientName, ServedOpening } from './protocol/envelope.ts'
 import { createOutbox, type Outbox } from './protocol/listen.ts'
-import { type ClientProfile, createGiven } from './protocol/method.ts'
+import { type ClientProfile, createClientOffers } from './protocol/method.ts'
 import { ownToolNames } from './protocol/tools.ts'
 import { type Audit, audited, auditedTool } from './telemetry/audit.ts'
 
@@ -86,7 +86,7 @@ export async function openView(
   const given =
     profileOf === undefined
       ? undefined
-      : createGiven({
+      : createClientOffers({
           profileOf,
           principal,
           whole: view,

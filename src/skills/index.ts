@@ -140,7 +140,7 @@ function openCursor(cursor: string): string {
 const maxListedBytes = 1024 * 1024
 
 /** Gives each `SKILL.md` of a provider the name and description of its skill, as the Skills extension requires. */
-export function describedSkills(provider: Provider): Provider {
+export function describeSkills(provider: Provider): Provider {
   const known = createRecent<Partial<Entry>>(2000)
 
   /** Resolves to undefined after an error that may pass. */

@@ -135,7 +135,7 @@ interface Listener {
  *
  * @param onChange Called when the first listener begins or the last one ends.
  */
-export function createNews(onChange: () => void) {
+export function createChangeQueue(onChange: () => void) {
   const listeners = new Set<Listener>()
 
   const tellOne = (listener: Listener, change: Change) => {

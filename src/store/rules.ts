@@ -86,20 +86,20 @@ function checkText(text: string, what: string, most: number): void {
 export type Reason = 'gone' | 'busy' | 'full' | 'read-only' | 'damaged'
 
 /** The remedy for a store that cannot be written, as the end of a sentence. */
-export const elsewhere = 'keep the store elsewhere: "store" in the configuration, or the variable XDG_STATE_HOME.'
+export const moveStoreAdvice = 'keep the store elsewhere: "store" in the configuration, or the variable XDG_STATE_HOME.'
 
 const sentences: Readonly<Record<Reason, string>> = {
   gone: 'The store does not answer. The next request tries it again.',
   busy: 'The store is busy with other requests for too long. Try again.',
   full: 'The disk of the store is full. Free some space; hikidashi need not be restarted.',
-  'read-only': `The store may not be written to. Let this user write to its folder; hikidashi need not be restarted. Or ${elsewhere}`,
+  'read-only': `The store may not be written to. Let this user write to its folder; hikidashi need not be restarted. Or ${moveStoreAdvice}`,
   damaged: 'The store is damaged, and could not be created again.',
 }
 
 /** Sentences for codes of the system whose remedy differs from that of other causes of the same reason. */
 const sentencesOfCodes: Readonly<Record<string, string>> = {
-  memory: `The store is in memory, and full: ${elsewhere}`,
-  EROFS: `The store is on a file system that is mounted read-only: ${elsewhere}`,
+  memory: `The store is in memory, and full: ${moveStoreAdvice}`,
+  EROFS: `The store is on a file system that is mounted read-only: ${moveStoreAdvice}`,
 }
 
 /** @param code The code of the cause in the engine's own list, such as `SQLITE_FULL`: never text of the engine. */

@@ -4,7 +4,7 @@ import { isResourceError, ResourceError } from '../core/errors.ts'
 import { coalesceRuns } from '../core/kit/once.ts'
 import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
-import { createNews, type Engine, type Remote } from './engine.ts'
+import { createChangeQueue, type Engine, type Remote } from './engine.ts'
 import type { SqliteStore } from './options.ts'
 import { failure, fault, notLoaded } from './rules.ts'
 import { loadFaultOf } from './sqlite/codes.ts'
@@ -83,7 +83,7 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
   const known = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
 
-  const news = createNews(() => {
+  const news = createChangeQueue(() => {
     const wanted = new Set(news.collections)
     for (const name of known.keys()) if (!wanted.has(name)) known.delete(name)
     if (wanted.size === 0) {

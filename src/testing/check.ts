@@ -8,6 +8,7 @@ import { checkMissing, checkReading, checkStat, type ExpectedEntry } from './rea
 import {
   type Bounds,
   createRun,
+  formatValue,
   givenUp,
   type Problem,
   type PromiseId,
@@ -15,7 +16,6 @@ import {
   promises,
   type Run,
   sample,
-  show,
 } from './run.ts'
 
 /** Expected contents of a provider. Without it, the provider is checked against its own answers only. */
@@ -147,7 +147,7 @@ function boundsOf(options: CheckOptions): Bounds {
 
 /** Formats a problem as one line of text. */
 export function formatProblem({ promise, sentence, path, seen, through }: Problem): string {
-  const where = path === undefined ? '' : ` at ${show(path)}`
+  const where = path === undefined ? '' : ` at ${formatValue(path)}`
   return `${promise}${through === undefined ? '' : ` (through ${through})`}: ${sentence} But${where}: ${seen.replace(/\.$/, '')}.`
 }
 

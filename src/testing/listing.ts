@@ -3,7 +3,7 @@ import { isCount } from '../core/kit/object.ts'
 import { afterSubtree, comparePaths, isPath, parentOf } from '../core/path.ts'
 import type { Completion, Context, Entry, ListQuery, Template } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
-import { late, metadataFaults, nameOf, type PromiseId, type Run, sample, show, within } from './run.ts'
+import { formatValue, metadataFaults, nameOf, type PromiseId, type Run, sample, timedOut, withTimeout } from './run.ts'
 
 /** Result of the first listing, the reference for all other checks. */
 export interface ListedEntries {
@@ -22,12 +22,12 @@ export async function checkEntries(run: Run): Promise<ListedEntries | undefined>
   const end = await run.walk('list-ends', {}, (entry) => {
     const { path } = entry
     entries.push(entry)
-    if (!isPath(path)) run.fail('list-paths', `it listed ${show(path)}`, path)
+    if (!isPath(path)) run.fail('list-paths', `it listed ${formatValue(path)}`, path)
     else if (path.endsWith('/')) run.fail('list-files', 'it listed a directory', path)
     else for (let at = parentOf(path); at !== ''; at = parentOf(at)) directories.add(at)
     if (previous !== undefined) {
       const order = comparePaths(previous, path)
-      if (order > 0) run.fail('list-order', `it came after ${show(previous)}`, path)
+      if (order > 0) run.fail('list-order', `it came after ${formatValue(previous)}`, path)
       if (order === 0) run.fail('list-unique', 'it came twice', path)
     }
     for (const fault of metadataFaults(entry)) run.fail('metadata', fault, path)
@@ -50,7 +50,7 @@ export async function checkListing(run: Run, listed: ListedEntries): Promise<voi
 }
 
 async function checkStable(run: Run, { entries, complete }: ListedEntries): Promise<void> {
-  const facts = ({ path, size, modified, version }: Entry) => show({ path, size, modified, version })
+  const facts = ({ path, size, modified, version }: Entry) => formatValue({ path, size, modified, version })
   let index = 0
   const end = await run.walk('list-ends', {}, (entry) => {
     const first = entries[index++]
@@ -109,7 +109,7 @@ async function checkNothing(run: Run, { entries, directories }: ListedEntries): 
   for (const prefix of prefixes) {
     if (entries.some((entry) => entry.path.startsWith(prefix))) continue
     await run.walk('list-nothing', { prefix }, (entry) => {
-      run.fail('list-nothing', `it yielded ${show(entry.path)}`, prefix)
+      run.fail('list-nothing', `it yielded ${formatValue(entry.path)}`, prefix)
       return false
     })
   }
@@ -122,12 +122,12 @@ async function compareRest(run: Run, promise: PromiseId, query: ListQuery, liste
     .map((entry) => entry.path)
     .filter((path) => path.startsWith(prefix) && (after === undefined || comparePaths(path, after) > 0))
   const last = listed.entries.at(-1)?.path ?? ''
-  const asked = `after ${show(after)}, below ${show(prefix)}`
+  const asked = `after ${formatValue(after)}, below ${formatValue(prefix)}`
   let index = 0
   const end = await run.walk(promise, query, (entry) => {
     const expected = rest[index++]
     if (expected === entry.path) return true
-    if (expected !== undefined) run.fail(promise, `${asked}: it yielded ${show(entry.path)}, not this`, expected)
+    if (expected !== undefined) run.fail(promise, `${asked}: it yielded ${formatValue(entry.path)}, not this`, expected)
     // Beyond the limit of the first listing there may be more entries, but only below the prefix.
     else if (listed.complete || comparePaths(entry.path, last) <= 0 || !entry.path.startsWith(prefix))
       run.fail(promise, `${asked}: it yielded this too`, entry.path)
@@ -150,11 +150,11 @@ export async function checkTemplates(run: Run): Promise<void> {
   const outcome = await run.call(undefined, async (context) => (await provider.templates?.(context)) ?? [])
   if (outcome === undefined) return
   if ('error' in outcome) return run.fail('templates', `it threw ${nameOf(outcome.error)}`)
-  if (!Array.isArray(outcome.value)) return run.fail('templates', `it answered ${show(outcome.value)}`)
+  if (!Array.isArray(outcome.value)) return run.fail('templates', `it answered ${formatValue(outcome.value)}`)
   for (const template of outcome.value) {
     for (const fault of metadataFaults(template)) run.fail('templates', fault, template.template)
     if (typeof template.name !== 'string' || template.name === '')
-      run.fail('templates', `its name is ${show(template.name)}`, template.template)
+      run.fail('templates', `its name is ${formatValue(template.name)}`, template.template)
     for (const variable of variablesOf(run, template)) await checkCompletion(run, template.template, variable)
   }
 }
@@ -181,7 +181,7 @@ async function checkCompletion(run: Run, template: string, name: string): Promis
     if (outcome === undefined) continue
     if ('value' in outcome && outcome.value === undefined) continue
     const fault = 'error' in outcome ? `it threw ${nameOf(outcome.error)}` : completionFault(outcome.value)
-    if (fault !== undefined) run.fail('completion', `${name} = ${show(value)}: ${fault}`, template)
+    if (fault !== undefined) run.fail('completion', `${name} = ${formatValue(value)}: ${fault}`, template)
     if (fault === undefined && value === '' && 'value' in outcome) await checkAgain(outcome.value?.values ?? [])
   }
 
@@ -193,7 +193,7 @@ async function checkCompletion(run: Run, template: string, name: string): Promis
       if (again?.some((one) => one.startsWith(value)) === false)
         run.fail(
           'completion',
-          `${name} = ${show(value)}, which was proposed for nothing, is not proposed for itself`,
+          `${name} = ${formatValue(value)}, which was proposed for nothing, is not proposed for itself`,
           template,
         )
     }
@@ -201,12 +201,12 @@ async function checkCompletion(run: Run, template: string, name: string): Promis
 }
 
 function completionFault(completion: Completion | undefined): string | undefined {
-  if (!Array.isArray(completion?.values)) return `it answered ${show(completion)}`
+  if (!Array.isArray(completion?.values)) return `it answered ${formatValue(completion)}`
   const { values, total, hasMore } = completion
   if (values.length > maxValues) return `it answered ${values.length} values`
   const odd = values.find((value) => typeof value !== 'string' || !value.isWellFormed())
-  if (odd !== undefined) return `one value is ${show(odd)}`
-  if (total !== undefined && (!isCount(total) || total < values.length)) return `its total is ${show(total)}`
+  if (odd !== undefined) return `one value is ${formatValue(odd)}`
+  if (total !== undefined && (!isCount(total) || total < values.length)) return `its total is ${formatValue(total)}`
   if (hasMore === false && total !== undefined && total > values.length) return 'it has more, and says that it has not'
   if (hasMore === true && total === values.length) return 'it has no more, and says that it has'
   return undefined
@@ -234,7 +234,7 @@ export async function checkWatch(run: Run): Promise<void> {
       return run.fail('watch-ends', `it was still waiting ${run.bounds.timeoutMs} ms after the abort`)
     if (seen === undefined || seen.value.done === true) return
     const { path } = seen.value.value
-    if (path !== undefined && !isPath(path)) run.fail('watch-ends', `it yielded the path ${show(path)}`, path)
+    if (path !== undefined && !isPath(path)) run.fail('watch-ends', `it yielded the path ${formatValue(path)}`, path)
     next = changes.next()
   }
   run.fail('watch-ends', `it yielded more than ${maxAfterAbort} changes after the abort`)
@@ -256,7 +256,7 @@ export async function checkAborts(run: Run, listed: ListedEntries): Promise<void
     const seen = await settled(run, () => call(contextOf(run, AbortSignal.abort())))
     if (seen === 'late') run.fail('abort-before', `${name} did not settle within ${run.bounds.timeoutMs} ms`, path)
     else if (seen !== undefined && (seen.value as { done?: boolean } | undefined)?.done !== true)
-      run.fail('abort-before', `${name} answered ${show(seen.value)}`, path)
+      run.fail('abort-before', `${name} answered ${formatValue(seen.value)}`, path)
   }
   await checkAbortDuring(run, path)
 }
@@ -287,8 +287,8 @@ async function settled<T>(
   work: () => PromiseLike<T>,
 ): Promise<{ readonly value: T } | 'late' | undefined> {
   try {
-    const value = await within(bounds, work)
-    return value === late ? 'late' : { value }
+    const value = await withTimeout(bounds, work)
+    return value === timedOut ? 'late' : { value }
   } catch {
     bounds.signal.throwIfAborted()
     return undefined

@@ -6,7 +6,7 @@ import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
 import { encodePath } from '../core/uri.ts'
 import type { ListedEntries } from './listing.ts'
-import { contentFaults, nameOf, type PromiseId, type Run, sample, show } from './run.ts'
+import { contentFaults, formatValue, nameOf, type PromiseId, type Run, sample } from './run.ts'
 
 /** A content with all its bytes: a stream is collected, a text is encoded as UTF-8. */
 interface CollectedContent {
@@ -52,7 +52,7 @@ export async function checkReading(run: Run, entry: Entry, expected: ExpectedEnt
 function checkContent(run: Run, path: string, { content, bytes }: CollectedContent): void {
   if ('text' in content && !content.text.isWellFormed()) run.fail('read-text', 'it has a lone surrogate', path)
   if ('stream' in content && content.length !== bytes.length)
-    run.fail('read-size', `its stream has ${bytes.length} bytes, and says ${show(content.length)}`, path)
+    run.fail('read-size', `its stream has ${bytes.length} bytes, and says ${formatValue(content.length)}`, path)
   const { size, range } = content
   const length = range === undefined ? bytes.length : undefined
   if (size !== undefined && isCount(size) && length !== undefined && !sameSize(size, content, length))
@@ -63,7 +63,7 @@ function checkContent(run: Run, path: string, { content, bytes }: CollectedConte
 function checkListed(run: Run, entry: Entry, { content, bytes }: CollectedContent): void {
   const { path, size, version } = entry
   if (version !== undefined && content.version !== undefined && content.version !== version)
-    run.fail('read-version', `listed ${show(version)}, read ${show(content.version)}`, path)
+    run.fail('read-version', `listed ${formatValue(version)}, read ${formatValue(content.version)}`, path)
   // For a text in another encoding, the listed size is the size as stored.
   if (size === undefined || !isCount(size) || content.meta?.[metaKeys.encoding] !== undefined) return
   if (content.size !== undefined && content.size !== size)
@@ -80,11 +80,11 @@ function checkExpected(run: Run, entry: Entry, { content, bytes }: CollectedCont
   const { path } = entry
   const wanted = expected.bytes ?? expected.text
   if (wanted !== undefined && !bytes.equals(Buffer.from(wanted)))
-    run.fail('expected', `it reads ${show(bytes.toString().slice(0, 50))} (${bytes.length} bytes)`, path)
+    run.fail('expected', `it reads ${formatValue(bytes.toString().slice(0, 50))} (${bytes.length} bytes)`, path)
   if (expected.text !== undefined && !('text' in content)) run.fail('expected', 'it is not answered as text', path)
   const mimeType = content.mimeType ?? entry.mimeType
   if (expected.mimeType !== undefined && mimeType !== expected.mimeType)
-    run.fail('expected', `its MIME type is ${show(mimeType)}, not ${show(expected.mimeType)}`, path)
+    run.fail('expected', `its MIME type is ${formatValue(mimeType)}, not ${formatValue(expected.mimeType)}`, path)
 }
 
 /** Reads parts: the beginning, the middle, the end and past it. */
@@ -103,7 +103,7 @@ async function checkRanges(run: Run, path: string, whole: CollectedContent): Pro
     if (part.content.version !== whole.content.version) return
     honoured.add(part.content.range !== undefined)
     const fault = rangeFault(whole, part, range)
-    if (fault !== undefined) return run.fail('read-range', `${show(range)}: ${fault}`, path)
+    if (fault !== undefined) return run.fail('read-range', `${formatValue(range)}: ${fault}`, path)
   }
   if (honoured.size > 1) run.fail('read-range', 'some ranges are honoured and some are not', path)
 }
@@ -117,16 +117,16 @@ function rangeFault(
   if (range === undefined)
     return bytes.equals(whole.bytes) ? undefined : 'it answered something that is neither the whole nor says which part'
   const { start, end } = range
-  if (!isCount(start) || !isCount(end) || start > end) return `it says that it is the part ${show(range)}`
+  if (!isCount(start) || !isCount(end) || start > end) return `it says that it is the part ${formatValue(range)}`
   // The stored bytes can begin with a byte order mark that the whole text lacks.
   const stored = 'text' in whole.content ? [whole.bytes, Buffer.concat([mark, whole.bytes])] : [whole.bytes]
   if (!stored.some((all) => end <= all.length && bytes.equals(all.subarray(start, end))))
-    return `it says that it is the part ${show(range)}, and is not`
+    return `it says that it is the part ${formatValue(range)}, and is not`
   // Text may be cut between characters only, and a character takes up to four bytes.
   const slack = 'text' in whole.content ? 3 : 0
   const last = Math.min(asked.end ?? Number.POSITIVE_INFINITY, whole.bytes.length)
   if (Math.abs(start - asked.start) > slack || Math.abs(end - last) > slack)
-    return `it answered the part ${show(range)} instead`
+    return `it answered the part ${formatValue(range)} instead`
   return undefined
 }
 
@@ -144,7 +144,7 @@ async function read(
   const outcome = await run.call(path, async (context) => {
     const request = { path, params: new Map<string, string>(), ...defined({ range }) }
     const contents: unknown = await run.provider.read(request, context)
-    if (!Array.isArray(contents)) return show(contents)
+    if (!Array.isArray(contents)) return formatValue(contents)
     const wholes: CollectedContent[] = []
     for (const content of contents as readonly Content[])
       wholes.push({ content, bytes: await bytesOf(content, run.bounds.maxBytes, context) })
@@ -233,11 +233,11 @@ async function checkAbsent(run: Run, path: string, promise?: PromiseId): Promise
   const { provider } = run
   if (provider.stat !== undefined) {
     const outcome = await run.call(path, async (context) => provider.stat?.(path, context))
-    judge(promise ?? 'stat-missing', outcome, (entry) => `stat answered ${show(entry)}`)
+    judge(promise ?? 'stat-missing', outcome, (entry) => `stat answered ${formatValue(entry)}`)
   }
   const outcome = await run.call(path, (context) => provider.read({ path, params: new Map() }, context))
   judge(promise ?? 'read-missing', outcome, (contents) =>
-    Array.isArray(contents) ? `read answered ${contents.length} contents` : `read answered ${show(contents)}`,
+    Array.isArray(contents) ? `read answered ${contents.length} contents` : `read answered ${formatValue(contents)}`,
   )
 
   function judge<T>(id: PromiseId, result: Awaited<ReturnType<typeof run.call<T>>>, words: (value: T) => string) {
@@ -259,7 +259,7 @@ async function checkSpelling(run: Run, listed: ListedEntries, isAbsent: (path: s
     for (const prefix of twinsOf(directory)) {
       if (listed.entries.some((entry) => entry.path.startsWith(prefix))) continue
       await run.walk('spelling', { prefix }, (entry) => {
-        run.fail('spelling', `a listing below ${show(prefix)} yielded it`, entry.path)
+        run.fail('spelling', `a listing below ${formatValue(prefix)} yielded it`, entry.path)
         return false
       })
     }
@@ -279,8 +279,8 @@ export async function checkStat(run: Run, entry: Entry): Promise<void> {
   if (outcome === undefined) return
   if ('error' in outcome) return run.fail('stat-same', `it threw ${nameOf(outcome.error)}`, path)
   const said = outcome.value
-  if (said?.path !== path) return run.fail('stat-same', `it is about ${show(said?.path)}`, path)
+  if (said?.path !== path) return run.fail('stat-same', `it is about ${formatValue(said?.path)}`, path)
   for (const fact of ['size', 'modified', 'version', 'mimeType'] as const)
     if (entry[fact] !== undefined && !Object.is(said[fact], entry[fact]))
-      run.fail('stat-same', `${fact}: listed ${show(entry[fact])}, stat says ${show(said[fact])}`, path)
+      run.fail('stat-same', `${fact}: listed ${formatValue(entry[fact])}, stat says ${formatValue(said[fact])}`, path)
 }

@@ -41,7 +41,7 @@ const maxHangs = 3
 export const givenUp = Symbol('given up')
 
 /** Result of a call that exceeds its time-out. */
-export const late = Symbol('late')
+export const timedOut = Symbol('late')
 
 export function createRun(provider: Provider, bounds: Bounds) {
   const problems: Problem[] = []
@@ -61,8 +61,8 @@ export function createRun(provider: Provider, bounds: Bounds) {
   const step = async <T>(path: string | undefined, work: () => PromiseLike<T> | T): Promise<CallOutcome<T>> => {
     bounds.signal.throwIfAborted()
     try {
-      const value = await within(bounds, work)
-      if (value !== late) return { value }
+      const value = await withTimeout(bounds, work)
+      if (value !== timedOut) return { value }
     } catch (error) {
       bounds.signal.throwIfAborted()
       if (isResourceError(error)) return { error }
@@ -103,7 +103,7 @@ export function createRun(provider: Provider, bounds: Bounds) {
         if (next.value.done === true) return 'ended'
         const entry = next.value.value
         if (typeof entry?.path !== 'string') {
-          fail('list-paths', `it listed ${show(entry)}, which is not an entry with a path`, at)
+          fail('list-paths', `it listed ${formatValue(entry)}, which is not an entry with a path`, at)
           return 'failed'
         }
         if (visit(entry)) continue
@@ -128,17 +128,17 @@ export function createRun(provider: Provider, bounds: Bounds) {
 }
 
 /**
- * Returns the result of `work`, or {@link late} when it exceeds the time-out. Rejects when the whole check is aborted.
+ * Returns the result of `work`, or {@link timedOut} when it exceeds the time-out. Rejects when the whole check is aborted.
  */
-export async function within<T>(
+export async function withTimeout<T>(
   { timeoutMs, signal }: Pick<Bounds, 'timeoutMs' | 'signal'>,
   work: () => PromiseLike<T> | T,
-): Promise<T | typeof late> {
+): Promise<T | typeof timedOut> {
   signal.throwIfAborted()
   let timer: NodeJS.Timeout | undefined
   let abort = () => {}
-  const timeout = new Promise<typeof late>((resolve, reject) => {
-    timer = setTimeout(resolve, timeoutMs, late)
+  const timeout = new Promise<typeof timedOut>((resolve, reject) => {
+    timer = setTimeout(resolve, timeoutMs, timedOut)
     abort = () => reject(signal.reason)
     signal.addEventListener('abort', abort)
   })
@@ -156,7 +156,7 @@ export async function within<T>(
 /** Formats an error for a report: its kind or name, and its message. */
 export function nameOf(error: unknown): string {
   if (isResourceError(error)) return `${error.kind}: ${error.message}`
-  return error instanceof Error ? `${error.name}: ${error.message}` : show(error)
+  return error instanceof Error ? `${error.name}: ${error.message}` : formatValue(error)
 }
 
 /** Returns up to `count` items, spread evenly across a list, with the first and the last among them. */
@@ -179,7 +179,7 @@ type Facts = Description & Pick<Entry, 'size' | 'modified' | 'version'>
 export function metadataFaults(facts: Facts): readonly string[] {
   const faults: string[] = []
   const check = (name: keyof Facts, valid: boolean) => {
-    if (facts[name] !== undefined && !valid) faults.push(`${name} is ${show(facts[name])}`)
+    if (facts[name] !== undefined && !valid) faults.push(`${name} is ${formatValue(facts[name])}`)
   }
   check('size', isCount(facts.size))
   check('modified', typeof facts.modified === 'number' && Math.abs(facts.modified) <= lastTimeMs)
@@ -197,12 +197,12 @@ export function metadataFaults(facts: Facts): readonly string[] {
 export function contentFaults(facts: ContentFacts): readonly string[] {
   const { size, version, mimeType, title } = facts
   const faults = [...metadataFaults(defined({ size, version, mimeType, title }))]
-  if (facts.path !== undefined && !isPath(facts.path)) faults.push(`path is ${show(facts.path)}`)
+  if (facts.path !== undefined && !isPath(facts.path)) faults.push(`path is ${formatValue(facts.path)}`)
   return faults
 }
 
 /** Formats a value for a report: as JSON if possible, cut to 120 characters. */
-export function show(value: unknown): string {
+export function formatValue(value: unknown): string {
   const text = typeof value === 'number' ? String(value) : (jsonOf(value) ?? String(value))
   return text.length > 120 ? `${text.slice(0, 117)}...` : text
 }

@@ -56,7 +56,7 @@ export const tailKey = 'dev.hikidashi/tail'
 const name = 'tail'
 
 /** Maximum number of lines of a request. */
-export const mostLines = 100_000
+export const maxLines = 100_000
 
 /**
  * Returns the number of last lines that the parameters request; undefined if they request none. Throws ResourceError `invalid`
@@ -66,11 +66,11 @@ export function tailIn(params: Params): number | undefined {
   const text = params.get(name)
   if (text === undefined) return undefined
   const count = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > mostLines) throw badTail(`A tail is a number of lines from 1 to ${mostLines}: ?tail=200.`)
+  if (count < 1 || count > maxLines) throw invalidTail(`A tail is a number of lines from 1 to ${maxLines}: ?tail=200.`)
   return count
 }
 
-export function badTail(message: string): ResourceError {
+export function invalidTail(message: string): ResourceError {
   return invalid(message, 'parameter', { parameter: name })
 }
 

@@ -74,8 +74,8 @@ async function shorten(
   }
 }
 
-const tooLarge = 'It is also too large to be kept: this is its beginning. Ask the tool for less.'
-const notKept = 'It could not be kept, since the store does not answer: this is its beginning.'
+const tooLarge = 'The result is also too large to be stored: this is its beginning. Ask the tool for less.'
+const notKept = 'The result could not be stored, because the store does not answer: this is its beginning.'
 
 /**
  * Keeps the files of a result. The tool has already run, so a store that does not answer must not fail the call. `told` is a sentence for the

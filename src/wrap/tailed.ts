@@ -4,12 +4,12 @@ import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { isMedia, markOf } from '../text/encoding/decode.ts'
 import {
-  badTail,
   bytesOf,
   ChangedError,
   chunksOf,
   factsOf,
   inOneVersion,
+  invalidTail,
   isTextPart,
   type PartFacts,
   partKey,
@@ -72,7 +72,7 @@ export function tailed(provider: Provider, options: TailedOptions = {}): Provide
   const readAsked = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const count = tailIn(request.params)
     if (count === undefined) return provider.read(request, context)
-    if (request.range !== undefined) throw badTail('Ask for the last lines or for a part, not for both: ?tail=200.')
+    if (request.range !== undefined) throw invalidTail('Ask for the last lines or for a part, not for both: ?tail=200.')
     return [await readTail(count, withoutTail(request), context)]
   }
 
@@ -97,7 +97,7 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
     lines++
   }
   if (isMedia(facts.mimeType) || (newline.length === 1 && bytes.subarray(from, to).includes(0)))
-    throw badTail('Only text has last lines, and this is not text. Write ?bytes=0-4095.')
+    throw invalidTail('Only text has last lines, and this is not text. Write ?bytes=0-4095.')
   let cut = from
   if (from === 0 && start > first) {
     // In other encodings the borders of characters within a line are unknown.
@@ -152,7 +152,7 @@ const newlines = {
 
 /** Number of bytes read first: enough for a few hundred lines of most logs. */
 const firstBytes = 64 * 1024
-const several = () => badTail('This resource has several contents: ask for it without ?tail.')
+const several = () => invalidTail('This resource has several contents: ask for it without ?tail.')
 
 /** Whether the resource was truncated or replaced while it was read. */
 const isChange = (error: unknown) =>

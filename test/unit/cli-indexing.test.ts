@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { tellIndexing } from '../../src/cli/operations/indexing.ts'
+import { reportIndexing } from '../../src/cli/operations/indexing.ts'
 import { createStatusLine } from '../../src/cli/terminal/io.ts'
 import type { Log } from '../../src/core/log.ts'
 import type { FeedStatus, MountProgress } from '../../src/providers/search/index.ts'
@@ -31,7 +31,7 @@ async function told(statuses: readonly (MountProgress | 'none' | 'failing')[], p
   })
   const stop = new AbortController()
   const provider = { ...memory({}), feed: () => {}, feedStatus }
-  await tellIndexing(
+  await reportIndexing(
     {
       mounts: [
         { address: 'docs://a', provider: memory({}) },

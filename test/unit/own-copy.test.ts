@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { growthFor } from '../../src/cli/operations/heap.ts'
+import { heapGrowthFor } from '../../src/cli/operations/heap.ts'
 import { openCounter } from '../../src/context/tokens.ts'
 import { ownCopy } from '../../src/core/kit/own-copy.ts'
 import { bagOf, createTermCount } from '../../src/text/words.ts'
@@ -71,7 +71,7 @@ describe('a cache of the words of a text does not keep the text itself', () => {
 })
 
 test('the heap limit is twice the live data of a small heap, 20 MiB more for a larger, and a third more for a large one', () => {
-  expect(growthFor(20 * 2 ** 20)).toBe(100)
-  expect(growthFor(64 * 2 ** 20)).toBe(31)
-  expect(growthFor(2 ** 30)).toBe(30)
+  expect(heapGrowthFor(20 * 2 ** 20)).toBe(100)
+  expect(heapGrowthFor(64 * 2 ** 20)).toBe(31)
+  expect(heapGrowthFor(2 ** 30)).toBe(30)
 })

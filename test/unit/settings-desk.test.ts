@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import type { SettingsPart } from '../../src/providers/settings/answer.ts'
-import { createDesk } from '../../src/providers/settings/desk.ts'
+import { createSettingsReader } from '../../src/providers/settings/desk.ts'
 import { defaultLimits } from '../../src/providers/settings/tree.ts'
 import { memory } from '../support/memory.ts'
 
@@ -26,7 +26,7 @@ parentPort.postMessage('ready')
 
 test('a settings file without secrets is searched once, and again when its content or path differs', async () => {
   const files: Record<string, { text: string }> = { 'a.json': { text: '{"a":1}' }, 'b.json': { text: '{"a":1}' } }
-  const desk = createDesk({
+  const desk = createSettingsReader({
     // As the files are at that moment.
     source: { list: (...given) => memory(files).list(...given), read: (...given) => memory(files).read(...given) },
     policy: { show: 'safe', allow: [] },

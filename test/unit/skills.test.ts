@@ -8,7 +8,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { unavailable } from '../../src/core/errors.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
 import { createHandler, type Handler } from '../../src/server/http/handler.ts'
-import { describedSkills, ownSkills, ownSkillsProvider, skillLimits, withSkills } from '../../src/skills/index.ts'
+import { describeSkills, ownSkills, ownSkillsProvider, skillLimits, withSkills } from '../../src/skills/index.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
 import { listAll } from '../support/folder.ts'
 import { live } from '../support/live.ts'
@@ -45,7 +45,7 @@ interface Serving {
 
 async function connect(principal: Principal, serving: Serving = {}) {
   const { provider = memory(entries), access, below = ['skill://team'], log = () => {} } = serving
-  const mount = { address: 'skill://team', provider: describedSkills(provider) }
+  const mount = { address: 'skill://team', provider: describeSkills(provider) }
   const catalog = createCatalog({
     mounts: [
       { ...mount, ...(access === undefined ? {} : { access: compileAccess(access) }) },
@@ -191,7 +191,7 @@ describe('skills, to the official client', () => {
   test('have their names in a listing as soon as a source that was unavailable answers again', async () => {
     const source = memory({ 'a/review/SKILL.md': { text: head('review'), version: '1' } })
     let isAway = true
-    const provider = describedSkills({
+    const provider = describeSkills({
       ...source,
       read: async (...asked) => (isAway ? Promise.reject(unavailable('Away.')) : source.read(...asked)),
     })

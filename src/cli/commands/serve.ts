@@ -159,7 +159,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
         strict: options.strict ?? false,
         ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
       })
-      void import('../operations/indexing.ts').then(({ tellIndexing }) =>
+      void import('../operations/indexing.ts').then(({ reportIndexing: tellIndexing }) =>
         tellIndexing(catalog, { io, log, isStructured: format === 'json', signal: stop.signal }),
       )
       return catalog
@@ -285,7 +285,7 @@ async function serveOverStdio(
   const timer = setTimeout(open, latestOpeningMs)
   const signal = AbortSignal.any([stop, failure.signal])
   const serveClient = (socket: Socket) =>
-    void import('../operations/joined.ts').then(({ serveJoined }) =>
+    void import('../operations/joined.ts').then(({ serveOtherProcess: serveJoined }) =>
       serveJoined(socket, { ...service, signal }, { opening, secrets, hook: local.config?.context?.hook }),
     )
   const listenForHooks = async () =>

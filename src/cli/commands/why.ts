@@ -60,7 +60,7 @@ read, an unknown encoding. Clients never get these reasons: to them the file loo
 
 async function answerWhy(path: string | undefined, options: WhyOptions, io: Io) {
   if (options.context === undefined) {
-    if (path === undefined) throw usageError('Name a file or a URI; or ask what a hook gave: --context.')
+    if (path === undefined) throw usageError('Name a file or a URI, or show the context that a hook added: --context.')
     return why(path, options, io)
   }
   const { readHookRecords, formatHookRecord } = await import('../hosts/answer-hook.ts')

@@ -14,12 +14,12 @@ export function boundHeap(): void {
   setGrowth(garbage.mostPercent)
   new PerformanceObserver((list) => {
     const isFull = list.getEntries().some((entry) => kindOf(entry) === constants.NODE_PERFORMANCE_GC_MAJOR)
-    if (isFull) setGrowth(growthFor(getHeapStatistics().used_heap_size))
+    if (isFull) setGrowth(heapGrowthFor(getHeapStatistics().used_heap_size))
   }).observe({ entryTypes: ['gc'] })
 }
 
 /** Returns the allowed growth of a heap, in percent of its live data. */
-export function growthFor(liveBytes: number): number {
+export function heapGrowthFor(liveBytes: number): number {
   const percent = Math.round((100 * garbage.bytes) / liveBytes)
   return Math.min(garbage.mostPercent, Math.max(garbage.leastPercent, percent))
 }

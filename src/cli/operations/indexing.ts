@@ -58,7 +58,7 @@ export interface ServeIndexingOptions extends Pick<ProgressOptions, 'line' | 'no
  * Reports the progress of the first indexing until it is done: on a terminal in its last line, elsewhere as a log event every few
  * seconds. Indexing of less than a second is not reported. Resolves when the indexing is done, or when the signal aborts.
  */
-export async function tellIndexing(catalog: Pick<Catalog, 'mounts'>, options: ServeIndexingOptions): Promise<void> {
+export async function reportIndexing(catalog: Pick<Catalog, 'mounts'>, options: ServeIndexingOptions): Promise<void> {
   const { io, log, isStructured, signal, now = Date.now, ...rest } = options
   const searches = searchesOf(catalog)
   if (searches.length === 0) return

@@ -53,7 +53,7 @@ const first = { maxBytes: 4 * 1024 * 1024, timeoutMs: 10_000 }
 let memory: Memory | undefined
 
 /** Serves a client of another process: a host as over stdio, or a hook with one question. */
-export async function serveJoined(
+export async function serveOtherProcess(
   socket: Socket,
   service: StdioOptions,
   { opening, secrets, hook = true }: Joinable,

@@ -3,7 +3,7 @@ import './style/layout.css'
 import { useSignalEffect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { followBrowse, followHealing } from './listing/browse.ts'
+import { followBrowse, retryWhenReconnected } from './listing/browse.ts'
 import { connect } from './mcp/connect.ts'
 import type { Endpoint } from './mcp/request.ts'
 import { followChanges } from './state/live.ts'
@@ -183,7 +183,7 @@ function Split({ side }: { readonly side: 'left' | 'right' }) {
 }
 
 const page = document.getElementById('page')
-if (page === null) throw new Error('The page has no place to draw in.')
+if (page === null) throw new Error('The page has no element with the id "page".')
 
 const admitted = takeTicket(new URL('session', document.baseURI).href)
 keepChoices()
@@ -191,7 +191,7 @@ followAddress()
 followAttention()
 followChanges()
 followBrowse()
-followHealing()
+retryWhenReconnected()
 render(<App />, page)
 await admitted
 

@@ -16,7 +16,7 @@ import { refuseInTheClear, resolveSecret, type SecretSource } from '../../schema
 import { kindOfKey } from '../../secrets/keys.ts'
 import { parsePointer } from '../settings/tree.ts'
 import { defineSource, type OpenSource } from '../source.ts'
-import { describedShape, originOptions } from '../web/config.ts'
+import { descriptionShape, originOptions } from '../web/config.ts'
 import { compileRoute, type RouteOptions } from './route.ts'
 
 const pointer = z.string().refine(isPointer, {
@@ -71,7 +71,7 @@ const route = z
     to: text.optionalKey(
       'The URL template of the request below "url", with the same variables. By default the same as `template`.',
     ),
-    ...describedShape,
+    ...descriptionShape,
     list: list.optionalKey('How resources of the route are listed. By default they are not.'),
   })
   .superRefine((given, context) => {

@@ -45,7 +45,6 @@ import {
   createTurnQueue,
   createUpdateCollector,
   type DirectoryUpdates,
-  type FromThread,
   type Handles,
   type OnFileEvent,
   openHandles,
@@ -53,11 +52,12 @@ import {
   type Request,
   type Rounds,
   type Schedule,
-  type ToThread,
   type UpdateCollector,
   type WatchFile,
   type WatchHandle,
   type WatchOptions,
+  type WatchStart,
+  type WatchThreadMessage,
 } from './watch.ts'
 
 /** Change of a file since it was last examined. */
@@ -634,11 +634,11 @@ function indexOf(names: readonly string[], name: string): number {
  * The watch thread for all files mounts of a process: scanning a hundred thousand files, or handling ten thousand events at once, delays no
  * request. Each watch has its own port, and ends when the port is closed.
  */
-parentPort?.on('message', ({ options, port }: ToThread) => void serve(options, port))
+parentPort?.on('message', ({ options, port }: WatchStart) => void serve(options, port))
 
-async function serve(options: ToThread['options'], port: MessagePort): Promise<void> {
+async function serve(options: WatchStart['options'], port: MessagePort): Promise<void> {
   const ended = new AbortController()
-  const send = (message: FromThread) => port.postMessage(message)
+  const send = (message: WatchThreadMessage) => port.postMessage(message)
   const log: Log = (level, message, fields) => send({ log: [level, message, fields] })
   const taken = createEvent()
   let dues = async (): Promise<DirectoryUpdates> => []

@@ -600,7 +600,7 @@ export interface WatchOptions extends VisibilityOptions, PermitOptions {
 }
 
 /** Message that begins a watch. The port carries {@link Request}s to the thread; closing it ends the watch. */
-export interface ToThread {
+export interface WatchStart {
   readonly options: WatchOptions
   readonly port: MessagePort
 }
@@ -608,7 +608,7 @@ export interface ToThread {
 /** Requests the next changes (`more`), the updates about directories (`dues`), or a look at everything that may have changed (`look`). */
 export type Request = 'more' | 'dues' | 'look'
 
-export type FromThread =
+export type WatchThreadMessage =
   | { readonly armed: true }
   | { readonly changes: readonly Change[] }
   | { readonly dues: DirectoryUpdates }
@@ -637,7 +637,7 @@ let thread: Thread | undefined
  * @param lost Called when the thread has ended, for any reason.
  * @returns A function that releases this user. The creator of the port closes it.
  */
-function beginInThread(message: ToThread, lost: (failure: unknown) => void): () => void {
+function beginInThread(message: WatchStart, lost: (failure: unknown) => void): () => void {
   const mine = thread ?? startThread()
   thread = mine
   mine.users++
@@ -743,7 +743,7 @@ function openInbox(
   signal: AbortSignal,
 ) {
   const { port1: port, port2 } = new MessageChannel()
-  const messages: Exclude<FromThread, { log: unknown } | { degraded: unknown } | { dues: unknown }>[] = []
+  const messages: Exclude<WatchThreadMessage, { log: unknown } | { degraded: unknown } | { dues: unknown }>[] = []
   const arrival = createEvent()
   let closed = false
   let failure: unknown
@@ -768,7 +768,7 @@ function openInbox(
     close()
   })
   signal.addEventListener('abort', close)
-  port.on('message', (message: FromThread) => {
+  port.on('message', (message: WatchThreadMessage) => {
     if ('log' in message) return log(...message.log)
     if ('degraded' in message) return report(message.degraded)
     if ('dues' in message) return mine.answered(message.dues)

@@ -6,7 +6,13 @@ import { sleep } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { traceContext } from '../../core/trace.ts'
-import { type Endpoint, guardedLookup, invalidAnswerMessage, mayAskMachine, wayFault } from '../objects/endpoint.ts'
+import {
+  connectionAdvice,
+  type Endpoint,
+  guardedLookup,
+  invalidAnswerMessage,
+  mayUseMetadataService,
+} from '../objects/endpoint.ts'
 import { ObjectFault } from '../objects/store.ts'
 
 interface GcsOptions {
@@ -43,7 +49,7 @@ export function createClient(options: GcsOptions) {
   Object.assign(storage.authClient, {
     // The key of a service account signs its own tokens: no request to a token server.
     useJWTAccessWithScope: true,
-    ...(mayAskMachine() ? {} : { checkIsGCE: false }),
+    ...(mayUseMetadataService() ? {} : { checkIsGCE: false }),
   })
   const agentOptions = { keepAlive: true, maxSockets: sockets, maxFreeSockets: sockets, lookup: guardedLookup }
   const agent = secure ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions)
@@ -137,7 +143,7 @@ export function toCallerError(error: unknown): unknown {
         'METADATA_SERVER_DETECTION=assume-present.',
     )
   const code = errorCodeOf(error)
-  return unavailable(wayFault(code) ?? invalidAnswerMessage, {}, new Error(code ?? 'unknown'))
+  return unavailable(connectionAdvice(code) ?? invalidAnswerMessage, {}, new Error(code ?? 'unknown'))
 }
 
 /**

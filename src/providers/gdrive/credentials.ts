@@ -6,7 +6,7 @@ import { auth } from '@googleapis/drive'
 import { errorCodeOf, invalid, unavailable } from '../../core/errors.ts'
 import { followFor, withResolvers } from '../../core/kit/abort.ts'
 import { defined, jsonIn, objectOf } from '../../core/kit/object.ts'
-import { mayAskMachine } from '../objects/endpoint.ts'
+import { mayUseMetadataService } from '../objects/endpoint.ts'
 import type { Credentials, OAuthClient } from './options.ts'
 import { createTransport, faultOf, standInEndpoint, type Transport } from './transport.ts'
 
@@ -47,7 +47,7 @@ export async function authorize(credentials: Credentials, transport: Transport):
     }
     case 'default': {
       const google = new auth.GoogleAuth({ scopes: [scope], clientOptions: { transporterOptions } })
-      if (!mayAskMachine()) Object.assign(google, { checkIsGCE: false })
+      if (!mayUseMetadataService()) Object.assign(google, { checkIsGCE: false })
       try {
         // The common part of the types of Google's two packages.
         const found: Pick<Authorization, 'credentials'> & object = await google.getClient()

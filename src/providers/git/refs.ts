@@ -64,7 +64,7 @@ export function refAt(list: RefList, index: number): Ref {
   return { name: nameAt(list, index), oid: oidAt(list, index) }
 }
 
-/** Whether the `name/` of a ref is a text, and not only begins with it. */
+/** Whether the name of a ref, with a final slash, equals a key: a search by prefix also finds longer names. */
 export function isWholeName(list: RefList, index: number, key: string): boolean {
   return list.bytes[nameStart(list, index) + Buffer.byteLength(key)] === lineFeed
 }

@@ -5,7 +5,7 @@ import { type Finding, refusal } from '../../schema/refusals.ts'
 import { withoutEffects } from '../../schema/shapes.ts'
 import { sliced } from '../../wrap/sliced.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
-import { describedShape } from '../web/config.ts'
+import { descriptionShape } from '../web/config.ts'
 import { type InlineResource, inline } from './index.ts'
 
 const base64 = z.string().regex(/^[A-Za-z0-9+/\s]*={0,2}\s*$/, {
@@ -17,7 +17,7 @@ const body = {
   base64: base64.optionalKey('The content, as bytes in base64.'),
 }
 
-const { mimeType, priority, audience, ...names } = describedShape
+const { mimeType, priority, audience, ...names } = descriptionShape
 
 /** The options of a mount whose provider is `inline`. */
 const inlineShape = {

@@ -81,7 +81,7 @@ const unsigned =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT.*))$/
 
 /** Returns the cause of a failed connection and the remedy; undefined for an unknown code. */
-export function wayFault(system: string | undefined): string | undefined {
+export function connectionAdvice(system: string | undefined): string | undefined {
   if (system === undefined) return undefined
   if (unsigned.test(system))
     return 'The certificate of the endpoint is not from a trusted authority. Name a file with its authority in NODE_EXTRA_CA_CERTS.'
@@ -96,7 +96,7 @@ export const invalidAnswerMessage = 'The answer of the store is not valid. Check
  * Whether the Google client may request credentials from the metadata service of the machine, whose address does not answer on most
  * machines: only if the operator enables it in METADATA_SERVER_DETECTION.
  */
-export function mayAskMachine(): boolean {
+export function mayUseMetadataService(): boolean {
   const { METADATA_SERVER_DETECTION: detection = '' } = process.env
   return !/^(?:|none)$/i.test(detection.trim())
 }

@@ -104,7 +104,7 @@ export async function readRow(
   throw notFound('no such row')
 }
 
-/** Maximum number of rows whose keys are shown alike. */
+/** Maximum number of rows that are compared when several keys have the same shown form. */
 const mostAlike = 10
 
 /** Types whose values have several spellings, such as a UUID in capitals. Texts with different capitals are different values. */

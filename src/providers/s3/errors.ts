@@ -1,6 +1,6 @@
 import { invalid, notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { invalidAnswerMessage, wayFault } from '../objects/endpoint.ts'
+import { connectionAdvice, invalidAnswerMessage } from '../objects/endpoint.ts'
 import { ObjectFault } from '../objects/store.ts'
 
 /** The facts of a client error that may be logged or shown: never its text, which may come from the store. */
@@ -79,7 +79,7 @@ export function toCallerError(error: unknown, about: 'list' | 'object', log: Log
     return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'withheld')
   // The client itself throws this before it sends a request.
   if (error instanceof Error && error.message === 'Region is missing') return away(bucketFaults.NoRegion)
-  const known = credentials.get(code) ?? bucketFault(code) ?? wayFault(system)
+  const known = credentials.get(code) ?? bucketFault(code) ?? connectionAdvice(system)
   if (known !== undefined) return away(known)
   if (code === 'NoSuchKey' || code === 'NotFound' || code === 'NoSuchVersion' || code === 'KeyTooLongError')
     return notFound()

@@ -33,7 +33,7 @@ export function freshnessFor(principal: Principal, { mounts, here, stored }: Kno
 }
 
 /** The mounts of which only a part is searched, and how much of each. */
-export function partialOf(
+export function partialMounts(
   { mounts }: SearchStatus,
   asked: readonly string[] | undefined,
 ): Pick<SearchAnswer, 'partial'> {

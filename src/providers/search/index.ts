@@ -20,7 +20,7 @@ import { hasParameter } from '../../search/feed-documents.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
 import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'
-import { freshnessFor, freshnessNotes, partialOf } from './freshness.ts'
+import { freshnessFor, freshnessNotes, partialMounts } from './freshness.ts'
 import { completeSearch, maxAfter, parameters, parseAsked, type SearchCall } from './query.ts'
 
 export type { FeedStatus, MountProgress } from '../../core/tool.ts'
@@ -133,7 +133,7 @@ export function search(options: SearchOptions): Search {
       notes: [...found.notes, ...notesOf(told, asked.where.mounts), ...freshnessNotes(pending, isFresh)],
       ...defined({ total: found.total, fallback: found.fallback, fresh: isFresh, pending }),
       ...(asOf === undefined ? {} : { asOf: new Date(asOf).toISOString() }),
-      ...partialOf(told, asked.where.mounts),
+      ...partialMounts(told, asked.where.mounts),
     }
     return asked.as === 'markdown'
       ? { text: formatMarkdown(whole), mimeType: 'text/markdown' }

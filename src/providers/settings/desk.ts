@@ -19,10 +19,10 @@ interface DeskOptions {
   readonly file?: string
 }
 
-export type Desk = ReturnType<typeof createDesk>
+export type SettingsReader = ReturnType<typeof createSettingsReader>
 
 /** Creates access to files of settings, which a worker parses. A complete file without secrets is scanned only once. */
-export function createDesk(options: DeskOptions) {
+export function createSettingsReader(options: DeskOptions) {
   const { source, policy, limits, without, timeoutMs } = options
   const file = options.file ?? join(import.meta.dirname, '../../../dist/providers/settings/worker.js')
   const host = createHost<SettingsRequest, Reply>(file, { ...workerLimits.settings, timeoutMs })

@@ -18,12 +18,12 @@ export interface Policy {
 }
 
 /** The hidden values of a file. Aliases of a value are the same element. */
-export type Denied = ReadonlySet<Scalar>
+export type HiddenValues = ReadonlySet<Scalar>
 
 const wildcard = /[*?[\]{}\\]/
 
 /** Decides for each value, by the names above it, whether it is shown. The detectors judge the value itself. */
-export function hiddenValues({ root, commented = [] }: SettingsTree, { show, allow }: Policy): Denied {
+export function hiddenValues({ root, commented = [] }: SettingsTree, { show, allow }: Policy): HiddenValues {
   const named = compileGlobs(allow.filter((pattern) => !wildcard.test(pattern)))
   const matched = compileGlobs(allow)
   const denied = new Set<Scalar>()
@@ -94,7 +94,7 @@ function isKubernetesSecret(key: string, { entries }: Table): boolean {
 }
 
 /** Returns the hidden values that are long and unusual enough to be searched in the rest of the file. */
-export function searchableValues(denied: Denied): readonly string[] {
+export function searchableValues(denied: HiddenValues): readonly string[] {
   return [...denied]
     .map(({ text }) => text)
     .filter(

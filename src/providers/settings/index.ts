@@ -20,7 +20,7 @@ import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import type { Layer } from '../../secrets/find.ts'
 import { cleanEntry, cleanFacts, createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/cleaner.ts'
 import type { SettingsPart } from './answer.ts'
-import { createDesk, type Desk } from './desk.ts'
+import { createSettingsReader, type SettingsReader } from './desk.ts'
 import { createFormats, type FormatOf, type FormatRules, mimeTypes } from './formats.ts'
 import type { Policy } from './hiding.ts'
 import { defaultLimits, type Limits, parsePointer } from './tree.ts'
@@ -70,7 +70,7 @@ export function settings(options: SettingsOptions): Provider {
   const formatOf = createFormats(options)
   const limits: Limits = { ...defaultLimits, ...limitsIn(options) }
   const seal = createSeal(key, JSON.stringify([show, allow]))
-  const desk = createDesk({
+  const desk = createSettingsReader({
     source,
     policy: { show, allow },
     limits,
@@ -162,7 +162,7 @@ async function* ofSettings(changes: AsyncIterable<Change>, formatOf: FormatOf): 
 /** Completes names in pointers, and the values of `as`. Paths are completed from the listing. */
 async function completeSettings(
   { argument, arguments: filled }: CompletionRequest,
-  { formatOf, desk }: { readonly formatOf: FormatOf; readonly desk: Desk },
+  { formatOf, desk }: { readonly formatOf: FormatOf; readonly desk: SettingsReader },
   context: Context,
 ): Promise<Completion | undefined> {
   if (argument.name === 'path') return undefined

@@ -4,10 +4,10 @@ import type { Layer } from '../../secrets/find.ts'
 import { findSecrets } from '../../secrets/window.ts'
 import {
   applyEdits,
-  type Denied,
   type Edit,
   editJson,
   editScalar,
+  type HiddenValues,
   nearest,
   replaceScalar,
   searchableValues,
@@ -21,7 +21,7 @@ interface SettingsFile {
   readonly text: string
   readonly path: string
   readonly tree: SettingsTree
-  readonly denied: Denied
+  readonly denied: HiddenValues
   readonly without: readonly Layer[]
 }
 
@@ -149,7 +149,7 @@ interface Normal {
 }
 
 /** Writes a node as JSON, indented by two, with the mark for hidden values. Of a repeated key, only the last value is written. */
-function writeJson(root: Node, denied: Denied): Normal {
+function writeJson(root: Node, denied: HiddenValues): Normal {
   const pieces: string[] = []
   const leaves: Leaf[] = []
   const words: Span[] = []

@@ -24,7 +24,7 @@ const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
 })
 
 /** Description of a resource that a configuration names. */
-export const describedShape = {
+export const descriptionShape = {
   title: text.optionalKey('The title, for people.'),
   description: text.optionalKey('A description, for people and models.'),
   mimeType: text
@@ -42,7 +42,7 @@ const webShape = {
   pages: z
     .array(
       z.union(
-        [path, z.strictObject({ path: path.describe('The path of the page below the address.'), ...describedShape })],
+        [path, z.strictObject({ path: path.describe('The path of the page below the address.'), ...descriptionShape })],
         {
           error: refusal(
             'This is not a page.',

@@ -26,7 +26,7 @@ import {
   type WireError,
 } from '../messages/messages.ts'
 import type { Channel } from '../protocol/channel.ts'
-import { claimedRevision, envelopeFault, immediate } from '../protocol/envelope.ts'
+import { claimedRevision, envelopeFault, immediateMethods } from '../protocol/envelope.ts'
 import { type StreamMethod, streams } from '../protocol/streams.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
@@ -85,7 +85,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       }
       return undefined
     }
-    const ran = immediate.has(message.method)
+    const ran = immediateMethods.has(message.method)
       ? { value: await reply() }
       : await gate.run(reply, caller.share, () => untilTaken(response))
     if ('refused' in ran) return refuseBusy(message, response, caller, ran.refused)
@@ -242,7 +242,7 @@ async function sendStreamed(
   stream: EventStream | undefined,
 ): Promise<void> {
   if (stream === undefined) return replyLong(response, 200, answer)
-  const { collected } = await import('../protocol/large.ts')
+  const { collectAnswer: collected } = await import('../protocol/large.ts')
   stream.send(await collected(answer))
   stream.end()
 }

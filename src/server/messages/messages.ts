@@ -269,7 +269,7 @@ export function isRevision(text: unknown): text is Revision {
 }
 
 /** Whether a revision is at least as new as another. Revisions are dates. */
-export function since(revision: Revision, first: Revision): boolean {
+export function isAtLeast(revision: Revision, first: Revision): boolean {
   return revision >= first
 }
 

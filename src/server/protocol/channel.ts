@@ -35,10 +35,10 @@ import {
   type Result,
   type ServedOpening,
   shakeHands,
-  whenWorkable,
+  untilReadyFor,
 } from './envelope.ts'
 import type { EventOptions } from './event-options.ts'
-import type { Sending } from './large.ts'
+import type { AnswerSender } from './large.ts'
 import { type Call, type HeadersFault, type Method, withProgress } from './method.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
@@ -54,7 +54,7 @@ export interface RequestOptions {
   /** Trace context of the transport. The request belongs to its trace, unless its `_meta` has one. */
   readonly trace?: TraceContext | undefined
   /** Returns how the transport sends a content that is read meanwhile. The caller then writes the answer with `replyLong`. */
-  readonly sending?: (() => Sending) | undefined
+  readonly sending?: (() => AnswerSender) | undefined
   /** Creates links to contents that are too large for an answer. */
   readonly linkFor?: LinkFor | undefined
   /** Compares the headers of the request with the arguments of a tool. */
@@ -185,7 +185,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
         notify({ jsonrpc: '2.0', method: 'notifications/message', params: { level, data } })
     }
     try {
-      if (opening !== undefined) await whenWorkable(opening, name)
+      if (opening !== undefined) await untilReadyFor(opening, name)
       signal.throwIfAborted()
       const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
       const call: Call = { ...asked, signal, pass, sending, linkFor, headersFault, caller, notify, log: sendLog }

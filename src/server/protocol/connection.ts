@@ -20,7 +20,7 @@ import {
   wireError,
 } from '../messages/messages.ts'
 import type { Channel, RequestOptions } from './channel.ts'
-import { claimedRevision, envelopeFault, immediate } from './envelope.ts'
+import { claimedRevision, envelopeFault, immediateMethods } from './envelope.ts'
 import { type StreamMethod, streams } from './streams.ts'
 
 /** Maximum number of messages in one batch. */
@@ -129,7 +129,7 @@ export function createConnection(
       await deliver(response)
       return undefined
     }
-    if (immediate.has(request.method)) return ask()
+    if (immediateMethods.has(request.method)) return ask()
     const ran = await gate.run(ask, server.share, taken)
     return 'refused' in ran ? overloadAnswer(request.id, ran.refused) : ran.value
   }

@@ -5,6 +5,7 @@ import {
   codes,
   eventsExtension,
   invalidParams,
+  isAtLeast,
   isLogLevel,
   isObject,
   isRevision,
@@ -15,7 +16,6 @@ import {
   type Request,
   type Revision,
   revisions,
-  since,
   type WireError,
 } from '../messages/messages.ts'
 
@@ -115,11 +115,11 @@ export function initializeResult({ revision }: Handshake, introduction: Introduc
   const { [eventsExtension]: _, ...extensions } = declared ?? {}
   const { completions: _completions, ...older } = known
   // Extensions are declared there since 2026-07-28; clients of the revision before look there too (SEP-2133).
-  const newest = declared === undefined || !since(revision, '2025-11-25') ? known : { ...known, extensions }
+  const newest = declared === undefined || !isAtLeast(revision, '2025-11-25') ? known : { ...known, extensions }
   return {
     protocolVersion: revision,
-    capabilities: since(revision, '2025-03-26') ? newest : older,
-    serverInfo: title !== undefined && since(revision, '2025-06-18') ? server : info,
+    capabilities: isAtLeast(revision, '2025-03-26') ? newest : older,
+    serverInfo: title !== undefined && isAtLeast(revision, '2025-06-18') ? server : info,
     ...(instructions === undefined || instructions === '' ? {} : { instructions }),
   }
 }
@@ -149,7 +149,7 @@ function unsupported(requested: string, offered: readonly Revision[] = revisions
  * Methods that are answered from the configuration alone, without any mount. They run outside of the gate, so they do not wait for requests
  * that a slow mount keeps in every slot.
  */
-export const immediate: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'ping'])
+export const immediateMethods: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'ping'])
 
 /** Name and version of the server, as `initialize` and `_meta` contain them. */
 export interface ServerInfo {
@@ -194,8 +194,8 @@ export interface ServedOpening {
 }
 
 /** Returns a promise for the moment when a request can be handled; undefined when it can be at once. */
-export function whenWorkable(opening: ServedOpening, method: string): Promise<unknown> | undefined {
-  if (opening.opened !== undefined || immediate.has(method)) return undefined
+export function untilReadyFor(opening: ServedOpening, method: string): Promise<unknown> | undefined {
+  if (opening.opened !== undefined || immediateMethods.has(method)) return undefined
   return opening.whenOpen()
 }
 

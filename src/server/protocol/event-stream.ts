@@ -15,8 +15,8 @@ import {
   wireError,
 } from '../messages/messages.ts'
 import type { EventReader } from './event-reader.ts'
-import { type Asked, asExhausted, askedIn, eventError, occurrenceToWire } from './events.ts'
-import { ending, type StreamOptions } from './listen.ts'
+import { askedIn, eventError, occurrenceToWire, type RequestedSubscription, toExhaustedError } from './events.ts'
+import { closingError, type StreamOptions } from './listen.ts'
 
 /** Time without an event after which a heartbeat is sent, in milliseconds. */
 const heartbeatMs = 15_000
@@ -66,13 +66,13 @@ export async function streamEvents(request: Request, options: StreamOptions): Pr
       wireOf,
     })
     if (!closing.aborted || signal.aborted) return undefined
-    if (!isOpen) return failure(request.id, ending)
+    if (!isOpen) return failure(request.id, closingError)
     if (closing.reason === credentialsEnded)
       await send('terminated', { error: toWireError(eventError(dialect, 'forbidden', { reason: 'credentials' })) })
     return { jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta: {} } }
   } catch (error) {
     if (over.signal.aborted) return undefined
-    return isOpen ? undefined : failure(request.id, wireOf(asExhausted(error, dialect)))
+    return isOpen ? undefined : failure(request.id, wireOf(toExhaustedError(error, dialect)))
   } finally {
     for (const one of [signal, closing]) one.removeEventListener('abort', end)
     stop()
@@ -80,7 +80,7 @@ export async function streamEvents(request: Request, options: StreamOptions): Pr
 }
 
 interface Sending {
-  readonly asked: Asked
+  readonly asked: RequestedSubscription
   readonly reader: EventReader
   /** The position from which on events are sent. */
   readonly position: string

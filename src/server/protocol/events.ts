@@ -36,7 +36,7 @@ const nextPollMs = 5000
 const longestAgeMs = Number.MAX_SAFE_INTEGER
 
 /** A subscription in the params of a request. */
-export interface Asked {
+export interface RequestedSubscription {
   readonly type: EventType
   readonly given: JsonObject
   /** The position of the client. Undefined: from now on. */
@@ -45,7 +45,7 @@ export interface Asked {
 }
 
 /** @throws ProtocolError for an unknown type of events; ResourceError `invalid` for params of another form. */
-export function askedIn(params: Params, dialect: EventDialect): Asked {
+export function askedIn(params: Params, dialect: EventDialect): RequestedSubscription {
   const name = requiredString(params, 'name')
   const given = params.arguments ?? {}
   if (!isObject(given)) throw invalid('The param arguments is not an object.', 'params')
@@ -60,7 +60,7 @@ export function askedIn(params: Params, dialect: EventDialect): Asked {
 }
 
 /** Turns the error of a reached limit of subscriptions into that of the extension; returns others unchanged. */
-export function asExhausted(error: unknown, dialect: EventDialect): unknown {
+export function toExhaustedError(error: unknown, dialect: EventDialect): unknown {
   if (!isResourceError(error, 'invalid') || error.detail.reason !== 'too-many') return error
   const { reason, of, limit } = error.detail
   return eventError(dialect, 'exhausted', { limit: 'subscriptions', max: limit, reason, of })

@@ -9,7 +9,7 @@ import type { LinkFor } from '../messages/messages.ts'
 import { codes, failure, ProtocolError, type Response } from '../messages/messages.ts'
 
 /** How a transport sends an answer that is read while it is sent. */
-export interface Sending {
+export interface AnswerSender {
   /** Aborts when the client is gone. */
   readonly signal: AbortSignal
   readonly gate: Gate
@@ -31,7 +31,7 @@ export async function openLarge(
   uri: string,
   size: number,
   read: (uri: string, options: CallOptions) => Promise<ReadResult>,
-  { signal, gate, share, timeoutMs }: Sending,
+  { signal, gate, share, timeoutMs }: AnswerSender,
 ): Promise<ReadResult | undefined> {
   if (size < streamedBytes || uri.includes('?')) return undefined
   let first: { readonly result: ReadResult; readonly content: ResourceContent } | undefined
@@ -86,7 +86,7 @@ async function* exactly(pieces: AsyncIterable<Uint8Array>, length: number): Asyn
 }
 
 /** Returns the same answer with its content as a string. If the source fails, the answer is an error. */
-export async function collected(answer: Response): Promise<Response> {
+export async function collectAnswer(answer: Response): Promise<Response> {
   if (!('result' in answer) || !Array.isArray(answer.result.contents)) return answer
   const contents: unknown[] = []
   try {

@@ -73,7 +73,7 @@ export async function listen(request: Request, options: StreamOptions): Promise<
       await aborted(over.signal)
     }
     if (!closing.aborted || signal.aborted) return undefined
-    if (!acknowledged) return failure(request.id, ending)
+    if (!acknowledged) return failure(request.id, closingError)
     const _meta = { [idKey]: request.id, [protocolKeys.serverInfo]: options.server }
     return { jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }
   } catch (error) {
@@ -87,7 +87,7 @@ export async function listen(request: Request, options: StreamOptions): Promise<
 }
 
 /** The error for a stream that the end of the server prevents. */
-export const ending: WireError = {
+export const closingError: WireError = {
   code: codes.internal,
   message: 'The server is ending. Try again later.',
   data: { reason: 'ending' satisfies ErrorReason },

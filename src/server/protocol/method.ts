@@ -7,7 +7,7 @@ import type { LinkFor, LogLevel, Revision } from '../messages/messages.ts'
 import { isObject, type Notification, type Params, type WireError } from '../messages/messages.ts'
 import { connectorTools, resourceTools } from '../tools/index.ts'
 import type { ClientName, Result } from './envelope.ts'
-import type { Sending } from './large.ts'
+import type { AnswerSender } from './large.ts'
 
 /** One request, as a method sees it. */
 export interface Call {
@@ -19,7 +19,7 @@ export interface Call {
   readonly signal: AbortSignal
   readonly pass: Pass
   /** Returns how the transport sends a content that is read meanwhile. Undefined when it sends whole answers only. */
-  readonly sending?: (() => Sending) | undefined
+  readonly sending?: (() => AnswerSender) | undefined
   /** Creates a link to a content that is too large for an answer. Undefined when the transport serves none. */
   readonly linkFor?: LinkFor | undefined
   /** Compares the headers of the request with the arguments of a tool, which they repeat. Undefined when the transport has no headers. */
@@ -122,7 +122,14 @@ interface Profiled {
 }
 
 /** The views, tools and notes for the clients of one principal, each by its profile. */
-export function createGiven({ profileOf, principal, whole, wrap, readingTools = () => [], explorerApp }: Giving) {
+export function createClientOffers({
+  profileOf,
+  principal,
+  whole,
+  wrap,
+  readingTools = () => [],
+  explorerApp,
+}: Giving) {
   // One entry per profile.
   const made = new Map<ClientProfile, Profiled>()
   const of = (client: ClientName | undefined): Profiled => {

@@ -5,12 +5,12 @@ import type { Principal } from '../../core/provider.ts'
 import type { Tool, ToolAnswer, ToolBlock, ToolLink } from '../../core/tool.ts'
 import {
   codes,
+  isAtLeast,
   isObject,
   optionalString,
   ProtocolError,
   type Revision,
   requiredString,
-  since,
   wireError,
 } from '../messages/messages.ts'
 import type { ClientName } from './envelope.ts'
@@ -108,7 +108,7 @@ function toolToWire(tool: Tool, revision: Revision): Wire {
     idempotentHint: idempotent,
     openWorldHint: openWorld,
   })
-  const isNewer = since(revision, '2025-06-18')
+  const isNewer = isAtLeast(revision, '2025-06-18')
   const meta = { ...tool.meta, ...(app === undefined ? {} : { ui: { resourceUri: app.uri } }) }
   return {
     name,
@@ -116,14 +116,14 @@ function toolToWire(tool: Tool, revision: Revision): Wire {
     description,
     inputSchema,
     ...(outputSchema !== undefined && isNewer ? { outputSchema } : {}),
-    ...(since(revision, '2025-03-26') ? { annotations: hints } : {}),
-    ...(icons.length > 0 && since(revision, '2025-11-25') ? { icons: shownIcons(icons) } : {}),
+    ...(isAtLeast(revision, '2025-03-26') ? { annotations: hints } : {}),
+    ...(icons.length > 0 && isAtLeast(revision, '2025-11-25') ? { icons: shownIcons(icons) } : {}),
     ...(Object.keys(meta).length > 0 && isNewer ? { _meta: meta } : {}),
   }
 }
 
 function answerToWire({ text, structured, resources = [], blocks = [], failed }: ToolAnswer, revision: Revision): Wire {
-  const isNewer = since(revision, '2025-06-18')
+  const isNewer = isAtLeast(revision, '2025-06-18')
   const links = isNewer ? resources.map(linkToWire) : []
   return {
     content: [
@@ -150,14 +150,14 @@ function blockToWire(block: ToolBlock, revision: Revision): Wire {
   if (block.type === 'text') return { type: 'text', text: block.text.toWellFormed() }
   if (block.type === 'embedded') return embeddedToWire(block.resource, revision)
   if (block.type === 'link')
-    return since(revision, '2025-06-18')
+    return isAtLeast(revision, '2025-06-18')
       ? { type: 'resource_link', ...resourceToWire(block.resource, revision) }
       : { type: 'text', text: block.resource.uri }
   if (block.type === 'resource') {
     const { uri, mimeType, blob } = block
     return { type: 'resource', resource: { uri, mimeType, blob } }
   }
-  if (block.type === 'audio' && !since(revision, '2025-03-26'))
+  if (block.type === 'audio' && !isAtLeast(revision, '2025-03-26'))
     return { type: 'text', text: `(A sound: ${block.mimeType}.)` }
   return { type: block.type, data: block.data, mimeType: block.mimeType }
 }

@@ -16,7 +16,7 @@ import type {
 } from '../../core/view.ts'
 import { formatTime, isTime, printable } from '../messages/format.ts'
 import { blobStreamOf, longText } from '../messages/json.ts'
-import { modernRevision, type Revision, since } from '../messages/messages.ts'
+import { isAtLeast, modernRevision, type Revision } from '../messages/messages.ts'
 
 type Wire = Record<string, unknown>
 
@@ -70,7 +70,7 @@ function addMeta(
   revision: Revision,
   untrusted: readonly string[],
 ): Wire {
-  if (!since(revision, '2025-06-18')) return wire
+  if (!isAtLeast(revision, '2025-06-18')) return wire
   const all: Wire = { ...meta }
   if (version !== undefined) all[metaKeys.version] = version
   if (untrusted.length > 0) all[metaKeys.untrusted] = untrusted
@@ -156,7 +156,7 @@ export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wir
 function argumentToWire({ name, title, description, required }: ListedArgument, revision: Revision): Wire {
   return {
     name: printable(name),
-    ...(title !== undefined && since(revision, '2025-06-18') ? { title: printable(title) } : {}),
+    ...(title !== undefined && isAtLeast(revision, '2025-06-18') ? { title: printable(title) } : {}),
     ...(description === undefined ? {} : { description: description.toWellFormed() }),
     ...(required === undefined ? {} : { required }),
   }
@@ -185,7 +185,7 @@ async function promptContentToWire(content: PromptContent, revision: Revision): 
     return { type, data: base64Of(resource.bytes), mimeType: resource.mimeType }
   }
   if ('link' in content) {
-    if (since(revision, '2025-06-18')) return { type: 'resource_link', ...resourceToWire(content.link, revision) }
+    if (isAtLeast(revision, '2025-06-18')) return { type: 'resource_link', ...resourceToWire(content.link, revision) }
     return { type: 'text', text: content.link.uri }
   }
   const { mimeType } = content
@@ -199,7 +199,7 @@ async function promptContentToWire(content: PromptContent, revision: Revision): 
 function mediaTypeOf(mimeType: string | undefined, revision: Revision): 'image' | 'audio' | undefined {
   if (!isMimeType(mimeType)) return undefined
   if (/^image\//i.test(mimeType)) return 'image'
-  return /^audio\//i.test(mimeType) && since(revision, '2025-03-26') ? 'audio' : undefined
+  return /^audio\//i.test(mimeType) && isAtLeast(revision, '2025-03-26') ? 'audio' : undefined
 }
 
 export function completionToWire({ values, total, hasMore }: Completion): Wire {
@@ -241,7 +241,7 @@ export function cacheHintFields(hint: CacheHint, revision: Revision): Wire {
 
 /** Adds the members of a description. Page after page of them is written, so no object is created that is not sent. */
 function describe(wire: Wire, facts: Description, revision: Revision, modified: number | undefined): Wire {
-  const hasTitle = since(revision, '2025-06-18')
+  const hasTitle = isAtLeast(revision, '2025-06-18')
   const { title, description, mimeType: type, audience, priority, icons } = facts
   if (title !== undefined && hasTitle) wire.title = printable(title)
   if (description !== undefined) wire.description = description.toWellFormed()
@@ -252,7 +252,7 @@ function describe(wire: Wire, facts: Description, revision: Revision, modified: 
   if (priority !== undefined && priority >= 0 && priority <= 1) annotations.priority = priority
   if (hasTitle && isTime(modified)) annotations.lastModified = formatTime(modified)
   if (hasMembers(annotations)) wire.annotations = annotations
-  const shown = icons === undefined || !since(revision, '2025-11-25') ? [] : shownIcons(icons)
+  const shown = icons === undefined || !isAtLeast(revision, '2025-11-25') ? [] : shownIcons(icons)
   if (shown.length > 0) wire.icons = shown
   return wire
 }

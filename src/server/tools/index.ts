@@ -6,7 +6,7 @@ import { oneLine, shorten } from '../../text/excerpt.ts'
 import { findTool } from './find.ts'
 import { readTool } from './read.ts'
 import { searchTool } from './search.ts'
-import { cursorSchema, limitSchema, lineOf, resourceSchema, shown, take } from './shown.ts'
+import { cursorSchema, limitSchema, lineOf, resourceForTool, resourceSchema, takePart } from './shown.ts'
 
 export { connectorTools } from './connector.ts'
 
@@ -66,7 +66,7 @@ function explorerTool(view: View, app: ToolApp): Tool {
           lines.length === 0 ? 'Nothing is in it.' : lines.join('\n'),
           ...(hasMore ? ['', 'There are more: browse_directory has them all.'] : []),
         ].join('\n'),
-        structured: { ...defined({ uri }), entries: entries.map(shown), more: hasMore },
+        structured: { ...defined({ uri }), entries: entries.map(resourceForTool), more: hasMore },
       }
     },
   }
@@ -140,7 +140,7 @@ function listTool(view: View): Tool {
       const args = argumentsIn(given, listInput)
       const limit = args.count('limit', limits)
       const cursor = args.text('cursor')
-      const { items, nextCursor } = await take(
+      const { items, nextCursor } = await takePart(
         (at) => view.list(at === undefined ? {} : { cursor: at }, { signal }),
         cursor,
         limit,
@@ -155,7 +155,7 @@ function listTool(view: View): Tool {
       return {
         text: lines.join('\n'),
         structured: {
-          resources: items.map(shown),
+          resources: items.map(resourceForTool),
           ...(templates.length === 0
             ? {}
             : {
@@ -198,7 +198,7 @@ function browseTool(view: View): Tool {
       const limit = args.count('limit', limits)
       const uri = args.text('uri')
       const cursor = args.text('cursor')
-      const { items, nextCursor } = await take(
+      const { items, nextCursor } = await takePart(
         async (at) =>
           uri === undefined
             ? { items: await view.mounts({ signal }), cache: { ttlMs: 0, scope: 'private' } }
@@ -214,7 +214,7 @@ function browseTool(view: View): Tool {
         text: lines.join('\n'),
         structured: {
           ...defined({ uri }),
-          entries: items.map(shown),
+          entries: items.map(resourceForTool),
           ...defined({ nextCursor }),
         },
       }

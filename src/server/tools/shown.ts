@@ -30,7 +30,16 @@ export const limitSchema = (otherwise: number, most: number) => ({
 })
 
 /** Returns a resource as a tool shows it. */
-export function shown({ uri, name, title, description, mimeType, size, modified, meta }: Resource): JsonObject {
+export function resourceForTool({
+  uri,
+  name,
+  title,
+  description,
+  mimeType,
+  size,
+  modified,
+  meta,
+}: Resource): JsonObject {
   const kind = meta?.[metaKeys.kind]
   return {
     uri,
@@ -61,7 +70,7 @@ const maxEmpty = 20
  * Returns a part of a page of a view, since pages are longer than a model needs at once. The cursor consists of that of the page
  * and of the last URI shown.
  */
-export async function take(
+export async function takePart(
   next: (cursor: string | undefined) => Promise<Page<Resource>>,
   cursor: string | undefined,
   limit: number,

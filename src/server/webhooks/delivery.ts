@@ -5,7 +5,7 @@ import { sleep } from '../../core/kit/abort.ts'
 import type { Delivery } from '../../core/shared.ts'
 import { createGate } from '../admission/gate.ts'
 import type { Audit } from '../telemetry/audit.ts'
-import { type Posted, type PostFault, postMessage } from './post.ts'
+import { type PostFault, type PostResult, postMessage } from './post.ts'
 import type { Signer } from './secret.ts'
 import type { CallbackUrl } from './subscribing.ts'
 
@@ -55,14 +55,14 @@ export function createSender({ guard, ca, retriesMs, audit, onDelivery, signal: 
     message: string,
     body: string,
     number: number,
-  ): Promise<Posted> => {
+  ): Promise<PostResult> => {
     const begun = performance.now()
     const { id: subscription, principal, name, endpoint, signer } = to
     const { url } = endpoint
     const origin = originOf(url)
     const sent = { url, id: message, subscription, body, signer }
     const ran = await gate.run(() => postMessage(sent, { guard, signal: closing, ...(ca === undefined ? {} : { ca }) }))
-    const posted: Posted = 'refused' in ran ? { fault: 'timeout' } : ran.value
+    const posted: PostResult = 'refused' in ran ? { fault: 'timeout' } : ran.value
     const outcome = 'fault' in posted ? posted.fault : 'ok'
     const facts = { time: new Date().toISOString(), subscription, principal, outcome }
     const ms = Math.round(performance.now() - begun)

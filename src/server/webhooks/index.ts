@@ -6,12 +6,12 @@ import type { Result } from '../protocol/envelope.ts'
 import type { EventDialect, SubscriptionService, WebhookMethods } from '../protocol/event-options.ts'
 import type { EventReader } from '../protocol/event-reader.ts'
 import { eventTypes } from '../protocol/event-types.ts'
-import { asExhausted, askedIn, eventError } from '../protocol/events.ts'
+import { askedIn, eventError, toExhaustedError } from '../protocol/events.ts'
 import type { Call } from '../protocol/method.ts'
 import type { Audit } from '../telemetry/audit.ts'
 import { createSender, reasonOf } from './delivery.ts'
 import { createRegistry, noSubscriptions } from './registry.ts'
-import type { Subscribed } from './run.ts'
+import type { WebhookSubscription } from './run.ts'
 import { createSigner } from './secret.ts'
 import { endpointAt, endpointIn, idOf, type Lifetimes, lifetimeIn } from './subscribing.ts'
 import { createVerification } from './verification.ts'
@@ -104,7 +104,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     try {
       return answerOf(registry.add(made, caller, facts), isTruncated)
     } catch (error) {
-      throw asExhausted(error, dialect)
+      throw toExhaustedError(error, dialect)
     }
   }
 
@@ -166,13 +166,13 @@ async function beginningOf(
   return { position: gap && occurrences.length === 0 ? position : cursor, isTruncated: gap }
 }
 
-function answerOf({ id, until, position }: Subscribed, truncated: boolean, deliveryStatus?: object): Result {
+function answerOf({ id, until, position }: WebhookSubscription, truncated: boolean, deliveryStatus?: object): Result {
   const refreshBefore = new Date(until).toISOString()
   return { id, refreshBefore, cursor: position, truncated, ...(deliveryStatus === undefined ? {} : { deliveryStatus }) }
 }
 
 /** The state of the deliveries before a refresh. */
-function statusOf({ isActive, lastDeliveryAt, lastError, failedSince }: Subscribed) {
+function statusOf({ isActive, lastDeliveryAt, lastError, failedSince }: WebhookSubscription) {
   const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
   return {
     active: isActive,

@@ -24,7 +24,7 @@ export type PostFault =
   | 'too_large'
 
 /** The answer of an endpoint that took a message, or why it did not. */
-export type Posted = { readonly answer: string } | { readonly fault: PostFault }
+export type PostResult = { readonly answer: string } | { readonly fault: PostFault }
 
 export interface WebhookMessage {
   readonly url: HttpUrl
@@ -47,7 +47,7 @@ interface Posting {
  * Sends one message to an endpoint. The address is checked at each attempt, and the connection goes to the checked address. Redirects
  * are not followed. Never rejects.
  */
-export async function postMessage(message: WebhookMessage, { guard, ca, signal }: Posting): Promise<Posted> {
+export async function postMessage(message: WebhookMessage, { guard, ca, signal }: Posting): Promise<PostResult> {
   const { url, id, subscription, body, signer } = message
   const seconds = Math.floor(Date.now() / 1000)
   const within = followFor(signal, timeoutMs)

@@ -6,7 +6,7 @@ import { toWireError } from '../messages/messages.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import { eventError } from '../protocol/events.ts'
 import { messageId, type Receiver, type Sender } from './delivery.ts'
-import { createRun, type Subscribed } from './run.ts'
+import { createRun, type WebhookSubscription } from './run.ts'
 
 /** Keeps nothing. */
 export const noSubscriptions: SubscriptionKeeper = { put: () => {}, remove: () => {}, all: async () => [] }
@@ -22,7 +22,7 @@ interface RegistryOptions {
 }
 
 /** A subscription that begins. */
-type Beginning = Receiver & Pick<Subscribed, 'reader' | 'until' | 'position' | 'maxAgeMs'>
+type Beginning = Receiver & Pick<WebhookSubscription, 'reader' | 'until' | 'position' | 'maxAgeMs'>
 
 /** The kept facts of a subscription that it does not have itself. Undefined: it ends with this process. */
 type KeptFacts = Pick<KeptSubscription, 'given' | 'url' | 'secret' | 'credential'> | undefined
@@ -30,22 +30,22 @@ type KeptFacts = Pick<KeptSubscription, 'given' | 'url' | 'secret' | 'credential
 /** The running subscriptions. Each ends with its lifetime, with the credentials of its caller, or with its endpoint. */
 export function createRegistry({ sender, dialect, log, clean, keeper, limits }: RegistryOptions) {
   const { maxPerPrincipal, maxTotal } = limits
-  const subscriptions = new Map<string, Subscribed>()
-  const facts = new WeakMap<Subscribed, NonNullable<KeptFacts>>()
-  const keep = (one: Subscribed): void => {
+  const subscriptions = new Map<string, WebhookSubscription>()
+  const facts = new WeakMap<WebhookSubscription, NonNullable<KeptFacts>>()
+  const keep = (one: WebhookSubscription): void => {
     const known = facts.get(one)
     if (known === undefined || one.over.signal.aborted) return
     const { id, name, principal, until, position } = one
     const { given, url, secret, credential } = known
     keeper.put({ id, name, principal, until, position, given, url, secret, credential })
   }
-  const end = (one: Subscribed): void => {
+  const end = (one: WebhookSubscription): void => {
     if (subscriptions.get(one.id) === one) subscriptions.delete(one.id)
     one.over.abort()
     one.news.set()
     one.release()
   }
-  const remove = (one: Subscribed): void => {
+  const remove = (one: WebhookSubscription): void => {
     end(one)
     if (facts.has(one)) keeper.remove(one.id)
   }
@@ -58,14 +58,14 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
     const state = { ...one, lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined }
     await sender.deliver(state, 'terminated', messageId('terminated'), body, signal)
   }
-  const terminate = (one: Subscribed): void => {
+  const terminate = (one: WebhookSubscription): void => {
     remove(one)
     // When its end comes with that of its credentials, the client knew of it.
     if (Date.now() < one.until - 1000) void tellEnd(one, one.over.signal)
   }
 
   /** Follows the credentials and the lifetime of a subscription. Returns a function that ends this. */
-  const hold = (one: Subscribed, caller: Caller | undefined): (() => void) => {
+  const hold = (one: WebhookSubscription, caller: Caller | undefined): (() => void) => {
     const timer = setTimeout(() => remove(one), Math.min(one.until - Date.now(), 2 ** 31 - 1))
     timer.unref()
     const forget = caller?.untilEnd(() => terminate(one)) ?? (() => {})
@@ -76,7 +76,7 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
       stop()
     }
   }
-  const keepFor = (one: Subscribed, given: KeptFacts): void => {
+  const keepFor = (one: WebhookSubscription, given: KeptFacts): void => {
     if (given === undefined) return
     facts.set(one, given)
     keep(one)
@@ -99,8 +99,8 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
      *
      * @throws ResourceError `invalid` (reason `too-many`) beyond the limits of all subscriptions.
      */
-    add: (beginning: Beginning, caller: Caller | undefined, given: KeptFacts): Subscribed => {
-      const made: Subscribed = {
+    add: (beginning: Beginning, caller: Caller | undefined, given: KeptFacts): WebhookSubscription => {
+      const made: WebhookSubscription = {
         ...{ ...beginning, isActive: true, lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined },
         ...{ news: createEvent(), over: new AbortController(), release: () => {} },
       }
@@ -112,8 +112,8 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
     },
     /** Continues a subscription with the rights of its caller now. */
     refresh: (
-      known: Subscribed,
-      next: Pick<Subscribed, 'reader' | 'until'>,
+      known: WebhookSubscription,
+      next: Pick<WebhookSubscription, 'reader' | 'until'>,
       caller: Caller | undefined,
       given: KeptFacts,
     ): void => {

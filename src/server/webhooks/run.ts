@@ -9,7 +9,7 @@ import { type DeliveryState, messageId, type Outcome, type Receiver, type Sender
 import { maxBodyBytes } from './post.ts'
 
 /** A subscription. */
-export interface Subscribed extends Receiver, DeliveryState {
+export interface WebhookSubscription extends Receiver, DeliveryState {
   reader: EventReader
   /** The position up to which every event was taken, or given up. */
   position: string
@@ -32,9 +32,9 @@ interface RunOptions {
   readonly log: Log
   /** Removes known secrets from a text. */
   readonly clean: (text: string) => string
-  readonly remove: (one: Subscribed) => void
+  readonly remove: (one: WebhookSubscription) => void
   /** Called when the endpoint has taken messages: the position has changed. */
-  readonly onTaken: (one: Subscribed) => void
+  readonly onTaken: (one: WebhookSubscription) => void
 }
 
 /** Pause after a failed read of the events, in milliseconds. */
@@ -42,11 +42,11 @@ const readAgainMs = 5000
 
 /** Returns a function that sends the events of a subscription, in order and one after the other, until it ends. */
 export function createRun({ sender, dialect, log, clean, remove, onTaken }: RunOptions) {
-  const tellGap = (to: Subscribed, cursor: string) =>
+  const tellGap = (to: WebhookSubscription, cursor: string) =>
     sender.deliver(to, 'gap', messageId('gap'), JSON.stringify({ type: 'gap', cursor }), to.over.signal)
 
   /** Sends what happened since the position. Ends at the first event that the endpoint does not take. */
-  const sendNews = async (to: Subscribed): Promise<Outcome> => {
+  const sendNews = async (to: WebhookSubscription): Promise<Outcome> => {
     for (let more = true; more; ) {
       const { signal } = to.over
       const page = { limit: 100, ...(to.maxAgeMs === undefined ? {} : { maxAgeMs: to.maxAgeMs }) }
@@ -77,7 +77,7 @@ export function createRun({ sender, dialect, log, clean, remove, onTaken }: RunO
     return 'taken'
   }
 
-  return async (to: Subscribed): Promise<void> => {
+  return async (to: WebhookSubscription): Promise<void> => {
     const { signal } = to.over
     while (!signal.aborted) {
       if (to.isActive) {
@@ -97,6 +97,6 @@ export function createRun({ sender, dialect, log, clean, remove, onTaken }: RunO
 }
 
 /** The id of the message for an event: the same at each attempt. */
-function messageOf({ id }: Subscribed, eventId: string): string {
+function messageOf({ id }: WebhookSubscription, eventId: string): string {
   return `msg_event_${createHash('sha256').update(`${id} ${eventId}`).digest('hex').slice(0, 32)}`
 }

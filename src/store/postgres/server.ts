@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { sleep, withResolvers } from '../../core/kit/abort.ts'
-import { type Change, createNews } from '../engine.ts'
+import { type Change, createChangeQueue } from '../engine.ts'
 import type { PostgresStore } from '../options.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
 
@@ -181,7 +181,7 @@ export function createListening(
   /** Resolves when there is a connection, or when the first attempt has failed: later writes are then reported late. */
   let tried: Promise<void> = Promise.resolve()
 
-  const news = createNews(() => {
+  const news = createChangeQueue(() => {
     if (news.collections.length > 0 && running === undefined) begin()
     if (news.collections.length === 0 && running !== undefined) {
       running.stop.abort()

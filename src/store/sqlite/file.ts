@@ -13,7 +13,7 @@ import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import type { SqliteStore } from '../options.ts'
-import { elsewhere, failure, fault, limits, type Reason, refused } from '../rules.ts'
+import { failure, fault, limits, moveStoreAdvice, type Reason, refused } from '../rules.ts'
 import { codeOf, systemCodeOf } from './codes.ts'
 import { type Database, openDatabase, transaction } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
@@ -26,7 +26,7 @@ const busyTimeoutMs = 5000
  * Number of attempts to open a file: two before it counts as damaged, because a short failure of the disk causes the same error
  * of SQLite; and one more after a new file was made.
  */
-export const looks = 3
+export const maxOpenAttempts = 3
 
 /** An open file of a store. */
 export interface OpenFile {
@@ -49,7 +49,9 @@ export function openFile({ file, orMemory }: SqliteStore['sqlite'], warn: Warn):
   } catch (error) {
     if (!orMemory || !isUnwritable(error)) throw error
     const cause = systemCodeOf(error) ?? 'read-only'
-    warn(`${file} cannot be written (${cause}), so the index is in memory and lost with this process. Or ${elsewhere}`)
+    warn(
+      `${file} cannot be written (${cause}), so the index is in memory and lost with this process. Or ${moveStoreAdvice}`,
+    )
     return openInMemory()
   }
 }
@@ -87,8 +89,8 @@ function openOnDisk(file: string, warn: Warn): OpenFile {
       try {
         return openSound(file, warn)
       } catch (error) {
-        if (reasonOf(error) !== 'damaged' || look === looks) throw error
-        if (look < looks - 1) continue
+        if (reasonOf(error) !== 'damaged' || look === maxOpenAttempts) throw error
+        if (look < maxOpenAttempts - 1) continue
         putAside(file, warn)
         make(file)
       }

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isResourceError } from '../../core/errors.ts'
 import type { SqliteStore } from '../options.ts'
-import { failureOf, looks, type OpenFile, openFile, reasonOf, type Warn } from './file.ts'
+import { failureOf, maxOpenAttempts, type OpenFile, openFile, reasonOf, type Warn } from './file.ts'
 import type { Message, Question, SqliteOperations } from './operations.ts'
 
 const port = parentPort
@@ -79,10 +79,10 @@ export function createKeeper(place: SqliteStore['sqlite'], warn: Warn) {
           return act(current().operations)
         } catch (error) {
           const isDamaged = reasonOf(error) === 'damaged'
-          if (isDamaged && look === looks - 1) open?.putAside()
+          if (isDamaged && look === maxOpenAttempts - 1) open?.putAside()
           const isInMemory = open?.isInMemory
           if (!isTransientError(error)) close()
-          if (!isDamaged || look === looks) throw failureOf(error, isInMemory)
+          if (!isDamaged || look === maxOpenAttempts) throw failureOf(error, isInMemory)
         }
       }
     },

@@ -15,7 +15,7 @@ import {
   labelOf,
   markOf,
 } from './decode.ts'
-import { byChance, likelihood, type Model, westernness } from './models.ts'
+import { likelihood, type Model, randomLikelihood, westernness } from './models.ts'
 import { detectSingleByte, western } from './single-byte.ts'
 
 /** Language group that an encoding implies; `western` covers the languages of Windows-1252. */
@@ -174,7 +174,7 @@ const bonus = 8
 
 function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
   const high = countHigh(sample)
-  const base = byChance(sample.length - high, high)
+  const base = randomLikelihood(sample.length - high, high)
   const east = candidates.flatMap(([label, model, of]) => {
     const text = decodeBytes(sample, label, 'strict')
     if (text === undefined || (ends && !isWhole(sample, label))) return []
@@ -202,7 +202,7 @@ function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Languag
  */
 function ofLanguages({ bytes, ends }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
   const high = countHigh(bytes)
-  const base = byChance(bytes.length - high, high)
+  const base = randomLikelihood(bytes.length - high, high)
   const text1252 = languages.includes('western') ? decodeBytes(bytes, 'windows-1252', 'strict') : undefined
   const west = text1252 === undefined ? [] : [{ label: 'windows-1252', score: base + westernness(text1252) }]
   const [best] = candidates

@@ -1,5 +1,5 @@
 /**
- * The likelihood of a text in each language, as the logarithm of a probability. Relative to {@link byChance} it is above 0 for
+ * The likelihood of a text in each language, as the logarithm of a probability. Relative to {@link randomLikelihood} it is above 0 for
  * text of the language, and below 0 for other text.
  */
 /** Characters from `first` to `last` that are not among the frequent ones: together they have the share `share`. */
@@ -53,7 +53,7 @@ export type Model = keyof typeof makers
 const tables = new Map<Model, Float32Array>()
 
 /** The likelihood of random bytes, by the number of ASCII and of non-ASCII bytes. */
-export function byChance(ascii: number, high: number): number {
+export function randomLikelihood(ascii: number, high: number): number {
   return high * chance + ascii * letterByChance
 }
 

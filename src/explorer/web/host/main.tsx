@@ -5,7 +5,7 @@ import '../style/layout.css'
 import { effect, untracked, useSignalEffect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { followBrowse, followHealing } from '../listing/browse.ts'
+import { followBrowse, retryWhenReconnected } from '../listing/browse.ts'
 import { focusSearch } from '../shell/keys.ts'
 import { followChanges } from '../state/live.ts'
 import { followAddress, navigate, route } from '../state/route.ts'
@@ -149,11 +149,11 @@ function takeColours(root: HTMLElement, given: Readonly<Record<string, unknown>>
 }
 
 const page = document.getElementById('page')
-if (page === null) throw new Error('The page has no place to draw in.')
+if (page === null) throw new Error('The page has no element with the id "page".')
 
 followAddress()
 followBrowse()
-followHealing()
+retryWhenReconnected()
 followChanges()
 followKeys()
 followLinks()

@@ -273,7 +273,7 @@ export function crumbsOf(uri: string): readonly { readonly label: string; readon
 export const reconnections = signal(0)
 
 /** Makes every failed pane retry once the server is back. */
-export function followHealing(): void {
+export function retryWhenReconnected(): void {
   let wasLost = false
   effect(() => {
     if (liveness.value === 'lost') wasLost = true
