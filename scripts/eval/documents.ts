@@ -158,6 +158,10 @@ function isShown(line: string, extension: string, source: string): boolean {
   return !(references[extension]?.includes(lynx) && /^\s*(?:REFRESH\(|#)/.test(line))
 }
 
+/** Names that lynx writes in place of buttons, frames, insertions, and pictures without another text. */
+const lynxMarks =
+  /^\s*IFRAME: .*$|\(BUTTON\)|\[BUTTON Input\]|\[INS:|:INS\]|\[[^\]\s]*\.(?:png|jpe?g|gif|svg|webp)[^\]\s]*\]/gim
+
 /** Each character is a word of a script that writes no spaces between words. */
 function wordsIn(text: string): ReadonlySet<string> {
   return new Set(
@@ -214,7 +218,8 @@ for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).so
   let absent: readonly string[] = []
   for await (const referenceText of referenceTexts(extension, file)) {
     const lines = referenceText.split(/[\n\f]/).filter((line) => isShown(line, extension, source))
-    const words = wordsIn(lines.join('\n'))
+    const shown = lines.join('\n')
+    const words = wordsIn(references[extension]?.includes(lynx) ? shown.replace(lynxMarks, '') : shown)
     if (words.size === 0) continue
     const without = absentFrom(text ?? '', words)
     if (!hasWords || 1 - without.length / words.size > recall) {

@@ -38,12 +38,21 @@ const maxDepth = 20_000
 
 /** Reads a page of HTML, as people see it and without running it. */
 export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
-  const encoding = detectEncoding(bytes)
+  const page = detectEncoding(bytes) === undefined ? withoutControls(bytes) : bytes
+  const encoding = detectEncoding(page)
   if (encoding === undefined)
     throw unreadableError(
       'The encoding of the page is not known: it declares none that fits. The operator can name it ("encodings").',
     )
-  return readPage(decodeBytes(bytes, encoding) ?? '', form, limits)
+  return readPage(decodeBytes(page, encoding) ?? '', form, limits)
+}
+
+/** One control character in this many bytes is no sign that the bytes are no text: browsers show such a page without it. */
+const bytesPerControl = 1000
+
+function withoutControls(bytes: Uint8Array): Uint8Array {
+  const rest = bytes.filter((byte) => (byte >= 0x20 ? byte !== 0x7f : byte === 0x1b || (byte >= 0x07 && byte <= 0x0d)))
+  return (bytes.length - rest.length) * bytesPerControl <= bytes.length ? rest : bytes
 }
 
 /** Reads the source of a page of HTML. */

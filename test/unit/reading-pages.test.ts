@@ -36,6 +36,20 @@ describe('a page of HTML in another encoding', () => {
 })
 
 describe('a page of HTML', () => {
+  test.each(['\0', '\x10', '\x1d', '\x7f'])(
+    'is read without a control character that it holds by mistake: %j',
+    async (control) => {
+      const page = `<meta charset="utf-8"><p>Gr${control}üße</p>${'<br>'.repeat(250)}`
+      expect(await read('html', Buffer.from(page))).toBe('Grüße')
+      expect(await read('html', iconv.encode(page.replace('utf-8', 'windows-1252'), 'windows-1252'))).toBe('Grüße')
+    },
+  )
+
+  test('is no text if it has many control characters', async () => {
+    const outcome = read('html', Buffer.from(`<p>Gr\x01üße</p>\x02\x03${'a'.repeat(100)}`))
+    await expect(outcome).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'unreadable' } })
+  })
+
   test.each([
     ['<math alttext="E=mc^2"><mi>E</mi></math>', 'E=mc^2', '$E=mc^2$'],
     [
