@@ -48,7 +48,7 @@ const references: Readonly<Record<string, readonly Reference[]>> = {
   ppt: [['catppt', '-d', 'utf-8']],
   pptx: ['officeparser'],
   odp: ['officeparser'],
-  msg: ['@kenjiuno/msgreader'],
+  msg: ['@kenjiuno/msgreader', 'msgconvert'],
   eml: ['postal-mime'],
   html: [lynx],
   htm: [lynx],

@@ -2,6 +2,8 @@
  * Prints nothing: a process that reads documents with libraries of others, for `documents.ts`. It gets the folder of their
  * `node_modules` as its argument, and a message for each document.
  */
+
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -15,6 +17,7 @@ export interface LibraryJob {
 
 type Reader = (file: string) => string | Promise<string>
 
+const run = promisify(execFile)
 const require = createRequire(join(process.argv[2] ?? '.', 'x.js'))
 // biome-ignore lint/suspicious/noExplicitAny: the libraries are not installed here, so their types are unknown.
 const load = async (name: string): Promise<any> => import(pathToFileURL(require.resolve(name)).href)
@@ -48,6 +51,16 @@ const readers: Readonly<Record<string, Reader>> = {
     const Reader = library.default ?? library
     const { subject = '', body = '' } = new Reader(readFileSync(path)).getFileData()
     return `${subject}\n${body}`
+  },
+  // The page of the message that msgconvert (Debian: libemail-outlook-message-perl) makes, or else its text.
+  msgconvert: async (file) => {
+    const { stdout } = await run('msgconvert', ['--outfile', '-', file], { encoding: 'latin1', maxBuffer: 2 ** 26 })
+    const { default: PostalMime } = await load('postal-mime')
+    // The name of the code page in the encodings of the web.
+    const source = Buffer.from(stdout.replaceAll(/charset="?CP950/gi, 'charset=big5'), 'latin1')
+    const { html, text = '' } = await PostalMime.parse(source)
+    if (html === undefined) return text
+    return (await PostalMime.parse(`Content-Type: text/html; charset=utf-8\r\n\r\n${html}`)).text ?? ''
   },
   'word-extractor': async (path) => {
     const Extractor = (await load('word-extractor')).default

@@ -35,6 +35,43 @@ const codePages: Readonly<Record<number, number>> = {
   238: 1250,
 }
 
+/** Code pages by the languages of Windows ([MS-LCID]): the lowest ten bits are the language, the others its country. */
+const languages: Readonly<Record<number, number>> = {
+  1: 1256,
+  2: 1251,
+  4: 936,
+  5: 1250,
+  8: 1253,
+  13: 1255,
+  14: 1250,
+  17: 932,
+  18: 949,
+  21: 1250,
+  24: 1250,
+  25: 1251,
+  26: 1250,
+  27: 1250,
+  28: 1250,
+  30: 874,
+  31: 1254,
+  32: 1256,
+  34: 1251,
+  35: 1251,
+  36: 1250,
+  37: 1257,
+  38: 1257,
+  39: 1257,
+  41: 1256,
+  42: 1258,
+  47: 1251,
+  // Traditional Chinese: of Taiwan, Hong Kong and Macao.
+  1028: 950,
+  3076: 950,
+  5124: 950,
+  // Serbian in Cyrillic letters.
+  3098: 1251,
+}
+
 /** The bytes from 0x80 on in code pages of DOS, for which there are no decoders. */
 const dos: Readonly<Record<number, string>> = {
   437: 'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0',
@@ -44,6 +81,11 @@ const dos: Readonly<Record<number, string>> = {
 /** The code page of the character set of a font (`\fcharset`). Other sets are in the code page of the document. */
 export function codePageOf(charset: number): number | undefined {
   return codePages[charset]
+}
+
+/** The code page of texts in a language of Windows: that of Western Europe for most. */
+export function codePageOfLanguage(language: number): number {
+  return languages[language] ?? languages[language & 0x3ff] ?? 1252
 }
 
 /** Decodes bytes in a code page of Windows, DOS or the Mac, or of ISO 8859. Bytes in one that is not known become U+FFFD, but for ASCII. */

@@ -30,12 +30,13 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
   })
   const writer = createWriter(form, limits.characters)
   const repeated = new Set<string>()
+  const isNew = ({ lines }: Shape): boolean => {
+    const { size } = repeated
+    repeated.add(lines.map((line) => line.text).join('\n'))
+    return repeated.size > size
+  }
   for (const [index, slide] of slides.entries()) {
-    const shapes = (await shapesOf(zip, slide, writer)).filter((shape) => {
-      if (!isRepeated(shape)) return true
-      const text = shape.lines.map((line) => line.text).join('\n')
-      return !repeated.has(text) && repeated.add(text)
-    })
+    const shapes = (await shapesOf(zip, slide, writer)).filter((shape) => !isRepeated(shape) || isNew(shape))
     const isTitle = ({ kind }: Shape) => kind === 'title' || kind === 'ctrTitle'
     const title =
       shapes
@@ -46,7 +47,9 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
     for (const shape of shapes) if (!isTitle(shape)) writeShape(writer, shape)
     const notes = (await relationshipsOf(zip, slide)).find(({ type }) => type === 'notesSlide')
     if (notes === undefined || !zip.has(notes.target)) continue
-    const said = (await shapesOf(zip, notes.target, writer)).filter(({ kind }) => kind === 'body')
+    const said = (await shapesOf(zip, notes.target, writer)).filter(
+      (shape) => shape.kind === 'body' || (isRepeated(shape) && isNew(shape)),
+    )
     const lines = said.flatMap((shape) => shape.lines.map(({ text }) => text)).filter((text) => text.trim() !== '')
     if (lines.length === 0) continue
     writer.heading(2, 'Notes')

@@ -57,7 +57,8 @@ async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Row
     skip: skipped,
     open: (name, attributes) => {
       if (name === 'x:workbookPr') since1904 = /^(?:1|true|on)$/.test(attributes.date1904 ?? '')
-      if (name !== 'x:sheet') return
+      // A sheet of macros may have no part.
+      if (name !== 'x:sheet' || attributes['r:id'] === '') return
       const part = targets.get(attributes['r:id'] ?? '')
       if (part === undefined) throw unreadableError('The document is damaged: it names a sheet without a part.')
       sheets.push({ name: attributes.name ?? '', part })

@@ -4,10 +4,13 @@ import { readDocument } from '../../src/readings/worker.ts'
 import { documents } from '../../src/wrap/documents.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
 import {
+  atom,
   compound,
+  container,
   doc,
   f64,
   ppt,
+  pptStreams,
   properties,
   record,
   sheetText,
@@ -209,6 +212,23 @@ test('a presentation of PowerPoint 97 is read slide by slide, with its boxes and
   expect(await read('pptx', bytes, 'markdown')).toContain('# Slide 1: 引き出し\n\n- one\n- two')
 })
 
+test('a presentation shows its date, header and footer where the slide or the document says so, once', async () => {
+  const footers = (kind: number, bits: number, ...texts: readonly [number, string][]) =>
+    container(0x0fd9, kind, atom(0x0fda, 0, u16(0, bits)), ...texts.map(([at, text]) => atom(0x0fba, at, wide(text))))
+  const read97 = (...facts: readonly Buffer[]) =>
+    read('ppt', ppt({ outline: [slideText(0, 'title')], notes: 'said', facts }))
+  expect(
+    await read97(footers(3, 0b10_0101, [0, 'May'], [2, 'foot']), footers(4, 0b1_0000, [1, 'head'], [2, 'not'])),
+  ).toBe('Slide 1: title\n\nMay\n\nfoot\n\nNotes\n\nsaid\n\nhead\n')
+  expect(await read97(footers(3, 0b10, [0, 'May'], [2, 'foot']))).toBe('Slide 1: title\n\nNotes\n\nsaid\n')
+})
+
+test('a file that holds a presentation for PowerPoint 95 and for 97 is read as that for 97', async () => {
+  const streams = pptStreams({ outline: [slideText(0, 'for 97')] })
+  const bytes = compound({ 'PowerPoint Document': Buffer.alloc(64), PP97_DUALSTORAGE: streams })
+  expect(await read('ppt', bytes)).toBe('Slide 1: for 97\n')
+})
+
 describe('a message of Outlook', () => {
   const inner = properties(24, { '0037001f': 'inner subject', '1000001f': 'inner text' })
   const message = compound({
@@ -255,6 +275,14 @@ describe('a message of Outlook', () => {
     expect(await read('msg', compound(properties(32, { '0037001f': 's', '10090102': compressed })))).toContain(
       'hello world',
     )
+  })
+
+  test('without a code page is read in that of its language, and in UTF-8 where that fits', async () => {
+    const cyrillic = { '0037001e': Buffer.from('e4eec2', 'hex'), '3ff10003': 1049, '3fde0003': 65_001 }
+    const both = { ...cyrillic, '1000001e': Buffer.from('текст') }
+    expect(await read('msg', compound(properties(32, both)))).toBe('доВ\n\nтекст\n')
+    const taiwan = { '0037001e': Buffer.from('a4a4a4e5', 'hex'), '3ff10003': 0x0404 }
+    expect(await read('msg', compound(properties(32, taiwan)))).toBe('中文\n')
   })
 
   test('in messages is read up to a depth, also in attached files', async () => {

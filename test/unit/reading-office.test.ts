@@ -278,6 +278,18 @@ describe('a symbol character', () => {
     const shapes = ['dt', 'ftr', 'sldNum'].map((type) => shape(type, `the ${type}`)).join('')
     const text = await read('pptx', replaced(pptx, [/<\/p:spTree>/, `${shapes}</p:spTree>`]))
     expect(text.match(/the \w+/g)).toEqual(['the dt', 'the ftr'])
+    const notes = await read(
+      'pptx',
+      replaced(pptx, [/<\/p:spTree><\/p:cSld><\/p:notes>/, `${shape('hdr', 'the hdr')}$&`]),
+    )
+    expect(notes).toContain('Notes\n\nここで雨の音を流す。\n\nthe hdr\n')
+  })
+
+  test('a sheet of macros without a part is left out, beside those that have one', async () => {
+    const module = '<sheet name="Module" sheetId="2" r:id=""/></sheets>'
+    const text = await read('xlsx', replaced(xlsx, [/<\/sheets>/, module]))
+    expect(text).toBe(await read('xlsx', xlsx()))
+    await expect(read('xlsx', replaced(xlsx, [/<\/sheets>/, module.replace('""', '"rId9"')]))).rejects.toThrow('part')
   })
 
   test('of a presentation is the visible character', async () => {

@@ -1,4 +1,4 @@
-import { decodeCodePage } from '../code-pages.ts'
+import { codePageOfLanguage, decodeCodePage } from '../code-pages.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from '../formats.ts'
 import { decodeSymbol, decodeSymbols, isSymbolFont } from '../symbols.ts'
 import { createTables } from '../tables.ts'
@@ -31,23 +31,6 @@ const place = {
   lists: 73,
   listUses: 74,
 } as const
-
-/** Code pages of the documents of Word 6 and 95, by the language of the program. Others are in that of Western Europe. */
-const codePages: Readonly<Record<number, number>> = {
-  1: 1256,
-  4: 936,
-  5: 1250,
-  8: 1253,
-  13: 1255,
-  14: 1250,
-  17: 932,
-  18: 949,
-  21: 1250,
-  24: 1250,
-  25: 1251,
-  31: 1254,
-  34: 1251,
-}
 
 /** The character set of documents of Word 6 and 95 that were written on a Mac. */
 const macintosh = 256
@@ -120,7 +103,7 @@ function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
   return {
     stream,
     isUnicode,
-    codePage: stream.readUInt16LE(20) === macintosh ? 10_000 : (codePages[stream.readUInt16LE(6) & 0x3ff] ?? 1252),
+    codePage: stream.readUInt16LE(20) === macintosh ? 10_000 : codePageOfLanguage(stream.readUInt16LE(6)),
     pieces,
     lengths,
     tableAt: (index) =>

@@ -1,6 +1,7 @@
+import { isUtf8 } from 'node:buffer'
 import { decodeBytes } from '../../text/encoding/decode.ts'
 import { detectEncoding } from '../../text/encoding/detect.ts'
-import { decodeCodePage } from '../code-pages.ts'
+import { codePageOfLanguage, decodeCodePage } from '../code-pages.ts'
 import { unreadableError } from '../formats.ts'
 import type { AttachedPart, StoredMessage } from '../message.ts'
 import { openCompound, type Storage } from './compound.ts'
@@ -26,6 +27,7 @@ const id = {
   mimeType: 0x370e,
   contentId: 0x3712,
   htmlCodePage: 0x3fde,
+  language: 0x3ff1,
   codePage: 0x3ffd,
 } as const
 
@@ -42,7 +44,7 @@ export function openMsg(bytes: Uint8Array, limit: number): StoredMessage {
 /** @param headBytes Size of the header of its fixed properties, which a message in a message has shorter. */
 function messageIn(storage: Storage, headBytes: number): StoredMessage {
   const message = createProperties(storage, headBytes)
-  const codePage = message.number(id.codePage) ?? message.number(id.htmlCodePage)
+  const codePage = codePageIn(message)
   const text = (number: number) => message.text(number, codePage)
   const recipients = recipientsIn(storage, codePage)
   const html = htmlOf(message, codePage)
@@ -62,6 +64,13 @@ function messageIn(storage: Storage, headBytes: number): StoredMessage {
       .map((part) => attachedIn(part, codePage))
       .filter((part) => part !== undefined),
   }
+}
+
+/** The code page of texts that are not in UTF-16: the stated one, that of the language, or that of the page. */
+function codePageIn(message: Properties): number | undefined {
+  const language = message.number(id.language)
+  const ofLanguage = language === undefined ? undefined : codePageOfLanguage(language)
+  return message.number(id.codePage) ?? ofLanguage ?? message.number(id.htmlCodePage)
 }
 
 function htmlOf(message: Properties, codePage: number | undefined): string | undefined {
@@ -150,7 +159,11 @@ function createProperties(storage: Storage, headBytes: number) {
 
 type Properties = ReturnType<typeof createProperties>
 
+const twoByteCodePages = new Set([932, 936, 949, 950])
+
 function decodeNarrow(bytes: Buffer, codePage: number | undefined): string {
+  // Programs write UTF-8 whatever the code page is. Short texts in one of two bytes a character may look like it.
+  if (isUtf8(bytes) && !twoByteCodePages.has(codePage ?? 0)) return bytes.toString()
   const encoding = codePage === undefined ? detectEncoding(bytes) : undefined
   return (encoding === undefined ? undefined : decodeBytes(bytes, encoding)) ?? decodeCodePage(bytes, codePage ?? 1252)
 }

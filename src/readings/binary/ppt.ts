@@ -14,6 +14,9 @@ const type = {
   wideText: 0x0fa0,
   formatting: 0x0fa1,
   narrowText: 0x0fa8,
+  string: 0x0fba,
+  footers: 0x0fd9,
+  footerFacts: 0x0fda,
   list: 0x0ff0,
   edit: 0x0ff5,
   places: 0x1772,
@@ -26,6 +29,8 @@ const [titles, notesKind, bodies] = [new Set([0, 6]), 2, new Set([1, 5, 7, 8])]
 const [slideList, notesList] = [0, 2]
 /** Placeholders that are the same on each slide: date, number, footer, header. */
 const repeated = new Set([7, 8, 9, 10])
+/** Bits that show the strings of footers ([MS-PPT], 2.4.15.2), in their order: a date of its own, the header, the footer. */
+const shownBits = [0b101, 0b1_0000, 0b10_0000]
 const maxSlides = 5000
 const maxDepth = 50
 
@@ -54,7 +59,9 @@ const damaged = (what: string) => unreadableError(`The document is damaged: ${wh
 /** Reads a presentation of PowerPoint 97 to 2003 ([MS-PPT]): slide by slide, with its notes. */
 export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   if (!isCompound(bytes)) throw damaged('it is no presentation of PowerPoint')
-  const root = openCompound(bytes, limits.unpacked)
+  const file = openCompound(bytes, limits.unpacked)
+  // A file for PowerPoint 95 and 97 holds the presentation twice.
+  const root = file.storage('PP97_DUALSTORAGE') ?? file
   const stream = root.stream('PowerPoint Document')
   const user = root.stream('Current User')
   if (stream === undefined)
@@ -65,12 +72,20 @@ export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
   const slides = slidesIn(document, slideList)
   const notes = notesIn(stream, places, slidesIn(document, notesList))
   const writer = createWriter(form, limits.characters)
+  const written = new Set<string>()
+  const once = (lines: readonly string[]) => lines.filter((line) => !written.has(line) && written.add(line))
   for (const [index, slide] of slides.entries()) {
-    const shapes = textsOf(recordAt(stream, places.get(slide.place)), slide.texts)
+    const record = recordAt(stream, places.get(slide.place))
+    const shapes = textsOf(record, slide.texts)
     const title = lineOf(shapes.find(({ kind }) => titles.has(kind))?.text ?? '')
     writer.heading(1, title === '' ? `Slide ${index + 1}` : `Slide ${index + 1}: ${writer.plain(title)}`)
     for (const shape of shapes) if (!titles.has(shape.kind)) writeText(writer, shape)
-    const said = (notes.get(slide.number) ?? []).flatMap(({ text }) => linesOf(text))
+    for (const line of once(footersOf(record, document, slideFooters))) writer.paragraph(writer.plain(line))
+    const page = notes.get(slide.number)
+    const said = [
+      ...(page?.texts ?? []).flatMap(({ text }) => linesOf(text)),
+      ...once(page === undefined ? [] : footersOf(page.record, document, notesFooters)),
+    ]
     if (said.length === 0) continue
     writer.heading(2, 'Notes')
     for (const line of said) writer.paragraph(writer.plain(line))
@@ -178,18 +193,34 @@ function createTexts() {
   }
 }
 
-/** Texts of notes by the numbers of their slides. */
+/** Kinds of footers of the document: of its slides, and of its pages of notes. */
+const [slideFooters, notesFooters] = [3, 4]
+
+/** The date, header and footer that a slide or its notes show: its own, or else those of the document. */
+function footersOf(slide: DrawingRecord | undefined, document: Buffer, kind: number): readonly string[] {
+  const own = [...recordsIn(slide?.data ?? Buffer.alloc(0))].find((record) => record.type === type.footers)
+  const all = [...recordsIn(document)].find((record) => record.type === type.footers && record.instance === kind)
+  const records = [...recordsIn((own ?? all)?.data ?? Buffer.alloc(0))]
+  const facts = records.find((record) => record.type === type.footerFacts)?.data
+  const bits = facts === undefined || facts.length < 4 ? 0 : facts.readUInt16LE(2)
+  return records.flatMap((record) => {
+    const needed = record.type === type.string ? shownBits[record.instance] : undefined
+    return needed === undefined || (bits & needed) !== needed
+      ? []
+      : linesOf(record.data.toString('utf16le').toWellFormed())
+  })
+}
+
+/** Notes by the numbers of their slides. */
 function notesIn(stream: Buffer, places: ReadonlyMap<number, number>, notes: readonly ListedSlide[]) {
-  const found = new Map<number, readonly SlideText[]>()
+  const found = new Map<number, { readonly record: DrawingRecord; readonly texts: readonly SlideText[] }>()
   for (const { place, texts } of notes) {
     const record = recordAt(stream, places.get(place))
     if (record === undefined) continue
     const facts = [...recordsIn(record.data)].find((inner) => inner.type === type.notesFacts)
     if (facts === undefined || facts.data.length < 4) continue
-    found.set(
-      facts.data.readUInt32LE(0),
-      textsOf(record, texts).filter(({ kind }) => kind === notesKind),
-    )
+    const own = textsOf(record, texts).filter(({ kind }) => kind === notesKind)
+    found.set(facts.data.readUInt32LE(0), { record, texts: own })
   }
   return found
 }
