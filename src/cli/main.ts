@@ -7,6 +7,14 @@ async function start(): Promise<void> {
   enableCache()
   // Dynamic imports, because a static one would be compiled before the cache is enabled.
   const words = process.argv.slice(2)
+  if (words[0] === 'pack' && words.includes('--hook')) {
+    const { answerHook, plainHookOptions } = await import('./hosts/answer-hook.ts')
+    const options = plainHookOptions(words)
+    if (options !== undefined) {
+      await answerHook(options)
+      process.exit()
+    }
+  }
   const isShared = words[0] === 'serve' && words.includes('--share')
   const sharing = isShared ? await (await import('./operations/joining.ts')).joinServer(words) : undefined
   if (sharing === 'served') process.exit()

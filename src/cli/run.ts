@@ -2,7 +2,7 @@ import { CommanderError } from 'commander'
 import { commandMeantBy, createProgram, replacementHints, welcome } from './program.ts'
 import { exitCodes, explain } from './terminal/exit.ts'
 import { createIo, outputClosed, type ProcessIo, type Sharing, writeError } from './terminal/io.ts'
-import { createSecrets, secretsInArguments, secretsInEnvironment } from './terminal/secrets.ts'
+import { secretsOfProcess } from './terminal/secrets.ts'
 
 /** Runs a command line. The commands are in program.ts. Returns the exit code. */
 export async function run(words: readonly string[], io: ProcessIo): Promise<number> {
@@ -61,9 +61,7 @@ async function checkVersion(io: ProcessIo): Promise<number> {
 /** Runs the command line of this process, and ends the process. `sharing` lets the processes of other hosts join it. */
 export async function runProcess(sharing?: Sharing): Promise<never> {
   const words = process.argv.slice(2)
-  const secrets = createSecrets(() => [...secretsInArguments(words), ...secretsInEnvironment(process.env)])
-
-  const io = createIo(secrets, sharing)
+  const io = createIo(secretsOfProcess(), sharing)
   // Report errors that no caller awaited, unless the command handles them. Node would print them with all details.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => {

@@ -51,8 +51,7 @@ export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
   const paths = await filesIn(folder, documents, maxDocuments)
   const found = new Set<SurveyedLanguage>()
   let frontMatter = false
-  for (const path of paths) {
-    const start = await startOf(folder, path)
+  for await (const start of severalAtATime(paths, (path) => startOf(folder, path))) {
     const label = detectEncoding(start)
     const language = label === undefined ? undefined : languageOfLabel[label]
     if (language !== undefined) found.add(language)
@@ -102,14 +101,14 @@ export async function sqliteIn(folder: string): Promise<readonly string[]> {
 /** Returns some files, by their paths in the folder, beginning with those near its top. */
 async function filesIn(folder: string, pattern: RegExp, most: number): Promise<readonly string[]> {
   const found: string[] = []
-  let level = ['']
-  let read = 0
+  let level: readonly string[] = ['']
+  let left = maxFolders
   const top = await checkoutAround(folder)
-  for (let depth = 0; depth < maxLevels && found.length < most; depth++) {
+  for (let depth = 0; depth < maxLevels && left > 0; depth++) {
     const below: string[] = []
-    for (const directory of level) {
-      if (read++ >= maxFolders) return found
-      const entries = await entriesOf(folder, directory)
+    const looked = level.slice(0, left)
+    left -= looked.length
+    for await (const { directory, entries } of severalAtATime(looked, (one) => entriesOf(folder, one))) {
       const names = entries.map(({ name }) => name)
       if (isGitDirectory((name) => names.includes(name))) continue
       if (directory !== '' && names.includes('.git') && (await isCopyIn(folder, directory, top))) continue
@@ -117,7 +116,8 @@ async function filesIn(folder: string, pattern: RegExp, most: number): Promise<r
         const path = `${directory}${entry.name}`
         if (entry.isDirectory() && !entry.name.startsWith('.') && !isExcludedByDefault(`${path}/`))
           below.push(`${path}/`)
-        else if (entry.isFile() && pattern.test(entry.name) && found.length < most) found.push(path)
+        else if (entry.isFile() && pattern.test(entry.name)) found.push(path)
+        if (found.length === most) return found
       }
     }
     level = below
@@ -125,10 +125,20 @@ async function filesIn(folder: string, pattern: RegExp, most: number): Promise<r
   return found
 }
 
-function entriesOf(folder: string, directory: string) {
-  return openWithin(join(folder, directory), { folder, symlinks: 'deny' }, ({ at }) =>
+async function entriesOf(folder: string, directory: string) {
+  const entries = await openWithin(join(folder, directory), { folder, symlinks: 'deny' }, ({ at }) =>
     readdir(at, { withFileTypes: true }),
   ).catch(() => [])
+  return { directory, entries }
+}
+
+/** Number of files and folders that are read at a time. */
+const readAtATime = 16
+
+/** Calls a function for several items at a time. Yields the results in order. */
+async function* severalAtATime<T, R>(items: readonly T[], act: (item: T) => Promise<R>): AsyncGenerator<R> {
+  for (let at = 0; at < items.length; at += readAtATime)
+    yield* await Promise.all(items.slice(at, at + readAtATime).map(act))
 }
 
 /** The beginning of a file in the folder; empty if the file cannot be read. */

@@ -32,6 +32,12 @@ export interface Brief {
   readonly silence?: string
 }
 
+/** The answer where a configuration says `"context": { "hook": false }`. */
+export const hookIsOff: Brief = {
+  ...{ text: '', tokens: 0, score: 0, items: [] },
+  silence: 'the configuration has turned hooks off',
+}
+
 /** So little work that the answer comes at once: only the search finds candidates, and few of its hits are read. */
 const limits: Partial<Limits> = { listed: 0, searched: 16, read: 16, detailed: 12, items: 6 }
 /** Words of a conversation, which say nothing about a topic. */

@@ -13,8 +13,8 @@ export const testFiles = [
 ]
 const isTestPath = compileGlobs(testFiles)
 
-/** The score of a test is at most this share of that of its source. */
-const share = 0.99
+/** The score of a test is at most this share of that of its source: a whole test often takes more tokens than the source. */
+const share = 0.5
 
 /**
  * Ranks a test below the file that it tests, which is the one of the same name: `cursor.ts` for `cursor.test.ts`, `command.go` for

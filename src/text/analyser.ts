@@ -106,17 +106,19 @@ const syllableText =
   /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー゛゜ゝゞヽヾ]/u
 const wordText = /[\p{L}\p{N}\p{M}]/u
 
-let table: Uint8Array | undefined
+const unclassified = 255
+/** The classes of the characters that were met so far. */
+const table = new Uint8Array(0x10000).fill(unclassified)
 
 export function classOf(point: number): CharacterClass {
   if (point > 0xffff) return classify(point)
-  table ??= Uint8Array.from({ length: 0x10000 }, (_, each) =>
-    each >= 0xd800 && each < 0xe000 ? otherClass : classify(each),
-  )
+  if (table[point] === unclassified) table[point] = classify(point)
   return table[point] as CharacterClass
 }
 
 function classify(point: number): CharacterClass {
+  const isSurrogate = point >= 0xd800 && point < 0xe000
+  if (isSurrogate) return otherClass
   const text = String.fromCodePoint(point)
   if (hanText.test(text)) return hanClass
   if (!wordText.test(text) && point !== 0x309b && point !== 0x309c) return otherClass

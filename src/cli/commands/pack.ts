@@ -8,6 +8,7 @@ import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Audience } from '../../core/provider.ts'
 import type { View } from '../../core/view.ts'
+import { answerHook, defaultWaitMs } from '../hosts/answer-hook.ts'
 import { promptHooks } from '../hosts/hooks.ts'
 import {
   activityOf,
@@ -106,7 +107,7 @@ matches, outlines and links, best first. Without a query: only the pins, or else
       ).choices(Object.keys(promptHooks)),
     )
     .option('--min-score <share>', 'with --hook: stay silent below this score, from 0 to 1; by default 0.5', parseScore)
-    .option('--wait <ms>', 'with --hook: answer within this time, or not at all', parseCount, 1000)
+    .option('--wait <ms>', 'with --hook: answer within this time, or not at all', parseCount, defaultWaitMs)
   addSourceOptions(command)
     .addHelpText(
       ...examples(`
@@ -156,9 +157,8 @@ function parseTime(value: string): number {
 
 async function pack(query: string, options: PackOptions, io: Io): Promise<void> {
   if (options.hook !== undefined) {
-    const { config, budget, minScore, wait: waitMs } = options
-    const { answerHook } = await import('../hosts/answer-hook.ts')
-    return answerHook(options.hook, { waitMs, ...defined({ config, budget, minScore }) }, io)
+    const { hook: host, config, budget, minScore, wait: waitMs } = options
+    return answerHook({ host, waitMs, ...defined({ config, budget, minScore }) })
   }
   // Faults of files are reported before any mount is opened.
   const { parseBasket, parseManifest, manifestFor, differences } = await import('../../context/manifest.ts')

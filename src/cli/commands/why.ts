@@ -11,6 +11,7 @@ import { defaultIndexedBytes } from '../../core/search-answer.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { View } from '../../core/view.ts'
 import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
+import { type HookRecord, readHookRecords } from '../hosts/hook-records.ts'
 import { cleanView } from '../operations/clean-view.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
@@ -19,7 +20,7 @@ import { parseCount, pathIn, splitNames, uriOf } from '../operations/source.ts'
 import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
-import { coloursFor, escapeText } from '../terminal/text.ts'
+import { coloursFor, createColumns, escapeText, readableUri } from '../terminal/text.ts'
 
 interface WhyOptions {
   readonly as?: readonly string[]
@@ -63,11 +64,21 @@ async function answerWhy(path: string | undefined, options: WhyOptions, io: Io) 
     if (path === undefined) throw usageError('Name a file or a URI, or show the context that a hook added: --context.')
     return why(path, options, io)
   }
-  const { readHookRecords, formatHookRecord } = await import('../hosts/answer-hook.ts')
   const records = await readHookRecords(options.context === true ? 1 : options.context)
   if (options.json) return writeJson(io.out, { contexts: records })
   if (records.length === 0) throw commandFailure('No hook of a host has asked for a context yet.')
   await io.out.write(records.map(formatHookRecord).join('\n'))
+}
+
+function formatHookRecord(record: HookRecord): string {
+  const { time, host, folder, prompt, ms, from, tokens, score, silence, items } = record
+  const head = `${time}  ${host}  ${escapeText(folder)}\n  “${escapeText(prompt)}”`
+  const given = silence === undefined ? `${tokens} tokens` : `nothing: ${silence}`
+  const facts = `  ${given}; score ${score}; ${ms} ms${from === undefined ? '' : `, from the ${from}`}`
+  const rows = items.map((item) => [String(item.tokens), item.level, escapeText(readableUri(item.uri)), item.why])
+  const heads = ['tokens', 'level', 'resource', 'why']
+  const table = rows.length === 0 ? [] : [createColumns([0])([heads, ...rows]).trimEnd()]
+  return `${[head, facts, ...table].join('\n')}\n`
 }
 
 /** A mount that contains the path, with the path relative to the mount. */

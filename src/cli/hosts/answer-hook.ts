@@ -1,75 +1,110 @@
 import { existsSync } from 'node:fs'
-import { appendFile, readFile, rename, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { defaultConfig, stateFolder } from '../../config/state-folder.ts'
-import { makeFolder } from '../../core/kit/make-folder.ts'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { defaultConfig } from '../../config/state-folder.ts'
+import type { Brief } from '../../context/brief.ts'
 import { defined, isObject, jsonIn } from '../../core/kit/object.ts'
-import type { BriefRequest, HookAnswer } from '../operations/joined.ts'
+import type { BriefRequest } from '../operations/joined.ts'
 import { connect, socketsOf } from '../operations/joining.ts'
-import type { Io } from '../terminal/io.ts'
-import { createTextLog } from '../terminal/log.ts'
-import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
-import { formatAnswer, type HookQuestion, parseQuestion } from './hooks.ts'
+import type { Secrets } from '../terminal/secrets.ts'
+import { type HookRecord, writeHookRecord } from './hook-records.ts'
+import { formatAnswer, type HookQuestion, parseQuestion, promptHooks } from './hooks.ts'
 
 export interface HookOptions {
+  readonly host: string
   readonly config?: string
   readonly budget?: number
   readonly minScore?: number
-  /** How long the host may have to wait, in milliseconds. */
+  /** How long the host may have to wait since the start of this process, in milliseconds. */
   readonly waitMs: number
-}
-
-/** The record of one answer to a host. */
-export interface HookRecord {
-  /** ISO 8601. */
-  readonly time: string
-  readonly host: string
-  readonly folder: string
-  /** The beginning of the prompt, without what looks like a secret. */
-  readonly prompt: string
-  readonly ms: number
-  /** The origin of the answer: a running server of the folder, or its index on the disk. */
-  readonly from?: 'server' | 'index'
-  readonly tokens: number
-  readonly score: number
-  /** Why nothing was given. */
-  readonly silence?: string
-  readonly items: readonly {
-    readonly uri: string
-    readonly level: string
-    readonly tokens: number
-    readonly why: string
-  }[]
 }
 
 /** Maximum size of what a host writes, in bytes. */
 const maxInputBytes = 4 * 1024 * 1024
-/** Maximum size of the log, in bytes. A longer one is put aside, and replaces an earlier one. */
-const maxLogBytes = 512 * 1024
+/** Maximum length of a prompt in a record, in UTF-16 units. */
+const maxShown = 120
+
+/**
+ * Returns the options of a command line `pack --hook HOST …` with plain values, which needs no parser of the command line. `undefined` for
+ * any other, of which the parser says what is wrong.
+ */
+export function plainHookOptions(words: readonly string[]): HookOptions | undefined {
+  const option = { type: 'string' } as const
+  const options = { hook: option, config: option, budget: option, 'min-score': option, wait: option }
+  try {
+    const { values } = parseArgs({ args: words.slice(1), options })
+    const { hook: host = '', config, budget, 'min-score': minScore, wait = String(defaultWaitMs) } = values
+    const isPlain =
+      Object.hasOwn(promptHooks, host) &&
+      [budget ?? '1', wait].every((number) => /^[1-9]\d{0,8}$/.test(number)) &&
+      /^(?:0(?:\.\d{1,9})?|1)$/.test(minScore ?? '0')
+    const numbers = { budget: numberIn(budget), minScore: numberIn(minScore) }
+    return isPlain ? { host, waitMs: Number(wait), ...defined({ config, ...numbers }) } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const defaultWaitMs = 1000
+
+const numberIn = (text: string | undefined) => (text === undefined ? undefined : Number(text))
 
 /**
  * Answers the hook of a host with a context for the prompt: from the server that runs for the folder, or else from its index on the
  * disk. It never fails: a host would show that, or stop the prompt. A log records each answer and its reasons.
  */
-export async function answerHook(host: string, options: HookOptions, io: Io): Promise<void> {
-  const begun = performance.now()
-  const signal = AbortSignal.timeout(options.waitMs)
+export async function answerHook({ host, waitMs, ...options }: HookOptions): Promise<void> {
+  const signal = AbortSignal.timeout(Math.max(0, Math.round(waitMs - performance.now())))
   let question: HookQuestion | undefined
-  let brief: Partial<HookAnswer> = {}
+  let brief: Partial<Brief> = {}
   let from: HookRecord['from']
+  // Loaded while the server answers.
+  const cleaning = loadCleaning()
+  cleaning.catch(() => {})
   try {
     question = parseQuestion(host, jsonIn(await inputOf(signal)), process.env)
     if (question === undefined) return
     const asked = await within(signal, askServer(question, options))
     from = asked === undefined ? 'index' : 'server'
-    brief = asked ?? (await within(signal, askIndex(question, options, signal, io)))
-    if (brief.text) await io.out.write(formatAnswer(host, brief.text))
+    brief = asked ?? (await within(signal, askIndex(question, options, signal, cleaning)))
+    if (brief.text) await print(formatAnswer(host, brief.text))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    brief = { silence: signal.aborted ? `there was no answer within ${options.waitMs} ms` : `it failed: ${reason}` }
+    brief = { silence: signal.aborted ? `there was no answer within ${waitMs} ms` : `it failed: ${reason}` }
   }
-  if (question !== undefined)
-    await record(recordOf(host, question, brief, performance.now() - begun, from), io).catch(() => {})
+  if (question === undefined) return
+  const { prompt, folder } = question
+  const { text: _, tokens = 0, score = 0, silence, items = [] } = brief
+  try {
+    const { secrets, redactPhrase } = await cleaning
+    const record: HookRecord = {
+      ...{ time: new Date().toISOString(), host, folder },
+      prompt: redactPhrase(prompt.slice(0, 8 * maxShown)).slice(0, maxShown),
+      ...{ ms: Math.round(performance.now()), tokens, score: Math.round(score * 100) / 100 },
+      ...defined({ from, silence }),
+      items: items.map(({ uri, level, tokens: each, explanation }) => ({
+        ...{ uri, level, tokens: each },
+        why: explanation.factors.map(({ because }) => because).join(', '),
+      })),
+    }
+    await writeHookRecord(record, secrets.scrub)
+  } catch {
+    // Without a record, the answer is the same.
+  }
+}
+
+async function loadCleaning() {
+  const [{ secretsOfProcess }, { redactPhrase }] = await Promise.all([
+    import('../terminal/secrets.ts'),
+    import('../../secrets/find.ts'),
+  ])
+  return { secrets: secretsOfProcess(), redactPhrase }
+}
+
+function print(text: string): Promise<void> {
+  return new Promise((done, fail) => {
+    process.stdout.once('error', fail).write(text, (error) => (error ? fail(error) : done()))
+  })
 }
 
 async function inputOf(signal: AbortSignal): Promise<string> {
@@ -93,11 +128,13 @@ function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   })
 }
 
+type AskOptions = Omit<HookOptions, 'host' | 'waitMs'>
+
 /** Asks a running server of the folder. `undefined`: none runs. */
 async function askServer(
   { prompt, folder }: HookQuestion,
-  { config, budget, minScore }: HookOptions,
-): Promise<Partial<HookAnswer> | undefined> {
+  { config, budget, minScore }: AskOptions,
+): Promise<Partial<Brief> | undefined> {
   const found = [resolve(folder, config ?? defaultConfig)].filter((file) => config !== undefined || existsSync(file))
   for (const path of socketsOf(found[0] ?? folder)) {
     const socket = await connect(path)
@@ -107,7 +144,7 @@ async function askServer(
     const chunks: Buffer[] = []
     for await (const chunk of socket as AsyncIterable<Buffer>) chunks.push(chunk)
     const answer = jsonIn(Buffer.concat(chunks).toString('utf8'))
-    if (isObject(answer)) return answer as Partial<HookAnswer>
+    if (isObject(answer)) return answer as Partial<Brief>
   }
   return undefined
 }
@@ -115,91 +152,26 @@ async function askServer(
 /** Asks the index on the disk, as it is: bringing it up to date would take too long. Its hits are read anew. */
 async function askIndex(
   { prompt, folder }: HookQuestion,
-  { config, budget, minScore }: HookOptions,
+  { config, budget, minScore }: AskOptions,
   signal: AbortSignal,
-  io: Io,
-): Promise<HookAnswer> {
-  const [{ requireLocal, openLocal }, { answerBrief, hookIsOff }, { cleanView }, { searchedMounts }] =
+  cleaning: Promise<{ readonly secrets: Secrets }>,
+): Promise<Brief> {
+  const [{ requireLocal, openLocal }, { briefFor, hookIsOff }, { cleanView }, { searchedMounts }, { secrets }] =
     await Promise.all([
       import('../operations/local.ts'),
-      import('../operations/joined.ts'),
+      import('../../context/brief.ts'),
       import('../operations/clean-view.ts'),
       import('../../config/plan.ts'),
+      cleaning,
     ])
   process.chdir(folder)
-  const quiet = { ...io, say: () => {} }
-  const local = await requireLocal(defined({ config }), quiet)
+  const local = await requireLocal(defined({ config }), { secrets, say: () => {} })
   if (local.config?.context?.hook === false) return hookIsOff
-  // Opening a mount that no search covers, such as git, takes longer than the whole answer.
-  const { complete, ...known } = local
-  const mounts = searchedMounts((await complete?.()) ?? local.mounts)
-  const catalog = await openLocal({ ...known, mounts }, createTextLog(quiet, 'error'), io.secrets)
-  const view = cleanView(catalog.view(local.principal), io.secrets)
-  return answerBrief(view, { prompt, ...defined({ budget, minScore }) }, { signal })
-}
-
-function recordOf(
-  host: string,
-  { folder }: HookQuestion,
-  { shown = '', tokens = 0, score = 0, silence, items = [] }: Partial<HookAnswer>,
-  ms: number,
-  from: HookRecord['from'],
-): HookRecord {
-  return {
-    ...{ time: new Date().toISOString(), host, folder },
-    prompt: shown,
-    ...{ ms: Math.round(ms), tokens, score: Math.round(score * 100) / 100 },
-    ...defined({ from, silence }),
-    items: items.map(({ uri, level, tokens: each, explanation }) => ({
-      ...{ uri, level, tokens: each },
-      why: explanation.factors.map(({ because }) => because).join(', '),
-    })),
-  }
-}
-
-const logFile = () => join(stateFolder(), 'hooks.jsonl')
-
-async function record(one: HookRecord, { secrets }: Io): Promise<void> {
-  makeFolder(stateFolder(), 0o700)
-  const size = await stat(logFile()).then(
-    ({ size }) => size,
-    () => 0,
-  )
-  if (size > maxLogBytes) await rename(logFile(), `${logFile()}.1`)
-  await appendFile(logFile(), `${secrets.scrub(JSON.stringify(one))}\n`, { mode: 0o600 })
-}
-
-/** Reads the newest records of hooks, the newest first. */
-export async function readHookRecords(most: number): Promise<readonly HookRecord[]> {
-  const text = await readFile(logFile(), 'utf8').catch(() => '')
-  return text
-    .trimEnd()
-    .split('\n')
-    .flatMap((line) => {
-      const value = jsonIn(line)
-      return isObject(value) && Array.isArray(value.items) ? [value as unknown as HookRecord] : []
-    })
-    .slice(-most)
-    .reverse()
-}
-
-/** Formats a record for people. */
-export function formatHookRecord({
-  time,
-  host,
-  folder,
-  prompt,
-  ms,
-  from,
-  tokens,
-  score,
-  silence,
-  items,
-}: HookRecord): string {
-  const head = `${time}  ${host}  ${escapeText(folder)}\n  “${escapeText(prompt)}”`
-  const given = silence === undefined ? `${tokens} tokens` : `nothing: ${silence}`
-  const facts = `  ${given}; score ${score}; ${ms} ms${from === undefined ? '' : `, from the ${from}`}`
-  const layOut = createColumns([0])
-  const rows = items.map((item) => [String(item.tokens), item.level, escapeText(readableUri(item.uri)), item.why])
-  return `${[head, facts, ...(rows.length === 0 ? [] : [layOut([['tokens', 'level', 'resource', 'why'], ...rows]).trimEnd()])].join('\n')}\n`
+  // Mounts that no search covers, such as git, and those that a survey of the folder finds, would take longer than the answer.
+  const { complete: _, ...known } = local
+  const catalog = await openLocal({ ...known, mounts: searchedMounts(local.mounts) }, () => {}, secrets)
+  // The mounts open while the words of the prompt are looked at.
+  void catalog.openAll()
+  const view = cleanView(catalog.view(local.principal), secrets)
+  return briefFor(view, { prompt, now: Date.now(), signal, ...defined({ budget, minScore }) })
 }

@@ -1,11 +1,9 @@
 import type { Socket } from 'node:net'
 import type { OpenedCatalog } from '../../config/build.ts'
-import { type Brief, type BriefOptions, briefFor } from '../../context/brief.ts'
+import { type BriefOptions, briefFor, hookIsOff } from '../../context/brief.ts'
 import { createMemory, type Memory } from '../../context/memory.ts'
 import { defined, isObject, jsonIn } from '../../core/kit/object.ts'
 import type { PendingOpen } from '../../core/opening.ts'
-import type { View } from '../../core/view.ts'
-import { redactPhrase } from '../../secrets/find.ts'
 import { localPrincipal } from '../../server/serve.ts'
 import { type StdioOptions, serveStdio } from '../../server/stdio/serve-stdio.ts'
 import type { Secrets } from '../terminal/secrets.ts'
@@ -13,31 +11,7 @@ import { cleanView } from './clean-view.ts'
 
 /** The question of a hook. A running server gets it as one line of JSON. */
 export interface BriefRequest extends Pick<BriefOptions, 'prompt' | 'budget' | 'minScore'> {
-  readonly hikidashi?: 'brief'
-}
-
-export interface HookAnswer extends Brief {
-  /** The beginning of the prompt for a log, without what looks like a secret. */
-  readonly shown: string
-}
-
-/** The answer where a configuration says `"context": { "hook": false }`. */
-export const hookIsOff: HookAnswer = {
-  ...{ text: '', tokens: 0, score: 0, items: [], shown: '' },
-  silence: 'the configuration has turned hooks off',
-}
-
-/** Maximum length of a prompt in a log, in UTF-16 units. */
-const maxShown = 120
-
-/** Answers a hook. */
-export async function answerBrief(
-  view: View,
-  { prompt, budget, minScore }: BriefRequest,
-  options: Pick<BriefOptions, 'memory' | 'signal'>,
-): Promise<HookAnswer> {
-  const brief = await briefFor(view, { prompt, now: Date.now(), ...options, ...defined({ budget, minScore }) })
-  return { ...brief, shown: redactPhrase(prompt.slice(0, 8 * maxShown)).slice(0, maxShown) }
+  readonly hikidashi: 'brief'
 }
 
 interface Joinable {
@@ -67,7 +41,8 @@ export async function serveOtherProcess(
       .then((catalog) => {
         memory ??= createMemory()('hook')
         const view = cleanView(catalog.view(service.principal ?? localPrincipal), secrets)
-        return answerBrief(view, request as unknown as BriefRequest, { memory })
+        const { prompt, budget, minScore } = request as unknown as BriefRequest
+        return briefFor(view, { prompt, now: Date.now(), memory, ...defined({ budget, minScore }) })
       })
       .catch((error: unknown) => ({ silence: error instanceof Error ? error.message : 'unknown' }))
     socket.end(`${JSON.stringify(answer)}\n`)

@@ -33,6 +33,11 @@ export function createSecrets(collect: () => Iterable<string>): Secrets {
   }
 }
 
+/** The secrets that this process knows from its command line and its environment. */
+export function secretsOfProcess(): Secrets {
+  return createSecrets(() => [...secretsInArguments(process.argv.slice(2)), ...secretsInEnvironment(process.env)])
+}
+
 /**
  * Returns the secrets in an environment: values of variables whose names sound secret, and secrets that the detectors find in other
  * values, such as the password in a URL. Ordinary words are left out: {@link isDistinct}.

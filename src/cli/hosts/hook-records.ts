@@ -1,0 +1,59 @@
+import { appendFile, readFile, rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { stateFolder } from '../../config/state-folder.ts'
+import { makeFolder } from '../../core/kit/make-folder.ts'
+import { isObject, jsonIn } from '../../core/kit/object.ts'
+
+/** The record of one answer to a host. */
+export interface HookRecord {
+  /** ISO 8601. */
+  readonly time: string
+  readonly host: string
+  readonly folder: string
+  /** The beginning of the prompt, without what looks like a secret. */
+  readonly prompt: string
+  /** Time since the start of the process, in milliseconds. */
+  readonly ms: number
+  /** The origin of the answer: a running server of the folder, or its index on the disk. */
+  readonly from?: 'server' | 'index'
+  readonly tokens: number
+  readonly score: number
+  /** Why nothing was given. */
+  readonly silence?: string
+  readonly items: readonly {
+    readonly uri: string
+    readonly level: string
+    readonly tokens: number
+    readonly why: string
+  }[]
+}
+
+/** Maximum size of the log, in bytes. A longer one is put aside, and replaces an earlier one. */
+const maxLogBytes = 512 * 1024
+
+const logFile = () => join(stateFolder(), 'hooks.jsonl')
+
+/** Appends a record to the log, which only the user can read. */
+export async function writeHookRecord(record: HookRecord, scrub: (text: string) => string): Promise<void> {
+  makeFolder(stateFolder(), 0o700)
+  const size = await stat(logFile()).then(
+    ({ size }) => size,
+    () => 0,
+  )
+  if (size > maxLogBytes) await rename(logFile(), `${logFile()}.1`)
+  await appendFile(logFile(), `${scrub(JSON.stringify(record))}\n`, { mode: 0o600 })
+}
+
+/** Reads the newest records of hooks, the newest first. */
+export async function readHookRecords(most: number): Promise<readonly HookRecord[]> {
+  const text = await readFile(logFile(), 'utf8').catch(() => '')
+  return text
+    .trimEnd()
+    .split('\n')
+    .flatMap((line) => {
+      const value = jsonIn(line)
+      return isObject(value) && Array.isArray(value.items) ? [value as unknown as HookRecord] : []
+    })
+    .slice(-most)
+    .reverse()
+}
