@@ -91,6 +91,60 @@ interface HistoryParts {
   readonly openShare: (principal: string) => { close(): void }
 }
 
+/** Keeps runs in the store, if there is one: soon after changes, and at the end. */
+function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>, lastNumber: () => number) {
+  /** The last number that the kept listings have. */
+  let kept: number | undefined
+  let timer: NodeJS.Timeout | undefined
+  let running = Promise.resolve()
+
+  const keepNow = async ({ id, key, continued, logs }: Run, signal: AbortSignal): Promise<void> => {
+    const { lasting } = await state.earlier()
+    const from = lastNumber()
+    if (lasting === undefined || kept === from) return
+    const listings = new Map<Mounted, KeptMount['listing']>()
+    for (const [mount, watch] of watches) {
+      const listing = await listingOf(mount, signal)
+      // The log must have every change that the listing shows.
+      const isWhole = listing !== undefined && (await untilAborted(watch.catchUp(signal), signal).catch(() => false))
+      listings.set(mount, isWhole ? [...listing] : undefined)
+    }
+    if (signal.aborted) return
+    kept = from
+    const mountOf = ([mount, log]: readonly [Mounted, MountLog]) =>
+      [mount.address.text, { gap: log.gap, changes: log.changes(), listing: listings.get(mount) }] as const
+    const mounts = Object.fromEntries(Array.from(logs, mountOf))
+    const text = JSON.stringify({ id, key, last: lastNumber(), continued, mounts } satisfies KeptRun)
+    await lasting.put(keptRunKey, text)
+  }
+  const cancel = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+  }
+
+  return {
+    /** Returns the run that was kept last. Undefined if there is none. */
+    load: async (): Promise<KeptRun | undefined> => {
+      kept = undefined
+      const text = await (await state.earlier()).lasting?.get(keptRunKey)
+      return text === undefined ? undefined : (JSON.parse(text) as KeptRun)
+    },
+    /** Keeps a run, after what is being kept now. A failure leaves it as it was kept before. */
+    keep: (run: Run, signal: AbortSignal): Promise<void> => {
+      cancel()
+      running = running
+        .then(() => keepNow(run, signal))
+        .catch((error: unknown) => state.log('warn', 'the log of changes could not be kept', { error }))
+      return running
+    },
+    /** Keeps a run some time after the first of many changes. */
+    later: (keep: () => Promise<void>): void => {
+      timer ??= setTimeout(() => void keep(), keepMs).unref()
+    },
+    cancel,
+  }
+}
+
 /**
  * Creates the log of the changes of all mounts, from which clients read what they have missed. It begins with its first reader: then
  * every mount is watched as a whole. A position is a number of the log. Clients get it sealed and with random bytes, so that it does
@@ -105,41 +159,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
   let idle: NodeJS.Timeout | undefined
   const followers = new Set<(mount: Mounted, changes: readonly Change[]) => void>()
 
-  /** The last number that the kept listings have, and what keeps the log now, or later. */
-  let [kept, keeping, keepLater]: [number | undefined, Promise<void>, NodeJS.Timeout | undefined] = [
-    undefined,
-    Promise.resolve(),
-    undefined,
-  ]
-
-  const keepNow = async ({ id, key, continued, logs }: Run, signal: AbortSignal): Promise<void> => {
-    const { lasting } = await state.earlier()
-    if (lasting === undefined || kept === last) return
-    const from = last
-    const listings = new Map<Mounted, KeptMount['listing']>()
-    for (const [mount, watch] of watches) {
-      const listing = await listingOf(mount, signal)
-      // The log must have every change that the listing shows.
-      const isWhole = listing !== undefined && (await untilAborted(watch.catchUp(signal), signal).catch(() => false))
-      listings.set(mount, isWhole ? [...listing] : undefined)
-    }
-    if (signal.aborted) return
-    kept = from
-    const mountOf = ([mount, log]: readonly [Mounted, MountLog]) =>
-      [mount.address.text, { gap: log.gap, changes: log.changes(), listing: listings.get(mount) }] as const
-    const mounts = Object.fromEntries(Array.from(logs, mountOf))
-    await lasting.put(keptRunKey, JSON.stringify({ id, key, last, continued, mounts } satisfies KeptRun))
-  }
-  /** Keeps the log after what keeps it now. A failure leaves it as it was kept before. */
-  const keep = (of: Run, signal: AbortSignal): Promise<void> => {
-    clearTimeout(keepLater)
-    keepLater = undefined
-    keeping = keeping
-      .then(() => keepNow(of, signal))
-      .catch((error: unknown) => state.log('warn', 'the log of changes could not be kept', { error }))
-    return keeping
-  }
-
+  const keeping = createKeeping({ state, watches }, () => last)
   /** Aborts the work of the run in the background. */
   let stopping = new AbortController()
   const end = async (): Promise<void> => {
@@ -149,7 +169,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
     if (ended === undefined) return
     stopping.abort()
     const current = await ended
-    await keep(current, AbortSignal.timeout(lastKeepMs))
+    await keeping.keep(current, AbortSignal.timeout(lastKeepMs))
     current.end()
   }
   /** Puts off the end of the run. */
@@ -165,13 +185,11 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
     for (const change of missed) log.add(++last, change, Date.now())
   }
   const start = async (): Promise<Run> => {
-    const text = await (await state.earlier()).lasting?.get(keptRunKey)
-    const before = text === undefined ? undefined : (JSON.parse(text) as KeptRun)
+    const before = await keeping.load()
     const keptOf = (mount: Mounted) => before?.mounts[mount.address.text]
     const logOf = (mount: Mounted) => createMountLog(keptOf(mount) ?? { gap: 0, changes: [] })
     const logs = new Map(Array.from(watches.keys(), (mount) => [mount, logOf(mount)] as const))
     last = Math.max(last, before?.last ?? 0)
-    kept = undefined
     stopping = new AbortController()
     const { signal } = stopping
     // A watch that was not armed first would report everything as changed when it begins.
@@ -181,11 +199,11 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
         const time = Date.now()
         for (const change of changes) logs.get(mount)?.add(++last, change, time)
         for (const hear of followers) hear(mount, changes)
-        keepLater ??= setTimeout(() => void keep(started, signal), keepMs).unref()
+        keeping.later(() => keeping.keep(started, signal))
       }),
     )
     const stopAll = () => {
-      clearTimeout(keepLater)
+      keeping.cancel()
       for (const stop of stops) stop()
     }
     if (before !== undefined)
@@ -198,7 +216,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
         .map(({ id, last }) => ({ id, last }))
         .slice(-maxContinued),
     }
-    void keep(started, signal)
+    void keeping.keep(started, signal)
     return started
   }
   /** Returns the running log, once every mount that can be watched now is watched. A mount that cannot has a gap when it can. */
@@ -221,7 +239,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
       const text = attempt(() => seal.open(scope, position), fallbackTo(undefined, 'invalid'))
       const [of, number = 0] = text === undefined ? [] : (JSON.parse(text) as readonly [string, number])
       if (of === id) return number
-      // What an earlier run told after it was kept is not known any more.
+      // Changes that an earlier run told after it was kept are not known any more.
       return continued.some((one) => one.id === of && number <= one.last) ? number : undefined
     }
     const sees = (mount: Mounted, { path, aliases }: Noticed) =>
