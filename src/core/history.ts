@@ -145,15 +145,8 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
   }
 }
 
-/**
- * Creates the log of the changes of all mounts, from which clients read what they have missed. It begins with its first reader: then
- * every mount is watched as a whole. A position is a number of the log. Clients get it sealed and with random bytes, so that it does
- * not reveal whether anything changed that they may not see.
- *
- * With a store, the log and the listings of the mounts are kept after changes and at the end. The next run, also of another process,
- * continues it: what a listing shows to have changed in between is added. A mount of which listings do not show every change has a gap.
- */
-export function createHistory({ state, route, watches, openShare }: HistoryParts) {
+/** The runs of the log, one after the other: each begins with its first reader, and ends when nobody has read it for some time. */
+function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>) {
   let last = 0
   let run: Promise<Run> | undefined
   let idle: NodeJS.Timeout | undefined
@@ -229,6 +222,28 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
     return untilAborted(run, signal)
   }
 
+  return {
+    begin,
+    end,
+    /** The number of the last change. */
+    get last() {
+      return last
+    },
+    followers,
+  }
+}
+
+/**
+ * Creates the log of the changes of all mounts, from which clients read what they have missed. It begins with its first reader: then
+ * every mount is watched as a whole. A position is a number of the log. Clients get it sealed and with random bytes, so that it does
+ * not reveal whether anything changed that they may not see.
+ *
+ * With a store, the log and the listings of the mounts are kept after changes and at the end. The next run, also of another process,
+ * continues it: what a listing shows to have changed in between is added. A mount of which listings do not show every change has a gap.
+ */
+export function createHistory({ state, route, watches, openShare }: HistoryParts) {
+  const runs = createRuns({ state, watches })
+
   const open = (principal: Principal, filter: ChangeFilter): ChangeReader => {
     const isRelevant = compileFilter(filter, route)
     const scope = ['changes', principal.id]
@@ -249,13 +264,13 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
 
     return {
       now: async ({ signal = new AbortController().signal } = {}) => {
-        const current = await begin(signal)
-        return seal(current, last)
+        const current = await runs.begin(signal)
+        return seal(current, runs.last)
       },
       since: async (position, { limit, maxAgeMs }: PageOfChanges, options: CallOptions = {}): Promise<ChangePage> => {
-        const current = await begin(options.signal ?? new AbortController().signal)
+        const current = await runs.begin(options.signal ?? new AbortController().signal)
         const from = numberOf(current, position)
-        if (from === undefined) return { changes: [], position: seal(current, last), gap: true, more: false }
+        if (from === undefined) return { changes: [], position: seal(current, runs.last), gap: true, more: false }
         const oldest = maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : Date.now() - maxAgeMs
         let gap = false
         const found: { readonly mount: Mounted; readonly noticed: Noticed }[] = []
@@ -284,7 +299,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
             records: mount.provider.put !== undefined,
             position: () => seal(current, number),
           })),
-          position: seal(current, more ? (shown.at(-1)?.noticed.number ?? from) : last),
+          position: seal(current, more ? (shown.at(-1)?.noticed.number ?? from) : runs.last),
           gap,
           more,
         }
@@ -296,9 +311,9 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
           const concerns = ({ path }: Change) => path === undefined || isRelevant.path(mount, path)
           if (isRelevant.mount(mount) && changes.some(concerns)) hear()
         }
-        followers.add(follower)
+        runs.followers.add(follower)
         return () => {
-          if (followers.delete(follower)) share.close()
+          if (runs.followers.delete(follower)) share.close()
         }
       },
     }
@@ -306,7 +321,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
 
   return {
     of: (principal: Principal): ChangeHistory => ({ open: async (filter) => open(principal, filter) }),
-    close: end,
+    close: runs.end,
   }
 }
 
