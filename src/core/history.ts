@@ -91,31 +91,17 @@ interface HistoryParts {
   readonly openShare: (principal: string) => { close(): void }
 }
 
-/**
- * Creates the log of the changes of all mounts, from which clients read what they have missed. It begins with its first reader: then
- * every mount is watched as a whole. A position is a number of the log. Clients get it sealed and with random bytes, so that it does
- * not reveal whether anything changed that they may not see.
- *
- * With a store, the log and the listings of the mounts are kept after changes and at the end. The next run, also of another process,
- * continues it: what a listing shows to have changed in between is added. A mount of which listings do not show every change has a gap.
- */
-export function createHistory({ state, route, watches, openShare }: HistoryParts) {
-  let last = 0
-  let run: Promise<Run> | undefined
-  let idle: NodeJS.Timeout | undefined
-  const followers = new Set<(mount: Mounted, changes: readonly Change[]) => void>()
-
-  /** The last number that the kept listings have, and what keeps the log now, or later. */
-  let [kept, keeping, keepLater]: [number | undefined, Promise<void>, NodeJS.Timeout | undefined] = [
-    undefined,
-    Promise.resolve(),
-    undefined,
-  ]
+/** Keeps runs in the store, if there is one: soon after changes, and at the end. */
+function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>, lastNumber: () => number) {
+  /** The last number that the kept listings have. */
+  let kept: number | undefined
+  let timer: NodeJS.Timeout | undefined
+  let running = Promise.resolve()
 
   const keepNow = async ({ id, key, continued, logs }: Run, signal: AbortSignal): Promise<void> => {
     const { lasting } = await state.earlier()
-    if (lasting === undefined || kept === last) return
-    const from = last
+    const from = lastNumber()
+    if (lasting === undefined || kept === from) return
     const listings = new Map<Mounted, KeptMount['listing']>()
     for (const [mount, watch] of watches) {
       const listing = await listingOf(mount, signal)
@@ -128,18 +114,45 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
     const mountOf = ([mount, log]: readonly [Mounted, MountLog]) =>
       [mount.address.text, { gap: log.gap, changes: log.changes(), listing: listings.get(mount) }] as const
     const mounts = Object.fromEntries(Array.from(logs, mountOf))
-    await lasting.put(keptRunKey, JSON.stringify({ id, key, last, continued, mounts } satisfies KeptRun))
+    const text = JSON.stringify({ id, key, last: lastNumber(), continued, mounts } satisfies KeptRun)
+    await lasting.put(keptRunKey, text)
   }
-  /** Keeps the log after what keeps it now. A failure leaves it as it was kept before. */
-  const keep = (of: Run, signal: AbortSignal): Promise<void> => {
-    clearTimeout(keepLater)
-    keepLater = undefined
-    keeping = keeping
-      .then(() => keepNow(of, signal))
-      .catch((error: unknown) => state.log('warn', 'the log of changes could not be kept', { error }))
-    return keeping
+  const cancel = (): void => {
+    clearTimeout(timer)
+    timer = undefined
   }
 
+  return {
+    /** Returns the run that was kept last. Undefined if there is none. */
+    load: async (): Promise<KeptRun | undefined> => {
+      kept = undefined
+      const text = await (await state.earlier()).lasting?.get(keptRunKey)
+      return text === undefined ? undefined : (JSON.parse(text) as KeptRun)
+    },
+    /** Keeps a run, after what is being kept now. A failure leaves it as it was kept before. */
+    keep: (run: Run, signal: AbortSignal): Promise<void> => {
+      cancel()
+      running = running
+        .then(() => keepNow(run, signal))
+        .catch((error: unknown) => state.log('warn', 'the log of changes could not be kept', { error }))
+      return running
+    },
+    /** Keeps a run some time after the first of many changes. */
+    later: (keep: () => Promise<void>): void => {
+      timer ??= setTimeout(() => void keep(), keepMs).unref()
+    },
+    cancel,
+  }
+}
+
+/** The runs of the log, one after the other: each begins with its first reader, and ends when nobody has read it for some time. */
+function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>) {
+  let last = 0
+  let run: Promise<Run> | undefined
+  let idle: NodeJS.Timeout | undefined
+  const followers = new Set<(mount: Mounted, changes: readonly Change[]) => void>()
+
+  const keeping = createKeeping({ state, watches }, () => last)
   /** Aborts the work of the run in the background. */
   let stopping = new AbortController()
   const end = async (): Promise<void> => {
@@ -149,7 +162,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
     if (ended === undefined) return
     stopping.abort()
     const current = await ended
-    await keep(current, AbortSignal.timeout(lastKeepMs))
+    await keeping.keep(current, AbortSignal.timeout(lastKeepMs))
     current.end()
   }
   /** Puts off the end of the run. */
@@ -165,13 +178,11 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
     for (const change of missed) log.add(++last, change, Date.now())
   }
   const start = async (): Promise<Run> => {
-    const text = await (await state.earlier()).lasting?.get(keptRunKey)
-    const before = text === undefined ? undefined : (JSON.parse(text) as KeptRun)
+    const before = await keeping.load()
     const keptOf = (mount: Mounted) => before?.mounts[mount.address.text]
     const logOf = (mount: Mounted) => createMountLog(keptOf(mount) ?? { gap: 0, changes: [] })
     const logs = new Map(Array.from(watches.keys(), (mount) => [mount, logOf(mount)] as const))
     last = Math.max(last, before?.last ?? 0)
-    kept = undefined
     stopping = new AbortController()
     const { signal } = stopping
     // A watch that was not armed first would report everything as changed when it begins.
@@ -181,11 +192,11 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
         const time = Date.now()
         for (const change of changes) logs.get(mount)?.add(++last, change, time)
         for (const hear of followers) hear(mount, changes)
-        keepLater ??= setTimeout(() => void keep(started, signal), keepMs).unref()
+        keeping.later(() => keeping.keep(started, signal))
       }),
     )
     const stopAll = () => {
-      clearTimeout(keepLater)
+      keeping.cancel()
       for (const stop of stops) stop()
     }
     if (before !== undefined)
@@ -198,7 +209,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
         .map(({ id, last }) => ({ id, last }))
         .slice(-maxContinued),
     }
-    void keep(started, signal)
+    void keeping.keep(started, signal)
     return started
   }
   /** Returns the running log, once every mount that can be watched now is watched. A mount that cannot has a gap when it can. */
@@ -211,6 +222,28 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
     return untilAborted(run, signal)
   }
 
+  return {
+    begin,
+    end,
+    /** The number of the last change. */
+    get last() {
+      return last
+    },
+    followers,
+  }
+}
+
+/**
+ * Creates the log of the changes of all mounts, from which clients read what they have missed. It begins with its first reader: then
+ * every mount is watched as a whole. A position is a number of the log. Clients get it sealed and with random bytes, so that it does
+ * not reveal whether anything changed that they may not see.
+ *
+ * With a store, the log and the listings of the mounts are kept after changes and at the end. The next run, also of another process,
+ * continues it: what a listing shows to have changed in between is added. A mount of which listings do not show every change has a gap.
+ */
+export function createHistory({ state, route, watches, openShare }: HistoryParts) {
+  const runs = createRuns({ state, watches })
+
   const open = (principal: Principal, filter: ChangeFilter): ChangeReader => {
     const isRelevant = compileFilter(filter, route)
     const scope = ['changes', principal.id]
@@ -221,7 +254,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
       const text = attempt(() => seal.open(scope, position), fallbackTo(undefined, 'invalid'))
       const [of, number = 0] = text === undefined ? [] : (JSON.parse(text) as readonly [string, number])
       if (of === id) return number
-      // What an earlier run told after it was kept is not known any more.
+      // Changes that an earlier run told after it was kept are not known any more.
       return continued.some((one) => one.id === of && number <= one.last) ? number : undefined
     }
     const sees = (mount: Mounted, { path, aliases }: Noticed) =>
@@ -231,13 +264,13 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
 
     return {
       now: async ({ signal = new AbortController().signal } = {}) => {
-        const current = await begin(signal)
-        return seal(current, last)
+        const current = await runs.begin(signal)
+        return seal(current, runs.last)
       },
       since: async (position, { limit, maxAgeMs }: PageOfChanges, options: CallOptions = {}): Promise<ChangePage> => {
-        const current = await begin(options.signal ?? new AbortController().signal)
+        const current = await runs.begin(options.signal ?? new AbortController().signal)
         const from = numberOf(current, position)
-        if (from === undefined) return { changes: [], position: seal(current, last), gap: true, more: false }
+        if (from === undefined) return { changes: [], position: seal(current, runs.last), gap: true, more: false }
         const oldest = maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : Date.now() - maxAgeMs
         let gap = false
         const found: { readonly mount: Mounted; readonly noticed: Noticed }[] = []
@@ -266,7 +299,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
             records: mount.provider.put !== undefined,
             position: () => seal(current, number),
           })),
-          position: seal(current, more ? (shown.at(-1)?.noticed.number ?? from) : last),
+          position: seal(current, more ? (shown.at(-1)?.noticed.number ?? from) : runs.last),
           gap,
           more,
         }
@@ -278,9 +311,9 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
           const concerns = ({ path }: Change) => path === undefined || isRelevant.path(mount, path)
           if (isRelevant.mount(mount) && changes.some(concerns)) hear()
         }
-        followers.add(follower)
+        runs.followers.add(follower)
         return () => {
-          if (followers.delete(follower)) share.close()
+          if (runs.followers.delete(follower)) share.close()
         }
       },
     }
@@ -288,7 +321,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
 
   return {
     of: (principal: Principal): ChangeHistory => ({ open: async (filter) => open(principal, filter) }),
-    close: end,
+    close: runs.end,
   }
 }
 

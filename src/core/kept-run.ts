@@ -43,18 +43,19 @@ export const keptRunKey = 'changes'
 const denied = () => false
 
 /** Time-out of one listing, in milliseconds, and maximum number of its entries. */
-const listing = { ms: 10_000, entries: 100_000 }
+const [listingMs, maxEntries] = [10_000, 100_000]
 
 /** The version of an entry that the next state may have too: it counts as changed. */
 const unsteady = ''
 
-export type Listing = ReadonlyMap<string, string>
+/** The version of each entry by its path. */
+type EntryVersions = ReadonlyMap<string, string>
 
 /** Lists a mount. Undefined if its changes are not all in its listing, if it has too many entries, or does not answer. */
-export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<Listing | undefined> {
+export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<EntryVersions | undefined> {
   const { provider } = mount
   if (provider.listsChanges?.(mount.restricted) !== true) return undefined
-  const { signal, release } = followFor(caller, listing.ms)
+  const { signal, release } = followFor(caller, listingMs)
   const found = new Map<string, string>()
   try {
     for await (const entry of provider.list(
@@ -63,7 +64,7 @@ export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<Li
     )) {
       const { path, version, size, modified } = entry
       const own = version ?? (modified === undefined ? undefined : `${modified} ${size ?? ''}`)
-      if (own === undefined || found.size >= listing.entries) return undefined
+      if (own === undefined || found.size >= maxEntries) return undefined
       found.set(path, steadyVersion({ version: own, ...defined({ modified }) }) ?? unsteady)
     }
     return found
@@ -75,7 +76,7 @@ export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<Li
 }
 
 /** The changes between two listings. */
-export function* changesBetween(before: Listing, now: Listing): Generator<Change> {
+export function* changesBetween(before: EntryVersions, now: EntryVersions): Generator<Change> {
   for (const [path, version] of now) {
     const earlier = before.get(path)
     if (earlier === undefined) yield { path, listed: true }

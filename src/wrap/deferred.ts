@@ -116,10 +116,7 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
     complete: async (request, context) => (await whenOpen(context.signal)).complete?.(request, context),
     ...(abilities.watch
       ? {
-          watch: async (signal: AbortSignal) => {
-            const provider = await whenOpen(signal)
-            return provider.watch === undefined ? neverChanging(signal) : provider.watch(signal)
-          },
+          watch: async (signal: AbortSignal) => (await whenOpen(signal)).watch?.(signal) ?? neverChanging(signal),
           catchUp: async (signal: AbortSignal) => (await opened?.catchUp?.(signal)) ?? false,
           listsChanges: (isRestricted: boolean) => opened?.listsChanges?.(isRestricted) ?? false,
           lookedAt: () => opened?.lookedAt?.(),

@@ -22,6 +22,13 @@ describe('the first stat of a file in a watched directory', () => {
   })
 })
 
+test('the names that came and went are told when a directory has other names', () => {
+  const files = snapshot()
+  files.note(0, at(since - 500), false, look(since + 50))
+  const { came, gone } = files.renew({ names: ['b', 'c/'], links: new Set() })
+  expect({ came, gone }).toEqual({ came: ['b', 'c/'], gone: ['a'] })
+})
+
 describe('a second change within one tick of the clock', () => {
   test('is found by its event', () => {
     const files = snapshot()
