@@ -104,6 +104,7 @@ export function actions(): readonly Option[] {
         ]
   return [
     action('search', t('search'), focusSearch, '/'),
+    action('start', t('start'), () => go({ view: undefined, uri: undefined, filter: undefined })),
     action('tree', t('tree'), () => go({ view: 'tree' })),
     action('list', t('list'), () => go({ view: 'list' })),
     action('templates', t('templates'), () =>
