@@ -220,6 +220,7 @@ requires(
     for (const [place, drawn] of views) {
       await page.goto(`${explorer.url}#${place}`)
       await page.locator(drawn).first().waitFor()
+      if (place === 'basket=1') expect((await boxOf(page, '.basket-line > a')).width).toBeGreaterThan(150)
       const small = await page.evaluate(() =>
         [...document.querySelectorAll('button, select, input, summary, .row, .folder-row, .views a, .button, .home a')]
           // A link in a text is as high as its line.

@@ -38,7 +38,7 @@ test('inside of a host, the history of places is kept in memory, and "back" work
   stepBack()
   stepBack()
   stepBack()
-  expect(seen).toEqual(['', '#uri=c', '#uri=b', '', ''])
+  expect(seen).toEqual(['#view=tree', '#uri=c', '#uri=b', '#view=tree', '#view=tree'])
 })
 
 test('inside of a host, a content of any size is a data or blob URL', () => {

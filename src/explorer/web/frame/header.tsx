@@ -46,10 +46,15 @@ const views = ['tree', 'list', 'search', 'templates'] as const satisfies readonl
 function Views() {
   const { view } = route.value
   // A narrow window shows one pane at a time, of which the start page is one.
-  const isNarrow = frontPane().front !== undefined
+  const { front } = frontPane()
+  const isNarrow = front !== undefined
   const elsewhere = isNarrow ? { uri: undefined, basket: undefined } : {}
   const link = (name: string, change: Change, isCurrent: boolean) => (
-    <a key={name} href={linkTo({ ...change, ...elsewhere })} aria-current={isCurrent ? 'page' : undefined}>
+    <a
+      key={name}
+      href={linkTo({ ...change, ...elsewhere })}
+      aria-current={isCurrent && front !== 'right' ? 'page' : undefined}
+    >
       {name}
     </a>
   )

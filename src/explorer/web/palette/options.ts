@@ -104,6 +104,7 @@ export function actions(): readonly Option[] {
         ]
   return [
     action('search', t('search'), focusSearch, '/'),
+    action('start', t('start'), () => navigate({ view: undefined, uri: undefined, filter: undefined })),
     action('tree', t('tree'), () => navigate({ view: 'tree' })),
     action('list', t('list'), () => navigate({ view: 'list' })),
     action('templates', t('templates'), () =>

@@ -2,7 +2,7 @@ import './find.css'
 import { type Signal, signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { objectsIn } from '../../../core/kit/object.ts'
+import { defined, objectsIn } from '../../../core/kit/object.ts'
 import { Button } from '../shell/fields.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { linkTo, navigate } from '../state/route.ts'
@@ -153,11 +153,27 @@ export function canFindInWhole(): boolean {
   return connected().tools.has(tool)
 }
 
-/** Counts the lines of a resource, by a pattern that no line matches. `undefined`: there are too many for one answer. */
+/** Maximum number of answers that are asked for one search. The server ends each after ten seconds. */
+const maxAnswers = 30
+
+/** Asks the server for the lines that match, answer after answer, until there is a match, the text ends, or nobody waits any more. */
+async function findInLines(
+  given: Readonly<Record<string, unknown>>,
+  from: number | undefined,
+  signal: AbortSignal,
+): Promise<WholeAnswer> {
+  for (let start = from, answers = 1; ; answers++) {
+    const found = wholeIn(await connected().call(tool, { ...given, ...defined({ from: start }) }, signal))
+    const { next, matches } = found
+    if (next === undefined || matches.length > 0 || next <= (start ?? 0) || answers === maxAnswers) return found
+    start = next
+  }
+}
+
+/** Counts the lines of a resource, by a pattern that no line matches. `undefined`: there are too many. */
 export async function countLines(uri: string, signal: AbortSignal): Promise<number | undefined> {
-  const { lastLine, next } = wholeIn(
-    await connected().call(tool, { uri, pattern: '[^\\x00-\\x{10FFFF}]', limit: 1 }, signal),
-  )
+  const given = { uri, pattern: '[^\\x00-\\x{10FFFF}]', limit: 1 }
+  const { lastLine, next } = await findInLines(given, undefined, signal)
   return next === undefined ? lastLine : undefined
 }
 
@@ -188,11 +204,16 @@ interface WholeProps {
 /** Below the find bar of a text that is not all loaded: searches all of it on the server, and lists the lines that match. */
 export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
   const isBusy = useSignal(false)
+  const running = useRef<AbortController>(undefined)
+  const key = JSON.stringify([bare(uri), needle.value, isPattern.value])
+  // Other words end the search for the words before.
+  useEffect(() => () => running.current?.abort(), [key])
   const isPartial = part !== undefined && (part.next !== undefined || first > 1 || /[?&]lines=/.test(uri))
   if (!isPartial || needle.value === '' || !canFindInWhole()) return null
-  const key = JSON.stringify([uriWithoutPart(uri), needle.value, isPattern.value])
   const { answer, error } = whole.value.key === key ? whole.value : {}
   const search = async (from?: number) => {
+    const controller = new AbortController()
+    running.current = controller
     isBusy.value = true
     const given = {
       uri: uriWithoutPart(uri),
@@ -202,12 +223,12 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
       limit: 200,
     }
     try {
-      const found = await connected().call(tool, { ...given, ...(from === undefined ? {} : { from }) })
-      whole.value = { key, answer: joined(from === undefined ? undefined : answer, wholeIn(found)) }
+      const found = await findInLines(given, from, controller.signal)
+      whole.value = { key, answer: joined(from === undefined ? undefined : answer, found) }
     } catch (fault) {
-      whole.value = { key, error: fault }
+      if (!controller.signal.aborted) whole.value = { key, error: fault }
     }
-    isBusy.value = false
+    if (running.current === controller) isBusy.value = false
   }
   const name = part.lines === undefined ? t('findWhole') : t('findWholeOf', { lines: formatNumber(part.lines) })
   return (
@@ -228,7 +249,7 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
         <>
           <p role="status">
             {answer.matches.length === 0
-              ? t('wholeNone', { lines: formatNumber(answer.lastLine) })
+              ? t(answer.next === undefined ? 'wholeNone' : 'wholeNoneYet', { lines: formatNumber(answer.lastLine) })
               : t('wholeCount', { count: answer.matches.length, lines: formatNumber(answer.lastLine) })}{' '}
             {answer.next === undefined ? null : (
               <Button name={t('showMore')} disabled={isBusy.value} onClick={() => void search(answer.next)} />

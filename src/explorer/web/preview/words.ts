@@ -53,6 +53,7 @@ export const t = createWords({
   findWholeOf: ['Search all {lines} lines', '全 {lines} 行を検索'],
   searchingWhole: ['Searching…', '検索しています…'],
   wholeNone: ['None of the {lines} lines matches.', '{lines} 行のいずれも一致しません。'],
+  wholeNoneYet: ['None of the first {lines} lines matches.', '先頭の {lines} 行のいずれも一致しません。'],
   wholeCount: ['{count} {count:line|lines} of {lines} match:', '{lines} 行のうち {count} 行が一致します。'],
   onlyMatches: ['Only rows that match', '一致する行のみ'],
   findBefore: ['Previous match', '前の一致'],
