@@ -63,11 +63,14 @@ async function loadedBy(program: readonly string[], args: readonly string[]): Pr
   return lines.slice(0, lines.indexOf('answered'))
 }
 
+let bare: Promise<readonly string[]> | undefined
+
 /** Node's own modules that a command has loaded by its first answer, beyond those of a program that does nothing but answer. */
 async function builtinsBeyondBare(args: readonly string[]): Promise<readonly string[]> {
-  const bare = await recordedBy('builtins.mjs', [join(root, 'bench/servers/first-bare.mjs')], [])
-  expect(bare).toContain('node:net')
-  return (await recordedBy('builtins.mjs', built, args)).filter((name) => !bare.includes(name)).sort()
+  bare ??= recordedBy('builtins.mjs', [join(root, 'bench/servers/first-bare.mjs')], [])
+  const ofBare = await bare
+  expect(ofBare).toContain('node:net')
+  return (await recordedBy('builtins.mjs', built, args)).filter((name) => !ofBare.includes(name)).sort()
 }
 
 /** Modules of ours by their path, packages by their name, each once. Node's own modules are left out: the loader uses some too. */

@@ -33,7 +33,7 @@ const held: Readonly<Record<string, string | Uint8Array>> = {
   'empty.txt': '',
   'binary.dat': bytes,
   'long/lines.txt': Array.from({ length: 5000 }, (_, i) => `${i}: 吾輩は猫である。\n`).join(''),
-  ...Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`many/${i}.txt`, `number ${i}`])),
+  ...Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`many/${i}.txt`, `number ${i}`])),
 }
 
 function fill(repository: GitRepository): void {

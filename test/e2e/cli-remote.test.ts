@@ -15,8 +15,9 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { parseRemote } from '../../src/cli/operations/remote.ts'
 import { run } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 
-// Each command is a process, and starts git: slow where the machine is busy.
+// Each command starts git: slow where the machine is busy.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let root: string
@@ -29,16 +30,18 @@ const commit = (message: string) => {
   git('add', '--all')
   git('commit', '--quiet', '--message', message)
 }
-/** Runs a command as a user whose git has a filter that leaves a trace. */
-const hikidashi = async (...args: readonly string[]) =>
-  run(args, {
-    cwd: root,
-    env: {
-      XDG_CACHE_HOME: join(root, 'cache'),
-      XDG_STATE_HOME: join(root, 'state'),
-      GIT_CONFIG_GLOBAL: join(root, 'gitconfig'),
-    },
-  })
+/** A user whose git has a filter that leaves a trace. */
+const user = () => ({
+  cwd: root,
+  env: {
+    XDG_CACHE_HOME: join(root, 'cache'),
+    XDG_STATE_HOME: join(root, 'state'),
+    GIT_CONFIG_GLOBAL: join(root, 'gitconfig'),
+  },
+})
+/** A command, in this process; and one as users start it. */
+const hikidashi = (...args: readonly string[]) => runHere(args, user())
+const started = (...args: readonly string[]) => run(args, user())
 
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'hikidashi-remote-'))
@@ -59,7 +62,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 describe('--remote', () => {
   it('serves the files of a repository as they were committed', async () => {
-    const listed = await hikidashi('ls', '-r', '--only', 'files', '--remote', url)
+    const listed = await started('ls', '-r', '--only', 'files', '--remote', url)
     expect(listed.out.split('\n')).toEqual(
       ['.gitattributes', 'README.md', 'hikidashi.json', 'link', 'src/anchor.ts']
         .map((path) => `file:///team/demo/${path}`)
@@ -130,7 +133,7 @@ describe('--remote', () => {
   it('fetches one repository for several commands at once', async () => {
     git('tag', '--force', 'together')
     const several = await Promise.all(
-      Array.from({ length: 4 }, () => hikidashi('read', 'README.md', '--remote', `${url}#together`)),
+      Array.from({ length: 4 }, () => started('read', 'README.md', '--remote', `${url}#together`)),
     )
     for (const { out, err, code } of several) {
       expect([code, out]).toEqual([0, '# Demo 2\n'])
@@ -148,7 +151,7 @@ describe('--remote', () => {
     const tree = piped(Array.from({ length: files }, (_, at) => `100644 blob ${blob}\tf${at}\n`).join(''), 'mktree')
     const bomb = String(git('commit-tree', '-m', 'bomb', tree)).trim()
     git('tag', '--force', 'bomb', bomb)
-    const { code, err } = await hikidashi('ls', '--remote', `${url}#bomb`)
+    const { code, err } = await started('ls', '--remote', `${url}#bomb`)
     expect(code).toBe(1)
     expect(err).toContain(refusal)
     const caches = readdirSync(join(root, 'cache/hikidashi/remote'))

@@ -6,7 +6,7 @@ import { serveHttp } from '../../src/server/index.ts'
 import { volumeOf } from '../support/volume.ts'
 
 /** A million in full volume. */
-const total = volumeOf(1_000_000, 200_000)
+const total = volumeOf(1_000_000)
 const nameOf = (index: number) => `f${String(index).padStart(6, '0')}`
 
 /** A source of so many entries, none of which is kept. */

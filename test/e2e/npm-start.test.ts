@@ -54,21 +54,17 @@ describe('npm start', { timeout: 60_000 }, () => {
   const ended = (child: ChildProcess) =>
     child.exitCode === null && child.signalCode === null ? once(child, 'exit') : []
 
-  test('builds, prints so, and serves', async () => {
-    const { child, url, said } = await start('npm', ['start', '--', '--http', '0'])
-    expect(said()).toMatch(/Building hikidashi[\s\S]*built\n[\s\S]*serves \d+ mount/)
-    expect(said()).not.toContain('Warning')
-    child.kill('SIGTERM')
-    await closed(url)
-    await ended(child)
-  })
-
-  test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('stops the server when npm gets %s', async (signal) => {
-    const { child, url } = await start('npm', ['start', '--', '--http', '0'])
-    child.kill(signal)
-    await ended(child)
-    await closed(url)
-  })
+  test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
+    'builds, prints so, serves, and stops the server when npm gets %s',
+    async (signal) => {
+      const { child, url, said } = await start('npm', ['start', '--', '--http', '0'])
+      expect(said()).toMatch(/Building hikidashi[\s\S]*built\n[\s\S]*serves \d+ mount/)
+      expect(said()).not.toContain('Warning')
+      child.kill(signal)
+      await ended(child)
+      await closed(url)
+    },
+  )
 
   test.each(['SIGTERM', 'SIGKILL'] as const)(
     'stops the server when the shell that npm starts gets %s',

@@ -17,7 +17,7 @@ import { createRandom } from './history.ts'
 vi.setConfig({ testTimeout: 3_600_000, hookTimeout: 120_000 })
 
 /** Number of writes, each of which is searched: 10,000 at full volume. Their time grows with them, so a share of the volume does less than its share. */
-const writes = Math.max(50, Math.round(10_000 * volume ** 2.5))
+const writes = Math.max(30, Math.round(10_000 * volume ** 2.5))
 /** The server is killed once in so many writes. Another process may keep the index only when the lease of the killed one is over. */
 const perKill = Math.max(40, Math.ceil(writes / 50))
 const seed = Number(process.env.HIKIDASHI_SEED ?? Math.floor(Math.random() * 2 ** 31))

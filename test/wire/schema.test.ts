@@ -24,8 +24,11 @@ async function recordSession(revision: SchemaRevision, transport: 'stdio' | 'HTT
   const pipe = http ?? stdioPipe(served)
   const recorded: Recorded[] = []
   try {
-    await hold(createTalk(pipe, revision, recorded), revision)
+    const talk = createTalk(pipe, revision, recorded)
+    await hold(talk, revision)
     if (http !== undefined) await beRefused(http, revision, recorded)
+    // Only stdio has this limit.
+    else await talk.ask('resources/read', { uri: `${places.huge}/huge.txt` })
   } finally {
     await pipe.close()
     await served.close()
@@ -138,13 +141,7 @@ async function readAll({ ask }: Talk): Promise<void> {
   for (const path of paths) await ask('resources/read', { uri: `${places.rich}/${path}` })
   for (const path of ['', 'lines.txt', 'lines.txt?lines=10-40', 'lines.txt?bytes=0-99', 'lines.txt?lines=x', 'raw.bin'])
     await ask('resources/read', { uri: `${places.folder}/${path}` })
-  for (const uri of [
-    places.folder,
-    `${places.folder}/empty`,
-    `${places.huge}/huge.txt`,
-    `${places.down}/a`,
-    `${places.broken}/a`,
-  ])
+  for (const uri of [places.folder, `${places.folder}/empty`, `${places.down}/a`, `${places.broken}/a`])
     await ask('resources/read', { uri })
   for (const uri of ['nonsense', 'http://elsewhere/', 'file:///rich/%00', 7]) await ask('resources/read', { uri })
   await ask('resources/read', {})
