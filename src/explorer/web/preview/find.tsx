@@ -205,7 +205,7 @@ interface WholeProps {
 export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
   const isBusy = useSignal(false)
   const running = useRef<AbortController>(undefined)
-  const key = JSON.stringify([bare(uri), needle.value, isPattern.value])
+  const key = JSON.stringify([uriWithoutPart(uri), needle.value, isPattern.value])
   // Other words end the search for the words before.
   useEffect(() => () => running.current?.abort(), [key])
   const isPartial = part !== undefined && (part.next !== undefined || first > 1 || /[?&]lines=/.test(uri))
