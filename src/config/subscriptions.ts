@@ -83,6 +83,7 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
   const keeper: SubscriptionKeeper = {
     put: (one) => add(one.id, one),
     remove: (id) => add(id, undefined),
+    written: async () => writing,
     all: async (signal) => {
       while (!signal.aborted) {
         const lease = await (await store.open()).lease(name, leaseMs)

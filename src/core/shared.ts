@@ -75,6 +75,8 @@ export interface KeptSubscription {
 export interface SubscriptionKeeper {
   put(one: KeptSubscription): void
   remove(id: string): void
+  /** Resolves when everything up to now is kept, or has failed. */
+  written(): Promise<void>
   /** Returns the subscriptions, once no other process delivers to them. None when the signal aborts before that. */
   all(signal: AbortSignal): Promise<readonly KeptSubscription[]>
 }

@@ -96,13 +96,17 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       known.signer.replace(secret)
       registry.refresh(known, { reader, until }, caller, facts)
       // Events that it has not got yet are still sent.
+      await keeper.written()
       return answerOf(known, false, status)
     }
     registry.refuseTooMany(id, principal)
     const { position, isTruncated } = first
     const made = { id, name, principal, endpoint, signer, reader, until, position, maxAgeMs: asked.maxAgeMs }
     try {
-      return answerOf(registry.add(made, caller, facts), isTruncated)
+      const added = registry.add(made, caller, facts)
+      // A client that has the answer finds its subscription after a crash, too.
+      await keeper.written()
+      return answerOf(added, isTruncated)
     } catch (error) {
       throw toExhaustedError(error, dialect)
     }

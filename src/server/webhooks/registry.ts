@@ -9,7 +9,12 @@ import { messageId, type Receiver, type Sender } from './delivery.ts'
 import { createRun, type WebhookSubscription } from './run.ts'
 
 /** Keeps nothing. */
-export const noSubscriptions: SubscriptionKeeper = { put: () => {}, remove: () => {}, all: async () => [] }
+export const noSubscriptions: SubscriptionKeeper = {
+  put: () => {},
+  remove: () => {},
+  written: async () => {},
+  all: async () => [],
+}
 
 interface RegistryOptions {
   readonly sender: Sender
