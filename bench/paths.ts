@@ -74,7 +74,7 @@ const paths: readonly SpecialPath[] = [
   {
     name: 'names of twins that may exist',
     work: 'read',
-    file: 'providers/files/translations.ts',
+    file: 'providers/files/index.ts',
     replaced: [['let possible = last?.stamps === stamps ? last.twins : undefined', 'let possible = last && undefined']],
   },
   {
@@ -132,7 +132,7 @@ const guarantees: readonly SpecialPath[] = [
   {
     name: 'other languages of a document, as of this read',
     work: 'read',
-    file: 'providers/files/translations.ts',
+    file: 'providers/files/index.ts',
     replaced: [['if (!isTranslatable(path)) return []', 'if (tags.length > 0 || !isTranslatable(path)) return []']],
   },
   {
