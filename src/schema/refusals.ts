@@ -9,7 +9,7 @@ export function refusal(message: string, fix: string): string {
 }
 
 /** Returns a function that refuses a member of a value, by the path of the member. */
-export function refuserIn(context: RefinementCtx) {
+export function createRefuser(context: RefinementCtx) {
   return (path: string | readonly string[], message: string, fix: string): void =>
     context.addIssue({ code: 'custom', path: [path].flat(), message: refusal(message, fix) })
 }

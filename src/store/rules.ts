@@ -259,7 +259,7 @@ function isLonger(text: string, maxBytes: number): boolean {
 }
 
 function checkTextTerms(terms: readonly string[]): void {
-  if (terms.length > limits.queryTerms) throw refused(`There are at most ${limits.queryTerms} terms.`, 'too-many')
+  if (terms.length > limits.queryTerms) throw refused(`A request has at most ${limits.queryTerms} terms.`, 'too-many')
   for (const term of terms) {
     if (!termText.test(term) || !term.isWellFormed())
       throw refused('The term has characters that no term may have.', 'argument')

@@ -2,7 +2,7 @@ import { invalid, isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, secret, text } from '../../schema/fields.ts'
-import { refusal, refuserIn } from '../../schema/refusals.ts'
+import { createRefuser, refusal } from '../../schema/refusals.ts'
 import {
   documentsShape,
   httpUrl,
@@ -80,7 +80,7 @@ const route = z
     } catch (error) {
       if (!isResourceError(error)) throw error
       const fix = 'Write one such as { "template": "users/{id}", "list": { "from": "users" } }.'
-      refuserIn(context)('template', error.message, fix)
+      createRefuser(context)('template', error.message, fix)
     }
   })
 
@@ -90,7 +90,7 @@ const managed =
 
 const headers = z.record(z.string(), z.union([text, secret])).superRefine((given, context) => {
   for (const [name, value] of Object.entries(given)) {
-    const refuse = (message: string, fix: string) => refuserIn(context)(name, message, fix)
+    const refuse = (message: string, fix: string) => createRefuser(context)(name, message, fix)
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
       refuse('This is not the name of a header.', 'Write one such as "X-Api-Key".')
     else if (managed.test(name)) refuse('A configuration cannot set this header.', 'Remove it.')

@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { durationFrom, interval, secret, sizeUpTo, text } from '../../schema/fields.ts'
-import { type Finding, refusal, refuserIn } from '../../schema/refusals.ts'
+import { createRefuser, type Finding, refusal } from '../../schema/refusals.ts'
 import { documentEffects, documentsShape, path, secrets, service, withoutEffects } from '../../schema/shapes.ts'
 import { namedSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
 import { ownFiles } from '../../secrets/own-files.ts'
@@ -59,7 +59,7 @@ const gdriveShape = {
 
 /** Refuses a mount that names several parts of Drive, or several kinds of credentials. */
 function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.RefinementCtx): void {
-  const refuse = refuserIn(context)
+  const refuse = createRefuser(context)
   const sources = (['folder', 'drives', 'shared'] as const).filter(
     (key) => given[key] !== undefined && given[key] !== false,
   )

@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, glob, interval, secret, size, text } from '../../schema/fields.ts'
-import { refusal, refuserIn } from '../../schema/refusals.ts'
+import { createRefuser, refusal } from '../../schema/refusals.ts'
 import { allowAddresses, secrets, service, withoutEffects } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret } from '../../schema/values.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
@@ -71,7 +71,7 @@ const metricsShape = {
 
 /** Checks that a mount has the options that its source needs, and no others. */
 function checkMetrics(given: OptionsOf<typeof metricsShape>, context: z.RefinementCtx): void {
-  const refuse = refuserIn(context)
+  const refuse = createRefuser(context)
   if (given.source !== 'self') {
     if (given.url === undefined)
       refuse('url', 'The key is missing.', 'Add it: the address of Prometheus, such as "http://127.0.0.1:9090".')

@@ -2,7 +2,7 @@ import { defined } from '../../core/kit/object.ts'
 import { parseUri } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { durationFrom, interval, secret, size, text } from '../../schema/fields.ts'
-import { refusal, refuserIn } from '../../schema/refusals.ts'
+import { createRefuser, refusal } from '../../schema/refusals.ts'
 import { documentsShape, path, program, secrets, service, withoutEffects } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret, resolveFolder, type SecretSource } from '../../schema/values.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
@@ -85,7 +85,7 @@ const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDEN
 
 /** Checks that a mount names its server exactly once, and contains no secret. */
 function checkRemote(given: OptionsOf<typeof remoteShape>, context: z.RefinementCtx): void {
-  const refuse = refuserIn(context)
+  const refuse = createRefuser(context)
   const { command, url, env = {} } = given
   if (command === undefined && url === undefined)
     refuse('command', 'The key is missing.', 'Add "command" to start a server, or "url" of one that runs.')

@@ -4,7 +4,7 @@ import { defined } from '../../core/kit/object.ts'
 import { parseAddress } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { globs, text } from '../../schema/fields.ts'
-import { refusal, refuserIn } from '../../schema/refusals.ts'
+import { createRefuser, refusal } from '../../schema/refusals.ts'
 import {
   documentEffects,
   documentsShape,
@@ -72,7 +72,7 @@ const webShape = {
 function checkWeb({ pages = [], match, llms }: OptionsOf<typeof webShape>, context: z.RefinementCtx): void {
   if (pages.length > 0 || match !== undefined || llms !== undefined) return
   const fix = 'Add "pages": ["docs/intro"], "match": "docs/**" or "llms": "llms.txt".'
-  refuserIn(context)('pages', 'No page is named.', fix)
+  createRefuser(context)('pages', 'No page is named.', fix)
 }
 
 /** Fault of a mount whose address is no web address, and that has no `url`. */

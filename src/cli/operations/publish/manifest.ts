@@ -9,7 +9,7 @@ import type { Curated } from './curated.ts'
 const manifestVersion = '0.4'
 
 /** Path of the configuration in a bundle. */
-export const curatedPath = 'hikidashi.json'
+export const bundledConfigPath = 'hikidashi.json'
 
 /** Path of the texts of another language in a bundle. */
 export const localePath = (locale: string) => `mcpb-resources/${locale}.json`
@@ -57,7 +57,7 @@ export function bundleManifest(own: OwnPackage, options: BundleOptions): JsonObj
           `\${__dirname}/${main}`,
           'serve',
           ...(folders ? [`\${user_config.folders}`] : []),
-          ...(curated === undefined ? [] : ['--config', `\${__dirname}/${curatedPath}`]),
+          ...(curated === undefined ? [] : ['--config', `\${__dirname}/${bundledConfigPath}`]),
           '--stdio',
         ],
         env: Object.fromEntries(variables.map(([name]) => [name, `\${user_config.${name}}`])),
