@@ -59,8 +59,7 @@ const readers: Readonly<Record<string, Reader>> = {
     // The name of the code page in the encodings of the web.
     const source = Buffer.from(stdout.replaceAll(/charset="?CP950/gi, 'charset=big5'), 'latin1')
     const { html, text = '' } = await PostalMime.parse(source)
-    if (html === undefined) return text
-    return (await PostalMime.parse(`Content-Type: text/html; charset=utf-8\r\n\r\n${html}`)).text ?? ''
+    return html?.replaceAll(/<(style|script)\b[\s\S]*?<\/\1>|<!--[\s\S]*?-->|<[^>]*>|&nbsp;/gi, ' ') ?? text
   },
   'word-extractor': async (path) => {
     const Extractor = (await load('word-extractor')).default
