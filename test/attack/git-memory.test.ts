@@ -180,7 +180,7 @@ describe.runIf(process.platform === 'linux')('the memory of git processes', () =
     plantBomb()
     const memory = watchChildren(/git/)
     try {
-      const asked = await open()
+      const asked = await open({ timeoutMs: 60_000 })
       const paths = ['commits/bomb', 'diff/HEAD/bomb', 'blame/bomb/bomb.txt']
       for (const path of paths) expect(await outcome(asked.read(path)), path).toBe('too-large')
       expect(await asked.text('log', { ref: 'bomb' })).toContain('made by hand')
@@ -189,7 +189,7 @@ describe.runIf(process.platform === 'linux')('the memory of git processes', () =
     } finally {
       memory.stop()
     }
-  })
+  }, 240_000)
 
   test('GT34 every git process has limits of memory, time and files', async () => {
     fillPlainly(repository)

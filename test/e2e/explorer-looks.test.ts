@@ -194,7 +194,7 @@ requires(
     await page.locator('#list .row').first().waitFor()
     expect(await page.locator('.browse.without-priority').count()).toBe(1)
     const wide = await boxOf(page, '#list .row .cell-name')
-    expect(wide.width).toBeGreaterThan(180)
+    expect(wide.width).toBeGreaterThan(160)
     await page.locator('#filter').fill('kind')
     await page.locator('.browse.without-modified').waitFor()
     expect((await boxOf(page, '#list .row .cell-name')).width).toBeGreaterThan(wide.width)
@@ -207,6 +207,7 @@ requires(
       hasTouch: true,
       isMobile: true,
     })
+    await page.locator('.basket-line').first().waitFor()
     const views: readonly (readonly [place: string, drawn: string])[] = [
       ['basket=1', '.basket-line'],
       ['', '.home-mounts a'],

@@ -54,7 +54,8 @@ const tasks: readonly Task[] = [
       await press('/')
       await type('refund')
       await page.locator('.name-hit', { hasText: 'refunds.md' }).waitFor()
-      await preview(page).locator('.markdown h1', { hasText: 'Refunds' }).waitFor()
+      // The file, or the passage in it.
+      await preview(page).locator('.preview-content', { hasText: 'Refunds' }).waitFor()
     },
   },
   {
@@ -336,7 +337,7 @@ requires(
       await page.goto('about:blank')
       await page.goto(`${explorer.url}#${place}`)
       await page.locator('#tree .row, #list .row, .hit-link').first().waitFor()
-      await page.locator('.home, .preview-content').first().waitFor()
+      await page.locator('.home .markdown a, .preview-content').first().waitFor()
       const hidden: string[] = []
       for (let isNew = true; isNew; ) {
         await page.keyboard.press('Tab')
@@ -407,5 +408,5 @@ requires(
         expect(await axe(page), `${colorScheme} ${place}`).toEqual([])
       }
     }
-  })
+  }, 240_000)
 })
