@@ -57,7 +57,7 @@ requires(
     '%s is drawn in part, says so, and the page still answers',
     async (name) => {
       const page = await tabs.open(`${explorer.url}#${new URLSearchParams({ uri: `file:///large/${name}` })}`)
-      await page.getByText(/This preview is shortened|This drawing has more elements/).waitFor()
+      await page.getByText(/This preview is shortened|This drawing has more elements/).waitFor({ timeout: 60_000 })
       expect(await elementsOf(page)).toBeLessThan(maxElements)
       // It is not still at work on it: the next document comes, and what was drawn is gone.
       await page.goto(`${explorer.url}#${new URLSearchParams({ uri: 'file:///large/a.md' })}`)
@@ -66,6 +66,7 @@ requires(
       expect(await page.getByText('This preview is shortened').count()).toBe(0)
       await page.close()
     },
+    120_000,
   )
 })
 
