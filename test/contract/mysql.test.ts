@@ -80,6 +80,6 @@ requires(
     }
   }
 
-  describeProvider({ describe, test }, 'mysql, of one schema', one)
-  describeProvider({ describe, test }, 'mysql, of several schemas', several)
+  describeProvider({ describe, test }, 'mysql, of one schema', one, { timeoutMs: 30_000 })
+  describeProvider({ describe, test }, 'mysql, of several schemas', several, { timeoutMs: 30_000 })
 })

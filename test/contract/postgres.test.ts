@@ -86,5 +86,5 @@ async function subject(schemas: readonly string[] | undefined): Promise<Subject>
   }
 }
 
-describeProvider({ describe, test }, 'postgres, of one schema', () => subject(['public']))
-describeProvider({ describe, test }, 'postgres, of all schemas', () => subject(undefined))
+describeProvider({ describe, test }, 'postgres, of one schema', () => subject(['public']), { timeoutMs: 30_000 })
+describeProvider({ describe, test }, 'postgres, of all schemas', () => subject(undefined), { timeoutMs: 30_000 })
