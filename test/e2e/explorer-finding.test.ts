@@ -85,7 +85,8 @@ requires(
       },
     )
     const way = page.getByRole('navigation', { name: '場所' })
-    await expect.poll(() => way.locator('li').allInnerTexts()).toEqual(['ファイル', '設計 メモ', '検索 設計.md'])
+    await expect.poll(() => way.locator('li').allInnerTexts()).toEqual(['ファイル', '設計 メモ'])
+    await page.getByRole('heading', { name: '検索 設計.md', level: 2 }).waitFor()
     expect(await axe(page)).toEqual([])
     await way.getByRole('link', { name: '設計 メモ' }).click()
     await page.getByRole('option', { name: /検索 設計\.md/ }).waitFor()
