@@ -148,9 +148,9 @@ requires(
     await row(page, nameOf(many - 10)).click()
     await page.locator('#list').focus()
     await press(page, 'Control+Enter')
-    await page.locator('#tree .row-shown', { hasText: nameOf(many - 10) }).waitFor()
+    await page.locator('#tree .row-shown', { hasText: nameOf(many - 10) }).waitFor({ timeout: 60_000 })
     expect(await page.locator('#filter').inputValue()).toBe('')
-  })
+  }, 180_000)
 
   test('facets with counts filter the tree and the list', async () => {
     const page = await open('view=list&in=mem%3A%2F%2Fdocs%2Fguide%2F&audience=user', {}, few)
