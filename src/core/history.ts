@@ -99,7 +99,7 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
   let running = Promise.resolve()
 
   const keepNow = async ({ id, key, continued, logs }: Run, signal: AbortSignal): Promise<void> => {
-    const { lasting } = await state.earlier()
+    const { lasting, clean } = await state.earlier()
     const from = lastNumber()
     if (lasting === undefined || kept === from) return
     const listings = new Map<Mounted, KeptMount['listing']>()
@@ -110,12 +110,14 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
       listings.set(mount, isWhole ? [...listing] : undefined)
     }
     if (signal.aborted) return
-    kept = from
     const mountOf = ([mount, log]: readonly [Mounted, MountLog]) =>
       [mount.address.text, { gap: log.gap, changes: log.changes(), listing: listings.get(mount) }] as const
     const mounts = Object.fromEntries(Array.from(logs, mountOf))
     const text = JSON.stringify({ id, key, last: lastNumber(), continued, mounts } satisfies KeptRun)
+    // A path that holds a known secret is not stored, nor an altered one.
+    if (clean(text) !== text) return
     await lasting.put(keptRunKey, text)
+    kept = from
   }
   const cancel = (): void => {
     clearTimeout(timer)
@@ -123,11 +125,16 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
   }
 
   return {
-    /** Returns the run that was kept last. Undefined if there is none. */
+    /** Returns the run that was kept last. Undefined if there is none, or none that can be read: then earlier positions have a gap. */
     load: async (): Promise<KeptRun | undefined> => {
       kept = undefined
-      const text = await (await state.earlier()).lasting?.get(keptRunKey)
-      return text === undefined ? undefined : (JSON.parse(text) as KeptRun)
+      try {
+        const text = await (await state.earlier()).lasting?.get(keptRunKey)
+        return text === undefined ? undefined : (JSON.parse(text) as KeptRun)
+      } catch (error) {
+        state.log('warn', 'the log of changes before this start could not be read', { error })
+        return undefined
+      }
     },
     /** Keeps a run, after what is being kept now. A failure leaves it as it was kept before. */
     keep: (run: Run, signal: AbortSignal): Promise<void> => {

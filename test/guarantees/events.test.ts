@@ -203,6 +203,43 @@ describe('events of a log that is kept in a store', () => {
     }
   })
 
+  test.each([
+    ['damaged', (rows: Map<string, string>, key: string) => rows.set(key, '{"id":')],
+    ['gone', (rows: Map<string, string>, key: string) => rows.delete(key)],
+  ])('if the kept log is %s, a position of before has a gap, and later changes are told', async (_, harm) => {
+    const source = listed()
+    const { rows, open } = storeOfLog()
+    const begin = async () => {
+      const catalog = createCatalog({ mounts: [{ address: 'x://m', provider: source }], earlier: open().earlier })
+      opened.push(catalog)
+      const reader = await catalog.view({ id: 'u', roles: [] }).history?.open({})
+      if (reader === undefined) throw new Error('the catalog reports no changes')
+      return { catalog, reader }
+    }
+    const first = await begin()
+    const position = await first.reader.now()
+    await until(() => rows.size > 0)
+    await first.catalog.close()
+    for (const key of [...rows.keys()]) harm(rows, key)
+    const { reader } = await begin()
+    const after = await reader.since(position, { limit: 100 })
+    expect(after).toMatchObject({ changes: [], gap: true })
+    source.set('open/0', { text: '', version: 'new' })
+    await expect.poll(async () => (await reader.since(after.position, { limit: 100 })).changes.length).toBe(1)
+  })
+
+  test('a log with a known secret in a path is not kept', async () => {
+    const { rows, open } = storeOfLog()
+    const source = listed()
+    source.set('open/hunter2-hunter2', { text: '', version: '1' })
+    const clean = (text: string) => text.replaceAll('hunter2-hunter2', '[removed]')
+    const earlier = async () => ({ ...(await open().earlier()), clean })
+    const catalog = createCatalog({ mounts: [{ address: 'x://m', provider: source }], earlier })
+    await (await catalog.view({ id: 'u', roles: [] }).history?.open({}))?.now()
+    await catalog.close()
+    expect([...rows]).toEqual([])
+  })
+
   test('an event that was read keeps its id after a restart, and a source whose listing does not show all has a gap', async () => {
     const source = listed()
     const other = live({ a: '' })
