@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
+import { withResolvers } from '../../src/core/kit/abort.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { sendConsoleTo } from '../../src/server/stdio/console.ts'
 import { createWriter, readLines } from '../../src/server/stdio/lines.ts'
@@ -307,6 +308,50 @@ describe('a server over stdio', () => {
     const read = request(1, 'resources/read', { uri: 'file:///r/a' })
     expect(await converse(slow(100), [read], false)).toMatchObject([{ id: 1, result: {} }])
     expect(await converse(slow(60_000), [read], false)).toEqual([])
+  })
+
+  test('answers all pending requests when the input ends, as long as answers come', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const releases: (() => void)[] = []
+    const { promise: begun, resolve: tellBegun } = withResolvers<void>()
+    const provider: Provider = {
+      ...memory({ 1: 'a', 2: 'a', 3: 'a', 4: 'a' }),
+      read: async (_, { signal }) => {
+        await new Promise<void>((resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason))
+          if (releases.push(resolve) === 4) tellBegun()
+        })
+        return [{ text: 'slow' }]
+      },
+    }
+    const input = new PassThrough()
+    const output = new PassThrough()
+    const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider, limits: { timeoutMs: 60_000 } }] })
+    const served = serveStdio({
+      view: catalog.view,
+      name: 't',
+      version: '1',
+      log: () => {},
+      input,
+      output,
+      grace: 4000,
+    })
+    const reads = [1, 2, 3, 4].map((id) => JSON.stringify(request(id, 'resources/read', { uri: `file:///r/${id}` })))
+    input.end(`${reads.join('\n')}\n`)
+    const answers: string[] = []
+    output.on('data', (line) => answers.push(String(line)))
+    const turn = () => new Promise(setImmediate)
+    await begun
+    for (const [i, release] of releases.slice(0, 3).entries()) {
+      vi.advanceTimersByTime(3000)
+      release()
+      while (answers.length === i) await turn()
+      await turn()
+    }
+    vi.advanceTimersByTime(4000)
+    await served
+    expect(answers.map((answer) => JSON.parse(answer))).toMatchObject([1, 2, 3].map((id) => ({ id, result: {} })))
   })
 
   test('does not answer a cancelled request', async () => {

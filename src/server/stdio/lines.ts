@@ -1,6 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
 import { createEvent, withResolvers } from '../../core/kit/abort.ts'
 
+/** Maximum size of what is written at once. */
+const pieceBytes = 256 * 1024
+
 /** Writes texts to a stream one after the other, with back-pressure. */
 export function createWriter(output: Writable) {
   /** Resolves when the texts so far are written. */
@@ -28,13 +31,18 @@ export function createWriter(output: Writable) {
 
   const writeNow = async (text: string): Promise<void> => {
     requireReader()
-    if (output.write(text)) return
-    // No race with `failed`: a promise that never settles keeps something of each race.
-    await new Promise<void>((resolve) => {
-      goOn = resolve
-      if (gone || !output.writableNeedDrain) resolve()
-    })
-    requireReader()
+    // In pieces, so that a slow reader of a long text is not taken for one that has stopped.
+    const bytes = Buffer.from(text)
+    for (let start = 0; start < bytes.length; start += pieceBytes) {
+      timer?.refresh()
+      if (output.write(bytes.subarray(start, start + pieceBytes))) continue
+      // No race with `failed`: a promise that never settles keeps something of each race.
+      await new Promise<void>((resolve) => {
+        goOn = resolve
+        if (gone || !output.writableNeedDrain) resolve()
+      })
+      requireReader()
+    }
   }
 
   return {
@@ -51,7 +59,7 @@ export function createWriter(output: Writable) {
     },
     /** From now on, a reader that takes nothing for `graceMs` milliseconds counts as gone. */
     hurry: (graceMs: number) => {
-      timer ??= setTimeout(fail, graceMs)
+      timer ??= setTimeout(() => (output.writableLength > 0 ? fail() : timer?.refresh()), graceMs)
       output.on('drain', () => timer?.refresh())
     },
     /** Resolves when everything was handed to the reader, or the reader is gone. */

@@ -17,7 +17,10 @@ export interface StdioOptions extends ServeOptions {
   readonly signal?: AbortSignal
   /** Maximum length of a message, in bytes. Default 4 MiB. */
   readonly maxInput?: number
-  /** How long requests in flight may take after the input has ended, in milliseconds. Default 4000. */
+  /**
+   * After the input has ended, requests in flight are cancelled when this time has passed without an answer, in milliseconds. Default
+   * 4000.
+   */
   readonly grace?: number
   /** Called once, after the first answer is written. */
   readonly onFirstAnswer?: () => void
@@ -71,6 +74,7 @@ async function serveClient(options: StdioOptions): Promise<void> {
   )
   const answering = new Set<Promise<void>>()
   const news = createEvent()
+  let grace: NodeJS.Timeout | undefined
   stop.signal.addEventListener('abort', news.set)
 
   const receiving: ReceiveOptions = {
@@ -94,6 +98,7 @@ async function serveClient(options: StdioOptions): Promise<void> {
     answering.add(answered)
     void answered.then(() => {
       answering.delete(answered)
+      grace?.refresh()
       news.set()
     })
   }
@@ -116,11 +121,11 @@ async function serveClient(options: StdioOptions): Promise<void> {
   // Reads in flight are answered before the end, but neither a hanging read nor a client that does not read keeps the process
   // alive.
   const graceMs = options.grace ?? 4000
-  const timer = setTimeout(() => void connection.close(), graceMs)
+  grace = setTimeout(() => void connection.close(), graceMs)
   writer.hurry(graceMs)
   if (stop.signal.aborted) await connection.close()
   await Promise.allSettled(answering)
-  clearTimeout(timer)
+  clearTimeout(grace)
   await connection.close()
   await writer.end()
 }
