@@ -118,7 +118,7 @@ describe('a link in the place of a file of a git directory', () => {
     expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
     const [path, target] = swaps[name]?.() ?? ['', '']
     const putBack = replaceByLink(path, target)
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 2; round++) {
       const text = await answers(asked, ['HEAD', 'main', 'canary-branch', secret.commit])
       expect(leaks(text), text).toBe(false)
     }
@@ -133,7 +133,7 @@ describe('a link in the place of a file of a git directory', () => {
     symlinkSync(join(other.gitDir, 'refs/heads/main'), join(repository.gitDir, 'refs/heads/file'))
     expect(repository.git('for-each-ref', '--format=%(refname)')).toContain('refs/heads/evil/canary-branch')
     const asked = await open()
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 2; round++) {
       const text = await answers(asked, ['HEAD', 'evil/canary-branch', 'evil/main', 'file'])
       expect(leaks(text), text).toBe(false)
     }
@@ -168,11 +168,8 @@ const ways = swapWays.filter((way) => canSwap(way))
 describe.runIf(process.platform === 'linux').each(swapWays)(
   'a link that is created and removed repeatedly by %s',
   (way) => {
-    /**
-     * Rounds of all questions, of 16 questions or more. A link that comes by a rename meets a look in fewer of them than one that is exchanged,
-     * since for a moment nothing is there. Where most questions are answered all the same, a round takes much longer.
-     */
-    const roundsOf = (name: string) => (way === 'exchange' || /refs|branches|packs/.test(name) ? 20 : 60)
+    /** Rounds of all questions, of 16 questions or more. */
+    const rounds = 20
 
     // In a tenth of the volume each of them comes and goes in one way.
     const isTried = (row: number) => hasTurn(row, ways.indexOf(way), ways.length)
@@ -189,7 +186,6 @@ describe.runIf(process.platform === 'linux').each(swapWays)(
         let refused = 0
         try {
           const before = swapper.swaps()
-          const rounds = roundsOf(name)
           for (let round = 0; round < volumeOf(rounds) || (refused === 0 && round < rounds); round++) {
             const text = await answers(asked, ['HEAD', 'main', 'canary-branch', 'secret', secret.commit])
             expect(leaks(text), text).toBe(false)
@@ -216,7 +212,7 @@ describe.runIf(process.platform === 'linux').each(swapWays)(
         symlinkSync(join(other.gitDir, 'objects/pack'), link)
         const swapper = await startSwapping(way, packs, link)
         try {
-          for (let round = 0; round < volumeOf(roundsOf('the packs')); round++) {
+          for (let round = 0; round < volumeOf(rounds); round++) {
             const text = await answers(asked, ['HEAD', 'main', 'secret', secret.commit])
             expect(leaks(text), text).toBe(false)
           }
@@ -252,14 +248,14 @@ test.runIf(process.platform === 'linux')(
     const one = count()
     expect(one).toBeGreaterThan(0)
     repository.git('gc', '-q')
-    for (let round = 0; round < 12; round++) {
+    for (let round = 0; round < 6; round++) {
       await answers(asked, ['HEAD'])
       repository.write('a.txt', `${round}\n`)
       repository.commit(`${round}`)
       repository.git('repack', '-a', '-d', '-q')
     }
     await answers(asked)
-    await expect.poll(count, { timeout: 20_000 }).toBeLessThan(one + 10)
+    await expect.poll(count, { timeout: 20_000 }).toBeLessThan(one + 5)
     await opened.pop()?.close?.()
     await expect.poll(count, { timeout: 20_000 }).toBe(0)
   },

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createSlices, maxEntriesPerSlice, sortInSlices } from '../../src/core/kit/breath.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { createGit } from '../../src/providers/git/index.ts'
@@ -53,29 +53,21 @@ interface Counted {
 
 async function open(dateBudgetMs = 1): Promise<Counted> {
   const slices: number[] = []
+  let [atOnce, most] = [0, 0]
   const heard = (entries: number) => {
     slices.push(entries)
     aheadMs += sliceMs
+    if (atOnce === 0)
+      setImmediate(() => {
+        atOnce = 0
+      })
     most = Math.max(most, ++atOnce)
   }
-  let [atOnce, most] = [0, 0]
-  let counting = true
-  const turn = () => {
-    atOnce = 0
-    if (counting) setImmediate(turn)
-  }
-  setImmediate(turn)
   const provider = await createGit(
     { repository: repository.dir, watch: false, timeoutMs: 60_000 },
     { maxAgeMs: 0, dateBudgetMs, heard },
   )
-  opened.push({
-    ...provider,
-    close: async () => {
-      counting = false
-      await provider.close?.()
-    },
-  })
+  opened.push(provider)
   return { asked: ask(provider), provider, slices, mostAtOnce: () => most }
 }
 
@@ -88,7 +80,7 @@ function expectShort({ slices, mostAtOnce }: Counted, entries: number): void {
 }
 
 describe('work on very many git entries yields to other work', () => {
-  const refs = volumeOf(100_000, 30_000)
+  const refs = volumeOf(100_000, 5 * maxEntriesPerSlice)
   const last = String(refs - 1)
 
   test('while very many refs are read, listed and completed', async () => {
@@ -141,22 +133,23 @@ describe('the memory for very many git entries', () => {
   /** Runs something, and answers the size of the largest map or set that was added to meanwhile. */
   const largestMap = async (run: () => Promise<void>): Promise<number> => {
     let largest = 0
-    const set = vi.spyOn(Map.prototype, 'set').mockImplementation(function (this: Map<unknown, unknown>, key, value) {
+    // Not spies, which would hold every call in memory.
+    Map.prototype.set = function (key, value) {
       originals.set.call(this, key, value)
       largest = Math.max(largest, this.size)
       return this
-    })
-    const add = vi.spyOn(Set.prototype, 'add').mockImplementation(function (this: Set<unknown>, value) {
+    }
+    Set.prototype.add = function (value) {
       originals.add.call(this, value)
       largest = Math.max(largest, this.size)
       return this
-    })
+    }
     try {
       await run()
       return largest
     } finally {
-      set.mockRestore()
-      add.mockRestore()
+      Map.prototype.set = originals.set
+      Set.prototype.add = originals.add
     }
   }
 
