@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 
 /** Records the peak memory of each child process of this process, on Linux. */
 export interface ChildMemory {
@@ -10,11 +10,11 @@ export interface ChildMemory {
 export function watchChildren(matches: RegExp): ChildMemory {
   let most = 0
   const look = () => {
-    for (const pid of readdirSync('/proc')) {
-      if (!/^\d+$/.test(pid)) continue
+    // proc_pid_task(5): the children that the main thread has started.
+    const children = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'latin1')
+    for (const pid of children.split(' ').filter((text) => text !== '')) {
       try {
         const status = readFileSync(`/proc/${pid}/status`, 'latin1')
-        if (/^PPid:\s+(\d+)/m.exec(status)?.[1] !== String(process.pid)) continue
         if (!matches.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'))) continue
         most = Math.max(most, Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024)
       } catch {
