@@ -1,14 +1,13 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { delimiter, dirname, join, resolve } from 'node:path'
+import { delimiter, dirname, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { installNode } from './nodes.ts'
 
-// `npm run test:node -- 22 24 26.1.0`: runs the tests that depend on Node with these versions of it, one after the other. npm brings
-// each version as a package, which is kept in the cache folder of the user.
+// `npm run test:node -- 22 24 26.1.0`: runs the tests that depend on Node with these versions of it, one after the other; with `--whole`,
+// `npm test`. npm brings each version as a package, which is kept in the cache folder of the user.
 
 const root = resolve(import.meta.dirname, '..')
-const vitest = join(root, 'node_modules/vitest/vitest.mjs')
 
 /** The quick tests, and further tests that depend on the version of Node. */
 const paths = [
@@ -25,14 +24,16 @@ const paths = [
  * fails again.
  */
 async function test(node: string): Promise<boolean> {
-  const path = `${dirname(node)}${delimiter}${process.env.PATH ?? ''}`
-  const env = { ...process.env, HIKIDASHI_VOLUME: '0.02', HIKIDASHI_REQUIRE: '', PATH: path }
-  const child = spawn(node, [vitest, 'run', '--retry=1', ...paths], { cwd: root, env, stdio: 'inherit' })
+  const part = isWhole ? {} : { HIKIDASHI_VOLUME: '0.02', HIKIDASHI_REQUIRE: '' }
+  const env = { ...process.env, ...part, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` }
+  const args = isWhole ? ['test'] : ['test', '--', '--retry=1', ...paths]
+  const child = spawn('npm', args, { cwd: root, env, stdio: 'inherit', shell: process.platform === 'win32' })
   const [code] = await once(child, 'exit')
   return code === 0
 }
 
-const versions = process.argv.slice(2)
+const isWhole = process.argv.includes('--whole')
+const versions = process.argv.slice(2).filter((argument) => argument !== '--whole')
 if (versions.some((version) => !/^\d+(?:\.\d+){0,2}$/.test(version)) || versions.length === 0) {
   process.stderr.write('Name versions of Node: npm run test:node -- 22 24\n')
   process.exit(2)
