@@ -9,10 +9,10 @@ import {
   type Context,
   type Effect,
   effectsBy,
-  path,
+  pathEffects,
   type Rules,
-  secrets,
-  service,
+  secretEffects,
+  serviceEffects,
   withoutEffects,
 } from '../schema/shapes.ts'
 import { optionOfSearch } from './findings.ts'
@@ -223,12 +223,12 @@ const admits = (what: string): readonly Effect[] => [{ kind: 'admits', what }]
 const auth: Rules<Auth> = {
   issuers: (issuers, context) =>
     issuers.flatMap(({ jwks, introspection }) => [
-      ...(jwks === undefined ? [] : service(jwks)),
-      ...(introspection === undefined ? [] : service(introspection.url)),
-      ...secrets(introspection?.clientSecret, context),
+      ...(jwks === undefined ? [] : serviceEffects(jwks)),
+      ...(introspection === undefined ? [] : serviceEffects(introspection.url)),
+      ...secretEffects(introspection?.clientSecret, context),
     ]),
   ...withoutEffects('resource scopes implies'),
-  tokens: path,
+  tokens: pathEffects,
 }
 
 const http: Rules<Http> = {
@@ -242,7 +242,7 @@ const http: Rules<Http> = {
 
 const store: Rules<NonNullable<ConfigFile['store']>> = {
   sqlite: (file) => [{ kind: 'writes', what: file }],
-  postgres: (source, context) => [...service('the database of the store'), ...secrets(source, context)],
+  postgres: (source, context) => [...serviceEffects('the database of the store'), ...secretEffects(source, context)],
   ...withoutEffects('schema connections'),
 }
 
@@ -255,7 +255,7 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
   ...withoutEffects(
     '$schema name instructions overview clients context roles pages changes spill replicas linkedRoots experimental',
   ),
-  cursorSecret: secrets,
+  cursorSecret: secretEffects,
 }
 
 /** The rules for all settings outside mounts, by key, including the settings of `http` and `http.auth`. */

@@ -62,7 +62,7 @@ function step({ next, fail }: Pick<Automaton, 'next' | 'fail'>, from: number, un
 /** The UTF-16 code units of a text, or bytes, as the input of a search. */
 interface Units {
   at(index: number): number
-  /** Returns the next index, from `at` on, whose three units a pattern may begin with; `to - 2` when there is none. */
+  /** Returns the first index from `at` on at which a pattern may begin, by the three units there; `to - 2` if there is none. */
   seek(begins: Uint8Array, at: number, to: number): number
 }
 

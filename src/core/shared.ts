@@ -36,7 +36,7 @@ export interface SharedChanges {
 export interface Delivery {
   /** Time of its end (ISO 8601). */
   readonly time: string
-  /** Id of the subscription. */
+  /** The id of the webhook's subscription, as `hikidashi events` prints it. */
   readonly subscription: string
   readonly principal: string
   /** Scheme, host and port of the endpoint: its path may be a secret. */

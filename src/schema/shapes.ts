@@ -64,16 +64,16 @@ export function effectsBy<Values extends object>(
 /**
  * Returns the effects of a path that is read: one if it leads out of the folder of the configuration, by its name or by a link.
  */
-export function path(value: string, { folder }: Context): readonly Effect[] {
+export function pathEffects(value: string, { folder }: Context): readonly Effect[] {
   return leadsOut(resolveFolder(value, folder), folder) ? [{ kind: 'reads', what: value }] : []
 }
 
-export function paths(values: readonly string[], context: Context): readonly Effect[] {
-  return values.flatMap((value) => path(value, context))
+export function pathsEffects(values: readonly string[], context: Context): readonly Effect[] {
+  return values.flatMap((value) => pathEffects(value, context))
 }
 
 /** Returns the effects of the secrets in a value, at any depth: those in a file outside the folder of the configuration. */
-export function secrets(value: unknown, { folder }: Context): readonly Effect[] {
+export function secretEffects(value: unknown, { folder }: Context): readonly Effect[] {
   return secretSourcesIn(value).flatMap((source) => {
     if ('env' in source) return []
     return leadsOut(resolve(folder, source.file), folder) ? [{ kind: 'reads' as const, what: source.file }] : []
@@ -81,12 +81,12 @@ export function secrets(value: unknown, { folder }: Context): readonly Effect[] 
 }
 
 /** Returns the effects of an option that names a program. */
-export function program(value: string): readonly Effect[] {
+export function programEffects(value: string): readonly Effect[] {
   return [{ kind: 'starts', what: value }]
 }
 
 /** Returns the effects of an option that names a service. */
-export function service(value: string): readonly Effect[] {
+export function serviceEffects(value: string): readonly Effect[] {
   return [{ kind: 'sends', what: value }]
 }
 
@@ -209,7 +209,7 @@ export const documentsShape = {
 export const documentEffects = {
   ...withoutEffects('language encodings frontMatter languages redact skills'),
   readings: (value: boolean | { readonly ocr?: object | undefined }) =>
-    typeof value === 'object' && value.ocr !== undefined ? program('tesseract') : [],
+    typeof value === 'object' && value.ocr !== undefined ? programEffects('tesseract') : [],
 } as const
 
 export const httpUrl = text.refine(isHttpUrl, {

@@ -327,7 +327,7 @@ describe('a server over stdio', () => {
     }
     const input = new PassThrough()
     const output = new PassThrough()
-    const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider, limits: { timeoutMs: 60_000 } }] })
+    const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider }] })
     const served = serveStdio({
       view: catalog.view,
       name: 't',

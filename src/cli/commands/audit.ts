@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { defined } from '../../core/kit/object.ts'
 import { parseAddress } from '../../core/uri.ts'
 import { parseDuration } from '../../schema/values.ts'
-import { type AuditQuery, findRecords, namesOf, type Reread, readAgain } from '../operations/audit-records.ts'
+import { type AuditQuery, type ContentReadAgain, findRecords, namesOf, readAgain } from '../operations/audit-records.ts'
 import { cleanView } from '../operations/clean-view.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { parseCount } from '../operations/source.ts'
@@ -60,7 +60,7 @@ async function print(options: AuditOptions, io: Io): Promise<void> {
     throw commandFailure('No audit log is configured: write "audit" into the configuration, or name a log with --file.')
   const query = { limit, ...defined({ caller, since, uri, verb, outcome }) }
   const { records, more, damaged } = await findRecords(log, query)
-  const reread: Reread[] = []
+  const reread: ContentReadAgain[] = []
   if (contents && local !== undefined) {
     const catalog = await openLocal(local, createTextLog(io, 'error'), io.secrets)
     const view = cleanView(catalog.view(local.principal), io.secrets)
@@ -91,11 +91,11 @@ async function print(options: AuditOptions, io: Io): Promise<void> {
   if (damaged > 0) io.say(`${damaged} lines of ${log} are no records.`)
 }
 
-function jsonOf(one: Reread): object {
+function jsonOf(one: ContentReadAgain): object {
   return 'bytes' in one ? { uri: one.uri, blob: Buffer.from(one.bytes).toString('base64') } : one
 }
 
-function textOf(one: Reread): string {
+function textOf(one: ContentReadAgain): string {
   if ('reason' in one) return `  (not readable again: ${one.reason})\n`
   return 'text' in one ? one.text : `  (${formatSize(one.bytes.length)} that are no text: --json)\n`
 }

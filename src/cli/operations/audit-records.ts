@@ -84,7 +84,7 @@ export function namesOf({ label, principal, address }: Partial<AuditRecord>): re
 }
 
 /** A content as a caller has read it, or why it cannot be read again. */
-export type Reread =
+export type ContentReadAgain =
   | { readonly uri: string; readonly text: string }
   | { readonly uri: string; readonly bytes: Uint8Array }
   | { readonly reason: string }
@@ -102,7 +102,7 @@ export async function readAgain(
   { uri, version, commit, outcome, verb }: Partial<AuditRecord>,
   view: View,
   mounts: readonly string[],
-): Promise<Reread> {
+): Promise<ContentReadAgain> {
   if (verb !== 'read' || outcome !== 'ok' || uri === undefined) return { reason: 'nothing was read' }
   if (version === undefined) return { reason: 'the record has no version' }
   for (const candidate of [uri, ...inCommit(uri, commit, mounts)]) {

@@ -8,8 +8,8 @@ import {
   httpUrl,
   originEffects,
   originShape,
-  secrets,
-  service,
+  secretEffects,
+  serviceEffects,
   withoutEffects,
 } from '../../schema/shapes.ts'
 import { refuseInTheClear, resolveSecret, type SecretSource } from '../../schema/values.ts'
@@ -131,9 +131,9 @@ export const source = defineSource({
   effects: {
     options: {
       ...originEffects,
-      url: service,
-      bearer: secrets,
-      headers: secrets,
+      url: serviceEffects,
+      bearer: secretEffects,
+      headers: secretEffects,
       ...withoutEffects('routes keep maxEntries redact'),
     },
   },

@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { glob, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { path } from '../../schema/shapes.ts'
+import { pathEffects } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `env`. */
@@ -26,6 +26,6 @@ export const source = defineSource({
   needs: { file: 'file' },
   effects: {
     always: ({ file }) => (file === undefined ? [{ kind: 'reads', what: 'the environment of the process' }] : []),
-    options: { file: path, allow: 'none' },
+    options: { file: pathEffects, allow: 'none' },
   },
 })

@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { glob, globs, interval, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, effectIfOn, path, withoutEffects } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, effectIfOn, pathEffects, withoutEffects } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 const rule = z.strictObject({
@@ -78,7 +78,7 @@ export const filesShape = {
  * cannot, because "beneath" refuses targets outside of the folder.
  */
 export const folderEffects = {
-  root: path,
+  root: pathEffects,
   hardlinks: effectIfOn('files that have a second name elsewhere'),
   allowMounts: effectIfOn('other file systems that are mounted in the folder'),
   ...withoutEffects('include exclude gitignore worktrees hidden symlinks watch reconcile'),

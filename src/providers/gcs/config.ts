@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { text } from '../../schema/fields.ts'
-import { path, service } from '../../schema/shapes.ts'
+import { pathEffects, serviceEffects } from '../../schema/shapes.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
 import { s3Shape } from '../s3/config.ts'
@@ -28,8 +28,8 @@ export const source = defineSource({
   shape: gcsShape,
   needs: { keyFile: 'file' },
   effects: {
-    always: ({ endpoint }) => service(endpoint ?? 'Google Cloud Storage'),
-    options: { ...objectsEffects, keyFile: path, userProject: 'none' },
+    always: ({ endpoint }) => serviceEffects(endpoint ?? 'Google Cloud Storage'),
+    options: { ...objectsEffects, keyFile: pathEffects, userProject: 'none' },
   },
 })
 

@@ -2,7 +2,14 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { durationFrom, interval, secret, sizeUpTo, text } from '../../schema/fields.ts'
 import { createRefuser, type Finding, refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, path, secrets, service, withoutEffects } from '../../schema/shapes.ts'
+import {
+  documentEffects,
+  documentsShape,
+  pathEffects,
+  secretEffects,
+  serviceEffects,
+  withoutEffects,
+} from '../../schema/shapes.ts'
 import { namedSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
 import { ownFiles } from '../../secrets/own-files.ts'
 import { defineSource, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
@@ -106,13 +113,13 @@ export const source = defineSource({
   check: checkGdrive,
   findings: servedCredentials,
   effects: {
-    always: ({ endpoint }) => service(endpoint ?? 'Google Drive'),
+    always: ({ endpoint }) => serviceEffects(endpoint ?? 'Google Drive'),
     options: {
       ...documentEffects,
-      clientId: secrets,
-      clientSecret: secrets,
-      tokenFile: path,
-      key: secrets,
+      clientId: secretEffects,
+      clientSecret: secretEffects,
+      tokenFile: pathEffects,
+      key: secretEffects,
       ...withoutEffects(
         'folder drives shared shortcuts subject permissions interval maxFiles maxBytes timeout endpoint',
       ),

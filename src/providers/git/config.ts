@@ -1,6 +1,13 @@
 import * as z from '../../schema/builder.ts'
 import { duration, glob, size, text } from '../../schema/fields.ts'
-import { documentEffects, documentsShape, path, paths, program, withoutEffects } from '../../schema/shapes.ts'
+import {
+  documentEffects,
+  documentsShape,
+  pathEffects,
+  pathsEffects,
+  programEffects,
+  withoutEffects,
+} from '../../schema/shapes.ts'
 import { filesShape } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 
@@ -38,9 +45,9 @@ export const source = defineSource({
   effects: {
     options: {
       ...documentEffects,
-      repository: path,
-      alternates: paths,
-      git: program,
+      repository: pathEffects,
+      alternates: pathsEffects,
+      git: programEffects,
       ...withoutEffects('refs maxBytes maxCommits timeout watch reconcile'),
     },
   },

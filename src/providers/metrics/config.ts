@@ -2,7 +2,7 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, glob, interval, secret, size, text } from '../../schema/fields.ts'
 import { createRefuser, refusal } from '../../schema/refusals.ts'
-import { allowAddresses, secrets, service, withoutEffects } from '../../schema/shapes.ts'
+import { allowAddresses, secretEffects, serviceEffects, withoutEffects } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret } from '../../schema/values.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 import type { Credentials } from './request.ts'
@@ -89,9 +89,9 @@ export const source = defineSource({
   check: checkMetrics,
   effects: {
     options: {
-      url: service,
-      bearer: secrets,
-      basic: secrets,
+      url: serviceEffects,
+      bearer: secretEffects,
+      basic: secretEffects,
       ...withoutEffects('source allowAddresses allow insecure interval maxSeries maxPoints maxBytes timeout'),
     },
   },

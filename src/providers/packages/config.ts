@@ -1,6 +1,6 @@
 import * as z from '../../schema/builder.ts'
 import { glob, text } from '../../schema/fields.ts'
-import { documentEffects, documentsShape, path } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, pathEffects } from '../../schema/shapes.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import { defineSource, type OpenSource } from '../source.ts'
 
@@ -22,7 +22,7 @@ export const source = defineSource({
   effects: {
     // pnpm installs packages as hard links to its store in the home folder.
     always: () => [{ kind: 'reads', what: 'files of packages that have a second name elsewhere' }],
-    options: { ...documentEffects, root: path, packages: 'none' },
+    options: { ...documentEffects, root: pathEffects, packages: 'none' },
   },
 })
 

@@ -7,9 +7,9 @@ import { refusal } from '../../schema/refusals.ts'
 import {
   type Effect,
   type Context as EffectContext,
-  path,
-  secrets,
-  service,
+  pathEffects,
+  secretEffects,
+  serviceEffects,
   withoutEffects,
 } from '../../schema/shapes.ts'
 import { resolveFolder, resolveSecret, type SecretSource } from '../../schema/values.ts'
@@ -116,12 +116,12 @@ export const databaseEffects = {
 /** Effects of a mount over a database server. */
 export const serverEffects = {
   always: ({ url }: { readonly url: SecretSource }): readonly Effect[] =>
-    service(`the database that ${'env' in url ? `the variable ${url.env}` : `the file ${url.file}`} names`),
+    serviceEffects(`the database that ${'env' in url ? `the variable ${url.env}` : `the file ${url.file}`} names`),
   options: {
     ...databaseEffects,
-    url: secrets,
+    url: secretEffects,
     tls: (tls: NonNullable<z.output<typeof serverShape.tls>>, context: EffectContext) =>
-      typeof tls === 'object' && tls.ca !== undefined ? path(tls.ca, context) : [],
+      typeof tls === 'object' && tls.ca !== undefined ? pathEffects(tls.ca, context) : [],
     ...withoutEffects('schemas connectTimeout allowPrivileged'),
   },
 } as const

@@ -3,7 +3,14 @@ import { parseUri } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { durationFrom, interval, secret, size, text } from '../../schema/fields.ts'
 import { createRefuser, refusal } from '../../schema/refusals.ts'
-import { documentsShape, path, program, secrets, service, withoutEffects } from '../../schema/shapes.ts'
+import {
+  documentsShape,
+  pathEffects,
+  programEffects,
+  secretEffects,
+  serviceEffects,
+  withoutEffects,
+} from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret, resolveFolder, type SecretSource } from '../../schema/values.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
@@ -110,13 +117,13 @@ export const source = defineSource({
   shape: remoteShape,
   check: checkRemote,
   effects: {
-    always: ({ command, args = [] }) => (command === undefined ? [] : program([command, ...args].join(' '))),
+    always: ({ command, args = [] }) => (command === undefined ? [] : programEffects([command, ...args].join(' '))),
     options: {
-      env: secrets,
-      cwd: path,
-      url: service,
-      bearer: secrets,
-      headers: secrets,
+      env: secretEffects,
+      cwd: pathEffects,
+      url: serviceEffects,
+      bearer: secretEffects,
+      headers: secretEffects,
       // The tools can do anything that the server can.
       tools: (on) => (on ? [{ kind: 'admits', what: 'callers of the tools of the server, whatever those do' }] : []),
       ...withoutEffects('command args insecure refresh timeout maxResources maxBytes memory prompts redact'),

@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
-import { secrets, service, withoutEffects } from '../../schema/shapes.ts'
+import { secretEffects, serviceEffects, withoutEffects } from '../../schema/shapes.ts'
 import { namedSecret } from '../../schema/values.ts'
 import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
@@ -44,12 +44,12 @@ export const source = defineSource({
   about: 'The objects of a bucket of Amazon S3, or of another store with its protocol.',
   shape: s3Shape,
   effects: {
-    always: ({ endpoint }) => service(endpoint ?? 'Amazon S3'),
+    always: ({ endpoint }) => serviceEffects(endpoint ?? 'Amazon S3'),
     options: {
       ...objectsEffects,
-      accessKeyId: secrets,
-      secretAccessKey: secrets,
-      sessionToken: secrets,
+      accessKeyId: secretEffects,
+      secretAccessKey: secretEffects,
+      sessionToken: secretEffects,
       ...withoutEffects('region pathStyle profile requesterPays'),
     },
   },

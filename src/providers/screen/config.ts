@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, durationFrom, sizeUpTo, text } from '../../schema/fields.ts'
-import { program } from '../../schema/shapes.ts'
+import { programEffects } from '../../schema/shapes.ts'
 import { defineSource, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `screen`. */
@@ -26,7 +26,7 @@ export const source = defineSource({
   shape: { ...screenShape, cache: z.never().optionalKey('Screenshots are never cached.') },
   effects: {
     always: () => [{ kind: 'reads', what: 'what the displays of this machine show' }],
-    options: { program, displays: 'none', interval: 'none', timeout: 'none', maxBytes: 'none' },
+    options: { program: programEffects, displays: 'none', interval: 'none', timeout: 'none', maxBytes: 'none' },
   },
 })
 

@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { duration, interval, secret, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { allowAddresses, path, secrets, service, withoutEffects } from '../../schema/shapes.ts'
+import { allowAddresses, pathEffects, secretEffects, serviceEffects, withoutEffects } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
@@ -91,14 +91,14 @@ export const source = defineSource({
     options: {
       ...withoutEffects('over maxBytes maxRows refresh'),
       embeddings: ({ openai, ollama, local }, context) => [
-        ...(openai === undefined ? [] : [...service(openai.url), ...secrets(openai.key, context)]),
-        ...(ollama === undefined ? [] : service(ollama.url)),
+        ...(openai === undefined ? [] : [...serviceEffects(openai.url), ...secretEffects(openai.key, context)]),
+        ...(ollama === undefined ? [] : serviceEffects(ollama.url)),
         // Without a folder the library downloads the model.
         ...(local === undefined
           ? []
           : local.folder === undefined
-            ? service('the server that local models are downloaded from')
-            : path(local.folder, context)),
+            ? serviceEffects('the server that local models are downloaded from')
+            : pathEffects(local.folder, context)),
       ],
     },
   },

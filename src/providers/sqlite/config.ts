@@ -1,5 +1,5 @@
 import { text } from '../../schema/fields.ts'
-import { path } from '../../schema/shapes.ts'
+import { pathEffects } from '../../schema/shapes.ts'
 import {
   connectionsShape,
   databaseEffects,
@@ -24,5 +24,5 @@ const sqliteShape = {
 export const source = defineSource({
   about: 'A database in a file of SQLite: its tables, and rows where they are asked for.',
   shape: sqliteShape,
-  effects: { options: { ...databaseEffects, file: path } },
+  effects: { options: { ...databaseEffects, file: pathEffects } },
 })

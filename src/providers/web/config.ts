@@ -11,7 +11,7 @@ import {
   httpUrl,
   originEffects,
   originShape,
-  service,
+  serviceEffects,
   withoutEffects,
 } from '../../schema/shapes.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
@@ -83,7 +83,7 @@ export const source = defineSource({
   shape: webShape,
   check: checkWeb,
   effects: {
-    always: ({ url }, { address }) => service(url ?? address),
+    always: ({ url }, { address }) => serviceEffects(url ?? address),
     options: {
       ...documentEffects,
       ...originEffects,

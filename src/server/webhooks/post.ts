@@ -30,7 +30,7 @@ export interface WebhookMessage {
   readonly url: HttpUrl
   /** The header `webhook-id`: the same at each attempt. */
   readonly id: string
-  /** Id of the subscription. */
+  /** The id of the webhook's subscription, as `hikidashi events` prints it. */
   readonly subscription: string
   readonly body: string
   readonly signer: Signer

@@ -5,7 +5,7 @@ import { formatConfigProblem } from '../../../config/problem.ts'
 import { loadMountSchemas, type MountConfig, type MountSchemas } from '../../../config/schema-parts.ts'
 import { memberOf } from '../../../core/kit/object.ts'
 import { sourceNamed } from '../../../providers/index.ts'
-import { path, paths } from '../../../schema/shapes.ts'
+import { pathEffects, pathsEffects } from '../../../schema/shapes.ts'
 import { secretSourcesIn } from '../../../schema/values.ts'
 import { findOwn } from '../../../secrets/find.ts'
 import { commandFailure } from '../../terminal/exit.ts'
@@ -65,7 +65,9 @@ function faultsOf(address: string, mount: MountConfig, schemas: MountSchemas): r
   const { always, options = {} } = schemas.sourceOf(mount)?.effects ?? {}
   const rules: Readonly<Record<string, unknown>> = options
   const local = Object.entries(mount).flatMap(([key, value]) =>
-    value !== undefined && (rules[key] === path || rules[key] === paths) ? [`${key} ${JSON.stringify(value)}`] : [],
+    value !== undefined && (rules[key] === pathEffects || rules[key] === pathsEffects)
+      ? [`${key} ${JSON.stringify(value)}`]
+      : [],
   )
   const context = { folder: '/', address }
   const read = always?.(mount as never, context).flatMap(({ kind, what }) => (kind === 'reads' ? [what] : [])) ?? []
