@@ -144,12 +144,13 @@ describe('a start loads the listed files only:', () => {
   })
 
   it('both without other modules of Node', async () => {
-    expect(await builtinsBeyondBare(['serve', folder, '--stdio'])).toEqual(ofNode)
-    expect(await builtinsBeyondBare(['serve', folder, '--stdio', '--share'])).toEqual(ofShared)
-    expect(await builtinsBeyondBare(['serve', '--config', tenMounts(), '--stdio'])).toEqual([
-      ...namesOfNode('crypto'),
-      ...ofNode,
-    ])
+    // A newer Node has loaded some of them by itself.
+    const others = async (args: readonly string[], known: readonly string[]) =>
+      (await builtinsBeyondBare(args)).filter((name) => !known.includes(name))
+    expect(await others(['serve', folder, '--stdio'], ofNode)).toEqual([])
+    expect(await others(['serve', folder, '--stdio', '--share'], ofShared)).toEqual([])
+    const configured = ['serve', '--config', tenMounts(), '--stdio']
+    expect(await others(configured, [...namesOfNode('crypto'), ...ofNode])).toEqual([])
   })
 
   it('a configuration opens few files', async () => {
@@ -221,13 +222,13 @@ describe('the compile cache of Node 22.8 and later', () => {
     expect((await started({ NODE_COMPILE_CACHE: named, XDG_CACHE_HOME: home })).stdout).toContain(`cache ${named}\n`)
   })
 
-  it.each(['/proc/none', join(main, 'below'), '/'])(
-    'is not used if its folder cannot be created: below %s',
-    async (at) => {
-      const folder = at === '/' ? { NODE_COMPILE_CACHE: '/a/b/c/d/e' } : { XDG_CACHE_HOME: at }
-      expect((await started(folder)).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
-    },
-  )
+  it.each([
+    { XDG_CACHE_HOME: '/proc/none' },
+    { XDG_CACHE_HOME: join(main, 'below') },
+    { NODE_COMPILE_CACHE: join(main, 'below/a/b') },
+  ])('is not used if its folder cannot be created: %o', async (folder) => {
+    expect((await started(folder)).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  })
 })
 
 describe('a version of Node', () => {

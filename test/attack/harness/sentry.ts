@@ -60,11 +60,17 @@ export function holdingsOf(pid: number, settled: Settled = new Map(), tables: Ta
 
 const flagsOf = (info: string) => /^flags:\s+(\d+)/m.exec(info)?.[1] ?? '0'
 
+/** Returns the name of the program of a process. The main thread of newer Nodes has another name than its program. */
+function nameOf(pid: string): string {
+  const name = textOf(`/proc/${pid}/comm`).trim()
+  return name === 'MainThread' ? 'node' : name
+}
+
 function childrenOf(pid: number): readonly string[] {
   return namesIn(`/proc/${pid}/task`)
     .flatMap((task) => textOf(`/proc/${pid}/task/${task}/children`).split(' '))
     .filter((child) => child !== '')
-    .map((child) => textOf(`/proc/${child}/comm`).trim())
+    .map(nameOf)
     .filter((name) => name !== '')
 }
 
