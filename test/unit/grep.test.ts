@@ -2,7 +2,10 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { memory } from '../../examples/memory-provider.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
+import { tooLarge } from '../../src/core/errors.ts'
+import { metaKeys } from '../../src/core/meta.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
+import type { ReadResult } from '../../src/core/view.ts'
 import { type GrepOptions, type GrepPosition, grep, type MatchingLine } from '../../src/text/grep.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 
@@ -118,6 +121,29 @@ test('a search does not go on in a text that has changed since, nor in another o
   await expect(goOn('docs://d/b.txt')).rejects.toThrow('has changed')
   version = '2'
   await expect(goOn('docs://d/a.txt')).rejects.toThrow('has changed')
+})
+
+test('a search goes on far behind what was searched for secrets so far', async () => {
+  const text = 'line\n'.repeat(100_000)
+  let [searched, tooFar] = [0, 0]
+  const reading = async (uri: string): Promise<ReadResult> => {
+    const [, first, last] = /bytes=(\d+)-(\d+)/.exec(uri)?.map(Number) ?? []
+    if (first === undefined || last === undefined) throw tooLarge('Too large.')
+    if (first > searched + 200_000) {
+      tooFar++
+      searched += 200_000
+      throw tooLarge('Too far.', { reason: 'range', place: searched })
+    }
+    const part = { first, last: Math.min(last, text.length - 1), ...(last < text.length - 1 ? { next: 'more' } : {}) }
+    return {
+      contents: [{ uri, version: '1', text: text.slice(first, last + 1), meta: { [metaKeys.part]: part } }],
+      cache: { ttlMs: 0, scope: 'private' },
+    }
+  }
+  const position = { uri: 'docs://d/a.txt', version: '1', line: 90_001, at: 450_000, from: 90_001 }
+  const found = await grep(reading, 'docs://d/a.txt', { pattern: 'line', limit: 1, position })
+  expect(found).toMatchObject({ matches: [{ line: 90_001 }], next: { at: 450_005, from: 90_002 } })
+  expect(tooFar).toBe(2)
 })
 
 test('a search in a binary file or a denied file, or with an invalid pattern, gives the error of a read', async () => {

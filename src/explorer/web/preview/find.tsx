@@ -264,9 +264,13 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
       ) : (
         <>
           <p role="status">
-            {answer.matches.length === 0
-              ? t(answer.next === undefined ? 'wholeNone' : 'wholeNoneYet', { lines: formatNumber(answer.lastLine) })
-              : t('wholeCount', { count: answer.matches.length, lines: formatNumber(answer.lastLine) })}{' '}
+            {answer.matches.length > 0
+              ? t('wholeCount', { count: answer.matches.length, lines: formatNumber(answer.lastLine) })
+              : isBusy
+                ? null
+                : t(answer.next === undefined ? 'wholeNone' : 'wholeNoneYet', {
+                    lines: formatNumber(answer.lastLine),
+                  })}{' '}
             {progress ??
               (answer.next === undefined ? null : (
                 <Button

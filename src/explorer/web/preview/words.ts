@@ -65,6 +65,7 @@ export const t = createWords({
   goToLine: ['Go to line', '行へ移動'],
   toEnd: ['Show the end', '末尾を表示'],
   follow: ['Follow', '追従'],
+  countingLines: ['Counting the lines…', '行を数えています…'],
   tailShown: ['The last lines are shown.', '末尾の行を表示しています。'],
   lineMarked: ['Line {line} is marked.', '{line} 行目に印を付けています。'],
   copyLink: ['Copy a link to this line', 'この行へのリンクをコピー'],
