@@ -103,6 +103,12 @@ async function openParts(read: ReadFor, uri: string, options: ReadOptions, error
       step = Math.min(2 * step, maxStep)
       return found
     } catch (failure) {
+      // The text before has to be searched for secrets, up to this place first.
+      const place = isResourceError(failure, 'too-large') ? Number(failure.detail.place) : Number.NaN
+      if (place < start) {
+        await part(place)
+        return part(start, end)
+      }
       // The source has reported a smaller limit: continue with parts of that size.
       const limit = isResourceError(failure, 'too-large') ? Number(failure.detail.limit) : Number.NaN
       if (!(limit >= 1 && limit < step)) throw failure

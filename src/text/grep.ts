@@ -18,11 +18,27 @@ export interface GrepOptions extends LinePattern {
   readonly limit: number
   /** Number of the first line to look at, from 1. */
   readonly from?: number
+  /** Goes on at the position at which an earlier search ended, instead of `from`. */
+  readonly position?: GrepPosition
   /** Number of lines before and after each matching line. */
   readonly context?: number
-  /** Time after which the search ends with what it has found, in milliseconds. */
+  /** Time after the first line at which the search ends with what it has found, in milliseconds. It looks at one line at least, besides those of the context. */
   readonly maxMs?: number
+  /** Called about once a second with the number of the last line that was looked at. */
+  readonly report?: ((lastLine: number) => void) | undefined
   readonly signal?: AbortSignal
+}
+
+/** The place in a text at which a search goes on. It does not read the text before that again. */
+export interface GrepPosition {
+  readonly uri: string
+  /** Version of the text. Undefined if its source has no versions. */
+  readonly version?: string
+  /** The first line to read: its number from 1, and the byte offset of its beginning. */
+  readonly line: number
+  readonly at: number
+  /** Number of the first line that may match. The lines from `line` on are the context before it. */
+  readonly from: number
 }
 
 /** A matching line: its number from 1, its text, and the position of the first match in the text. */
@@ -42,8 +58,8 @@ export interface GrepAnswer {
   readonly matches: readonly MatchingLine[]
   /** Number of the last line that was looked at. */
   readonly lastLine: number
-  /** Number of the line at which the search goes on. Absent at the end of the text. */
-  readonly next?: number
+  /** The position at which the search goes on. Absent at the end of the text. */
+  readonly next?: GrepPosition
   /** Number of lines of which only the first characters were looked at, at least 10,000: of a small pattern far more. */
   readonly cutLines: number
 }
@@ -84,37 +100,59 @@ function compile(pattern: string, flags: number): RE2JS {
   }
 }
 
+/** Time from one report to the next, in milliseconds. */
+const reportMs = 1000
+
 /**
  * Finds the lines of one resource that match a pattern, however large the resource is. It is read in parts, with the access of
  * `read`. The lines of a document (PDF, Office, notebook) are those of its reading as text.
  *
- * @throws ResourceError as a read does, and `invalid` for a pattern that cannot be used, a directory, and content that is not text.
+ * @throws ResourceError as a read does, and `invalid` for a pattern that cannot be used, a directory, content that is not text, and a
+ *   position in another version.
  */
 export async function grep(read: ReadFor, uri: string, options: GrepOptions): Promise<GrepAnswer> {
   const matcher = compilePattern(options)
   const { uri: opened, body } = await openText(read, uri, options)
-  const lines = linesOf(body, Math.floor(maxSteps / matcher.programSize()))
-  const { limit, from = 1, context = 0, maxMs = Number.POSITIVE_INFINITY, signal } = options
-  const endAt = performance.now() + maxMs
+  const { limit, position, context = 0, maxMs = Number.POSITIVE_INFINITY, report, signal } = options
+  if (position !== undefined) requireSame(position, opened, body)
+  const { line: first, at, from } = position ?? { line: 1, at: 0, from: options.from ?? 1 }
   const matches: (MatchingLine & { after: string[] })[] = []
-  let before: string[] = []
-  let [lastLine, cutLines] = [0, 0]
-  let next: number | undefined
-  for await (const { text, isCut } of lines) {
-    const line = lastLine + 1
+  let before: TextLine[] = []
+  let [line, lastLine, cutLines] = [first, first - 1, 0]
+  let next: GrepPosition | undefined
+  // A source may need long to reach the first line, and a search that ended before it would never get there.
+  let endAt = Number.POSITIVE_INFINITY
+  let reportAt = performance.now() + reportMs
+  for await (const found of linesOf(body, at, Math.floor(maxSteps / matcher.programSize()))) {
     const needed = matches.filter((match) => match.line + context >= line)
-    const isFull = matches.length >= limit || performance.now() > endAt
-    if (isFull && line >= from) next ??= line
+    if (next === undefined && (matches.length >= limit || (line > first + context && performance.now() > endAt)))
+      next = {
+        ...defined({ version: body.version }),
+        ...{ uri: opened, line: line - before.length, at: (before[0] ?? found).at, from: Math.max(line, from) },
+      }
     if (next !== undefined && needed.length === 0) break
+    const { text } = found
     for (const match of needed) match.after.push(shortened(text))
-    lastLine = line
-    if (line < from || next !== undefined) continue
-    if (isCut) cutLines++
-    if (matcher.test(text)) matches.push({ line, ...shownMatch(matcher, text), before, after: [] })
-    if (context > 0) before = [...before, shortened(text)].slice(-context)
+    if (next === undefined) {
+      if (line === first) endAt = performance.now() + maxMs
+      if (line >= from) {
+        if (found.isCut) cutLines++
+        if (matcher.test(text)) {
+          const above = before.map((one) => shortened(one.text))
+          matches.push({ line, ...shownMatch(matcher, text), before: above, after: [] })
+        }
+      }
+      if (context > 0) before = [...before, found].slice(-context)
+      lastLine = line
+    }
+    line++
     if (breath.due()) {
       await breath.take()
       signal?.throwIfAborted()
+      if (performance.now() > reportAt) {
+        report?.(lastLine)
+        reportAt = performance.now() + reportMs
+      }
     }
   }
   return {
@@ -124,10 +162,16 @@ export async function grep(read: ReadFor, uri: string, options: GrepOptions): Pr
       ...(above.length === 0 ? {} : { before: above }),
       ...(after.length === 0 ? {} : { after }),
     })),
-    lastLine: next === undefined ? lastLine : next - 1,
+    lastLine,
     cutLines,
     ...defined({ next }),
   }
+}
+
+function requireSame(position: GrepPosition, uri: string, body: Body): void {
+  if (position.uri === uri && position.version === body.version) return
+  body.release()
+  throw invalid('cursor: The resource has changed since the search began. Search again without it.', 'cursor')
 }
 
 /** Opens a resource as text: a document that has a reading by that, everything else as it is. */
@@ -149,34 +193,38 @@ async function openText(read: ReadFor, uri: string, { signal }: GrepOptions): Pr
 
 interface TextLine {
   readonly text: string
+  /** Byte offset of the beginning of the line. */
+  readonly at: number
   /** Whether the line is longer than its text. */
   readonly isCut: boolean
 }
 
-/** @param most The maximum number of characters of a line; the rest is left out. */
-async function* linesOf(body: Body, most: number): AsyncGenerator<TextLine> {
-  let rest = ''
-  let isCut = false
-  for await (const piece of textOf(body)) {
-    const lines = (rest + piece).split('\n')
-    const last = lines.pop() ?? ''
-    for (const line of lines) {
-      yield lineOf(line, isCut, most)
-      isCut = false
-    }
-    isCut ||= last.length > most
-    rest = last.slice(0, most + 1)
+/**
+ * @param start Byte offset of the first line.
+ * @param most The maximum number of characters of a line; the rest is left out.
+ */
+async function* linesOf(body: Body, start: number, most: number): AsyncGenerator<TextLine> {
+  let [at, end, rest, isCut] = [start, start, '', false]
+  const lineOf = (): TextLine => {
+    const text = rest.slice(at === 0 && rest.startsWith('\ufeff') ? 1 : 0, rest.endsWith('\r') ? -1 : undefined)
+    return { text: text.slice(0, most), at, isCut: isCut || text.length > most }
   }
-  if (rest !== '') yield lineOf(rest, isCut, most)
+  for await (const piece of textOf(body, start)) {
+    for (const [index, part] of piece.split('\n').entries()) {
+      if (index > 0) {
+        yield lineOf()
+        ;[at, rest, isCut] = [++end, '', false]
+      }
+      end += Buffer.byteLength(part)
+      isCut ||= rest.length + part.length > most + 1
+      rest = (rest + part).slice(0, most + 1)
+    }
+  }
+  if (rest !== '') yield lineOf()
 }
 
-function lineOf(line: string, isCut: boolean, most: number): TextLine {
-  const text = line.endsWith('\r') ? line.slice(0, -1) : line
-  return { text: text.slice(0, most), isCut: isCut || text.length > most }
-}
-
-async function* textOf(body: Body): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
+async function* textOf(body: Body, start: number): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   const decoded = (bytes?: Uint8Array) => {
     try {
       return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true })
@@ -184,7 +232,7 @@ async function* textOf(body: Body): AsyncGenerator<string> {
       throw invalid('uri: Its content is not text.', 'argument')
     }
   }
-  for await (const bytes of body.bytes()) yield decoded(bytes)
+  for await (const bytes of body.bytes(start)) yield decoded(bytes)
   yield decoded()
 }
 

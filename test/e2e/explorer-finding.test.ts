@@ -160,6 +160,34 @@ requires(
     await page.locator('.find-bar').waitFor({ state: 'detached' })
   })
 
+  test('a search of all lines goes on from answer to answer until the text ends, or has changed', async () => {
+    const page = await show('file:///site/logs/large.txt')
+    const cursors: unknown[] = []
+    let isChanging = false
+    await page.route('**/mcp', async (route) => {
+      const message = route.request().postDataJSON()
+      if (message?.params?.name !== 'search_in_resource') return route.continue()
+      const given = message.params.arguments
+      cursors.push(given.cursor)
+      if (isChanging && given.cursor !== undefined) appendFileSync(join(folder.root, 'site/logs/large.txt'), 'more\n')
+      given.limit = 3
+      await route.continue({ postData: JSON.stringify(message) })
+    })
+    await page.locator('.text .line').first().waitFor()
+    await page.keyboard.press('Control+f')
+    const field = page.getByRole('searchbox', { name: 'Find in this text' })
+    const search = () => page.getByRole('button', { name: /^Search (?:all|the whole)/ }).click()
+    await field.fill('entry 2999')
+    await search()
+    await page.getByText('11 lines of 30,000 match:').waitFor()
+    expect(cursors[0]).toBeUndefined()
+    expect(new Set(cursors).size).toBe(4)
+    isChanging = true
+    await field.fill('entry 1999')
+    await search()
+    await page.getByText('has changed since the search began').waitFor()
+  })
+
   test('the end of a log is shown, and followed as it grows', async () => {
     const page = await show('file:///site/logs/app.log')
     await page.getByRole('link', { name: 'Show the end' }).click()

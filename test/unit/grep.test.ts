@@ -1,8 +1,12 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { memory } from '../../examples/memory-provider.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
+import { tooLarge } from '../../src/core/errors.ts'
+import { metaKeys } from '../../src/core/meta.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
-import { grep } from '../../src/text/grep.ts'
+import type { ReadResult } from '../../src/core/view.ts'
+import { type GrepOptions, type GrepPosition, grep, type MatchingLine } from '../../src/text/grep.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 
 const lines = Array.from({ length: 60_000 }, (_, i) => `${i % 20_000 === 19_999 ? 'ERROR' : 'INFO'} request ${i + 1}`)
@@ -34,7 +38,7 @@ test.each([
     limit: 2,
     context: 1,
   })
-  expect(found).toMatchObject({ uri: 'docs://d/a.log', next: 40_001, lastLine: 40_000 })
+  expect(found).toMatchObject({ uri: 'docs://d/a.log', next: { from: 40_001, line: 40_000 }, lastLine: 40_000 })
   expect(found.matches.map(({ line }) => line)).toEqual([20_000, 40_000])
   expect(found.matches[1]).toEqual({
     ...{ line: 40_000, text: 'ERROR request 40000', start: 0, end: 19 },
@@ -61,11 +65,85 @@ test('a pattern that would backtrack for years answers at once, and a line that 
   expect(found.cutLines).toBe(1)
 })
 
-test('a search without time left ends with the line at which it goes on', async () => {
+/** Searches in as many answers as it takes, each without time left after its first line or with few matches. */
+async function inAnswers(reading: typeof whole, uri: string, options: Omit<GrepOptions, 'position'>) {
+  const matches: MatchingLine[] = []
+  for (let position: GrepPosition | undefined; ; ) {
+    const found = await grep(reading, uri, { ...options, ...(position === undefined ? {} : { position }) })
+    matches.push(...found.matches)
+    const { next, lastLine } = found
+    if (next === undefined) return { matches, lastLine }
+    expect(next.line + next.from).toBeGreaterThan(position === undefined ? 1 : position.line + position.from)
+    position = next
+  }
+}
+
+test('a search without time left looks at a line, and goes on where it ended until the text ends', async () => {
   expect(await grep(whole, 'docs://d/a.log', { pattern: 'x', limit: 1, maxMs: -1 })).toMatchObject({
-    next: 1,
-    matches: [],
+    ...{ next: { line: 2, from: 2, at: 'INFO request 1\r\n'.length }, lastLine: 1, matches: [] },
   })
+  // The lines before the first are passed in bounded answers too.
+  const found = await inAnswers(whole, 'docs://d/ja.txt', { pattern: '.', limit: 9, from: 2, maxMs: -1 })
+  expect(found).toMatchObject({ matches: [{ line: 2 }, { line: 3 }], lastLine: 3 })
+})
+
+test('a search in several answers finds what one answer finds, in texts of every script and with lines in context', async () => {
+  const line = fc.string({ unit: fc.constantFrom('a', 'b', '返', '𠮷', '\ufeff', '\r', 'é'), maxLength: 5 })
+  const property = fc.asyncProperty(
+    fc.array(line, { maxLength: 12 }),
+    fc.constantFrom('', '\n'),
+    fc.integer({ min: 0, max: 2 }),
+    fc.integer({ min: 1, max: 8 }),
+    async (lines, end, context, maxBytes) => {
+      const text = `${lines.join('\n')}${end}`
+      for (const reading of [read(memory({ 'a.txt': text })), read(sliced(memory({ 'a.txt': text }), { maxBytes }))]) {
+        const options = { pattern: '[a返]', limit: 99, context }
+        const once = await grep(reading, 'docs://d/a.txt', options)
+        const { matches, lastLine } = await inAnswers(reading, 'docs://d/a.txt', { ...options, limit: 1, maxMs: -1 })
+        expect(matches).toEqual(once.matches)
+        expect(lastLine).toBe(once.lastLine)
+      }
+    },
+  )
+  await fc.assert(property)
+})
+
+test('a search does not go on in a text that has changed since, nor in another one', async () => {
+  const inner = memory({ 'a.txt': 'one\ntwo\nthree\n', 'b.txt': 'one\ntwo\n' })
+  let version = '1'
+  const reading = read({
+    ...inner,
+    read: async (request, context) => (await inner.read(request, context)).map((content) => ({ ...content, version })),
+  })
+  const { next: position } = await grep(reading, 'docs://d/a.txt', { pattern: 'o', limit: 1 })
+  const goOn = (uri: string) => grep(reading, uri, { pattern: 'o', limit: 9, ...(position && { position }) })
+  expect((await goOn('docs://d/a.txt')).matches.map(({ line }) => line)).toEqual([2])
+  await expect(goOn('docs://d/b.txt')).rejects.toThrow('has changed')
+  version = '2'
+  await expect(goOn('docs://d/a.txt')).rejects.toThrow('has changed')
+})
+
+test('a search goes on far behind what was searched for secrets so far', async () => {
+  const text = 'line\n'.repeat(100_000)
+  let [searched, tooFar] = [0, 0]
+  const reading = async (uri: string): Promise<ReadResult> => {
+    const [, first, last] = /bytes=(\d+)-(\d+)/.exec(uri)?.map(Number) ?? []
+    if (first === undefined || last === undefined) throw tooLarge('Too large.')
+    if (first > searched + 200_000) {
+      tooFar++
+      searched += 200_000
+      throw tooLarge('Too far.', { reason: 'range', place: searched })
+    }
+    const part = { first, last: Math.min(last, text.length - 1), ...(last < text.length - 1 ? { next: 'more' } : {}) }
+    return {
+      contents: [{ uri, version: '1', text: text.slice(first, last + 1), meta: { [metaKeys.part]: part } }],
+      cache: { ttlMs: 0, scope: 'private' },
+    }
+  }
+  const position = { uri: 'docs://d/a.txt', version: '1', line: 90_001, at: 450_000, from: 90_001 }
+  const found = await grep(reading, 'docs://d/a.txt', { pattern: 'line', limit: 1, position })
+  expect(found).toMatchObject({ matches: [{ line: 90_001 }], next: { at: 450_005, from: 90_002 } })
+  expect(tooFar).toBe(2)
 })
 
 test('a search in a binary file or a denied file, or with an invalid pattern, gives the error of a read', async () => {

@@ -9,6 +9,7 @@ import { fitArguments } from '../../src/core/fitted.ts'
 import type { Content, Principal, Provider } from '../../src/core/provider.ts'
 import { foundMimeType } from '../../src/core/search-answer.ts'
 import { openView, type ServeOptions } from '../../src/server/serve.ts'
+import { sealCursor } from '../../src/server/tools/shown.ts'
 import { estimateTokens, lengthOfTokens } from '../../src/text/excerpt.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 import { meta } from '../attack/harness/wire.ts'
@@ -379,6 +380,25 @@ describe('read_resource', () => {
   })
 })
 
+describe('search_in_resource', () => {
+  test('goes on with its cursor until every line was searched', async () => {
+    for (const held of [catalog, searching]) {
+      const call = caller(await open('2025-11-25', 'reader', ada, held))
+      const lines: number[] = []
+      let cursor: string | undefined
+      do {
+        const given = { uri: 'docs://held/docs/long.md', pattern: '^## Part', limit: 3, ...(cursor && { cursor }) }
+        const answer = await call('search_in_resource', given)
+        const { matches, next } = answer.structuredContent as unknown as { matches: { line: number }[]; next?: string }
+        lines.push(...matches.map(({ line }) => line))
+        if (next !== undefined) expect(answer.content[0]?.text).toContain(`cursor ${next}`)
+        cursor = next
+      } while (cursor !== undefined)
+      expect(lines).toEqual(Array.from({ length: 10 }, (_, part) => 4 + 300 * part))
+    }
+  })
+})
+
 describe('list_resources and browse_directory', () => {
   test('page through everything once', async () => {
     const call = caller(await open('2025-11-25'))
@@ -454,6 +474,8 @@ test.each([
   ['search_in_resource', { uri: 'docs://held/README.md', pattern: '(a)\\1' }],
   ['search_in_resource', { uri: 'docs://held/README.md', pattern: 'a{900}b{900}' }],
   ['search_in_resource', { uri: 'docs://held/README.md', pattern: 'a', limit: 501 }],
+  ['search_in_resource', { uri: 'docs://held/README.md', pattern: 'a', cursor: 'e30x' }],
+  ['search_in_resource', { uri: 'docs://held/README.md', pattern: 'a', cursor: sealCursor({ uri: 1 }) }],
   ['search_in_resource', { uri: 'docs://held/pixel.png', pattern: 'a' }],
   ['search_in_resource', { uri: 'docs://held/none', pattern: 'a' }],
   ['search_resources', { query: '' }],

@@ -44,13 +44,15 @@ async function find(argument: string, pattern: string, options: GrepCommandOptio
     const progress = createProgress(io, { what: `Searching ${escapeText(readableUri(uri))}`, besideOutput: true })
     const { limit, from = 1, context = 0, literal, ignoreCase } = options
     const given = { pattern, isLiteral: literal === true, ignoresCase: ignoreCase === true, limit, from, context }
-    const searching = grep((part, reading) => view.read(part, reading), uri, given).finally(progress.end)
+    const report = (done: number) => progress.set({ done, what: 'lines searched' })
+    const searching = grep((part, reading) => view.read(part, reading), uri, { ...given, report }).finally(progress.end)
     const answer = await withSuggestion(uri, searching, view)
-    if (options.json) return writeJson(io.out, answer)
+    const { next, ...found } = answer
+    if (options.json) return writeJson(io.out, { ...found, ...(next && { next: next.from }) })
     await io.out.write(formatMatches(answer, coloursFor(io.out.isTerminal)), { isStyled: true })
     if (answer.matches.length === 0) io.say(`None of the ${answer.lastLine} lines matches.`)
     if (answer.cutLines > 0) io.say(`Of ${answer.cutLines} very long lines, only the beginning was searched.`)
-    if (answer.next !== undefined) io.say(`There is more: --from ${answer.next}`)
+    if (next !== undefined) io.say(`There is more: --from ${next.from}`)
   })
 }
 

@@ -1,8 +1,8 @@
-import { objectSchema } from '../../core/kit/object.ts'
+import { defined, objectOf, objectSchema } from '../../core/kit/object.ts'
 import { argumentsIn, readOnly, type Tool } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
-import type { MatchingLine } from '../../text/grep.ts'
-import { limitSchema } from './shown.ts'
+import type { GrepPosition, MatchingLine } from '../../text/grep.ts'
+import { limitSchema, openCursor, sealCursor } from './shown.ts'
 
 const limits = { least: 1, most: 500, otherwise: 50 }
 const contexts = { least: 0, most: 10, otherwise: 0 }
@@ -17,7 +17,8 @@ const findInput = objectSchema(['uri', 'pattern'], {
   ignore_case: { type: 'boolean', description: 'Whether case makes no difference. By default false.' },
   context: { ...limitSchema(contexts.otherwise, contexts.most), minimum: 0, description: 'Lines around each match.' },
   limit: limitSchema(limits.otherwise, limits.most),
-  from: { type: 'integer', minimum: 1, description: 'The line to begin at: the next of the previous answer.' },
+  from: { type: 'integer', minimum: 1, description: 'The line to begin at.' },
+  cursor: { type: 'string', description: 'The next of the previous answer, with the same other arguments.' },
 })
 
 const linesSchema = { type: 'array', items: { type: 'string' } }
@@ -42,12 +43,13 @@ export function findTool(view: View): Tool {
       uri: { type: 'string', description: 'The URI whose lines are numbered.' },
       matches: { type: 'array', items: matchSchema },
       lastLine: { type: 'integer', description: 'The number of the last line that was looked at.' },
-      next: { type: 'integer', description: 'The value of `from` for the rest. Absent at the end of the resource.' },
+      next: { type: 'string', description: 'The cursor for the rest. Absent at the end of the resource.' },
       notes: linesSchema,
     }),
     annotations: readOnly,
-    call: async (given, { signal }) => {
+    call: async (given, { signal }, report) => {
       const args = argumentsIn(given, findInput)
+      const cursor = args.text('cursor')
       // The matcher is large, and few servers are asked for it.
       const { grep } = await import('../../text/grep.ts')
       const answer = await grep((uri, options) => view.read(uri, options), args.required('uri'), {
@@ -57,20 +59,30 @@ export function findTool(view: View): Tool {
         context: args.count('context', contexts),
         limit: args.count('limit', limits),
         from: args.count('from', firstLines),
+        ...(cursor === undefined ? {} : { position: openCursor(cursor, positionIn) }),
         maxMs,
+        report: report && ((line) => report({ progress: line, message: `Searched up to line ${line}` })),
         signal,
       })
-      const { cutLines, ...found } = answer
+      const { cutLines, next, ...found } = answer
       const notes = cutLines === 0 ? [] : [`Of ${cutLines} very long lines, only the beginning was searched.`]
-      const { matches, lastLine, next } = found
+      const { matches, lastLine } = found
+      const rest = next && sealCursor(next)
       const text = [
         ...(matches.length === 0 ? [`No line matches, up to line ${lastLine}.`] : matches.flatMap(linesOf)),
         ...notes,
-        ...(next === undefined ? [] : [`Lines from ${next} on were not searched: from ${next}`]),
+        ...(rest === undefined ? [] : [`Lines from ${lastLine + 1} on were not searched: cursor ${rest}`]),
       ]
-      return { text: text.join('\n'), structured: { ...found, notes } }
+      return { text: text.join('\n'), structured: { ...found, ...defined({ next: rest }), notes } }
     },
   }
+}
+
+function positionIn(value: unknown): GrepPosition | undefined {
+  const { uri, version, line, at, from } = objectOf(value)
+  const isCount = (one: unknown): one is number => Number.isSafeInteger(one) && Number(one) >= 0
+  if (typeof uri !== 'string' || !isCount(line) || !isCount(at) || !isCount(from)) return undefined
+  return { uri, line, at, from, ...(typeof version === 'string' ? { version } : {}) }
 }
 
 /** A match with the lines around it, as grep prints them. */

@@ -140,6 +140,7 @@ function Recent() {
   const isWhole = state === 'loaded' && !isPart
   const changed = useMemo(() => (isWhole ? lastChanged(resources) : []), [resources, isWhole])
   const lately = opened.value.slice(0, maxRecent)
+  const listed = useMemo(() => new Map(resources.map((one) => [one.uri, one])), [resources])
   if (changed.length === 0 && lately.length === 0) return null
   return (
     <div class="home-recent">
@@ -148,7 +149,7 @@ function Recent() {
           <h3 id="home-opened">{t('opened')}</h3>
           <ul class="home-list">
             {lately.map((uri) => (
-              <RecentLink key={uri} uri={uri} mimeType={cachedResource(uri)?.mimeType} />
+              <RecentLink key={uri} uri={uri} mimeType={(cachedResource(uri) ?? listed.get(uri))?.mimeType} />
             ))}
           </ul>
           <Button name={t('forget')} class="button-quiet home-forget" onClick={() => forgetOpened(server.name)} />

@@ -20,8 +20,8 @@ export interface PageConnection {
   readonly changes?: Changes
   /** The names of the server's tools. */
   readonly tools: ReadonlySet<string>
-  /** Calls a tool, and returns its structured content. Throws if the tool fails. */
-  call(name: string, args: Wire, signal?: AbortSignal): Promise<Wire>
+  /** Calls a tool, and returns its structured content. Throws if the tool fails. `onProgress` hears of the progress of a long call. */
+  call(name: string, args: Wire, signal?: AbortSignal, onProgress?: (progress: Wire) => void): Promise<Wire>
 }
 
 export interface ConnectOptions {
@@ -48,8 +48,8 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
     view: createView(endpoint, changes, typeof prompts === 'object'),
     ...defined({ changes }),
     tools: new Set(tools.flatMap((tool) => (typeof tool?.name === 'string' ? [tool.name] : []))),
-    call: async (name, args, signal) =>
-      answerOf(await request(endpoint, 'tools/call', { name, arguments: args }, signal)),
+    call: async (name, args, signal, onProgress) =>
+      answerOf(await request(endpoint, 'tools/call', { name, arguments: args }, signal, onProgress)),
   }
 }
 

@@ -2,7 +2,7 @@ import { type ByteStream, eventsOf } from '../../../client/events.ts'
 import { malformed, type Wire } from '../../../client/wire.ts'
 import { type ErrorDetail, type ErrorKind, ResourceError } from '../../../core/errors.ts'
 import { untilAborted } from '../../../core/kit/abort.ts'
-import { isObject, jsonIn } from '../../../core/kit/object.ts'
+import { isObject, jsonIn, objectOf } from '../../../core/kit/object.ts'
 
 /** The only revision that the page speaks, because its server is always hikidashi. */
 const revision = '2026-07-28'
@@ -34,17 +34,27 @@ const retries = 3
 let lastId = 0
 
 /**
- * Sends one request and returns the answer. Notifications before it are skipped.
+ * Sends one request and returns the answer. Notifications before it are skipped, except those of progress.
  *
+ * @param onProgress Called with the progress of a long tool call.
  * @throws ResourceError as the server answered; `unavailable` without an answer, or with an invalid one. After an abort, the reason of
  * the signal.
  */
-export async function request(endpoint: Endpoint, method: string, params: Wire, signal?: AbortSignal): Promise<Wire> {
-  const { id, response } = await post(endpoint, method, params, signal)
+export async function request(
+  endpoint: Endpoint,
+  method: string,
+  params: Wire,
+  signal?: AbortSignal,
+  onProgress?: (progress: Wire) => void,
+): Promise<Wire> {
+  const { id, response } = await post(endpoint, method, params, signal, onProgress !== undefined)
   try {
     const messages = streamOf(response)
     if (messages === undefined) return resultOf(await jsonOf(response), response.status)
-    for await (const message of messages) if (message.id === id) return resultOf(message, response.status)
+    for await (const message of messages) {
+      if (message.id === id) return resultOf(message, response.status)
+      if (message.method === 'notifications/progress') onProgress?.(objectOf(message.params))
+    }
   } catch (error) {
     throw asOurs(error, signal)
   }
@@ -73,7 +83,13 @@ export async function* stream(
   }
 }
 
-async function post(endpoint: Endpoint, method: string, params: Wire, signal: AbortSignal | undefined) {
+async function post(
+  endpoint: Endpoint,
+  method: string,
+  params: Wire,
+  signal: AbortSignal | undefined,
+  hasProgress = false,
+) {
   const id = ++lastId
   const body = JSON.stringify({
     jsonrpc: '2.0',
@@ -85,6 +101,7 @@ async function post(endpoint: Endpoint, method: string, params: Wire, signal: Ab
         'io.modelcontextprotocol/protocolVersion': revision,
         'io.modelcontextprotocol/clientInfo': clientInfo,
         'io.modelcontextprotocol/clientCapabilities': {},
+        ...(hasProgress ? { progressToken: id } : {}),
       },
     },
   })

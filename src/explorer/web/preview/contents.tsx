@@ -64,6 +64,8 @@ function One({ reader, reading, content, parts }: OneProps) {
   const isSource = (route.value.source === '1' && !isDocument) || found !== undefined
   const isText = text !== undefined && shape.kind !== 'empty'
   const isTailed = parameterOf(reader.uri, 'tail') !== undefined
+  // Other parts are joined, and begin the text.
+  const isPart = found !== undefined || isTailed
   // The beginning of a JSON document is not valid JSON.
   const isCut = shape.kind === 'json' && reading.part?.next !== undefined
   const isLaidOut = found === undefined && laidOut.has(shape.kind) && !isCut
@@ -79,6 +81,7 @@ function One({ reader, reading, content, parts }: OneProps) {
           {isLaidOut && !isDocument ? <SourceChoice forms={[t('rendered'), t('source')]} isSource={isSource} /> : null}
           {isDocument && found === undefined && !reader.uri.includes('?') ? <DocumentChoice reader={reader} /> : null}
           <span class="spring" />
+          {showsText && tailFirst === 'counting' ? <span class="quiet">{t('countingLines')}</span> : null}
           {showsText && isTailed ? <Toggle name={t('follow')} state={follows} /> : null}
           {showsText && hasEnd(reader, reading) ? (
             <a class="button" href={linkTo({ uri: withPart(reader.uri, `tail=${tailLines}`) })}>
@@ -97,8 +100,8 @@ function One({ reader, reading, content, parts }: OneProps) {
             uri={reader.uri}
             part={reading.part}
             language={shape.language}
-            first={found !== undefined ? firstOf(reading.part) : (tailFirst ?? firstOfTail(reading))}
-            isUnnumbered={isTailed && canFindInWhole() && tailFirst === undefined}
+            first={typeof tailFirst === 'number' ? tailFirst : isPart ? firstOf(reading.part) : 1}
+            isUnnumbered={isTailed && canFindInWhole() && typeof tailFirst === 'string'}
             marked={found}
             wrap={wraps.value}
             isEnd={isTailed && follows.value}
@@ -114,10 +117,10 @@ function One({ reader, reading, content, parts }: OneProps) {
 
 /**
  * Returns the number of the first line of the end of a text (`tail`), of which a read does not tell it: the server counts the lines of the
- * whole text. `undefined` until then.
+ * whole text. `counting` until then, `unknown` if it cannot.
  */
-function useTailFirst(uri: string, text: string | undefined): number | undefined {
-  const [first, setFirst] = useState<number>()
+function useTailFirst(uri: string, text: string | undefined): number | 'counting' | 'unknown' {
+  const [counted, setCounted] = useState<{ readonly text: string; readonly first: number | 'unknown' }>()
   const isTail = parameterOf(uri, 'tail') !== undefined && text !== undefined && canFindInWhole()
   useEffect(() => {
     if (!isTail) return
@@ -126,8 +129,8 @@ function useTailFirst(uri: string, text: string | undefined): number | undefined
     // A growing text changes often.
     const timer = setTimeout(() => {
       countLines(uriWithoutPart(uri), controller.signal).then(
-        (count) => setFirst(count === undefined ? undefined : Math.max(1, count - shownLines + 1)),
-        () => {},
+        (count) => setCounted({ text, first: count === undefined ? 'unknown' : Math.max(1, count - shownLines + 1) }),
+        () => controller.signal.aborted || setCounted({ text, first: 'unknown' }),
       )
     }, 300)
     return () => {
@@ -135,17 +138,13 @@ function useTailFirst(uri: string, text: string | undefined): number | undefined
       clearTimeout(timer)
     }
   }, [isTail, uri, text])
-  return first
+  if (!isTail) return 'unknown'
+  return counted?.text === text ? counted.first : 'counting'
 }
 
 /** The number of the first line of a part. */
 function firstOf(part: PreviewPart | undefined): number {
   return part?.unit === 'lines' ? part.first : 1
-}
-
-/** Returns the number of the first line: that of the part for the end of a text (`tail`), else 1, because joined parts begin the text. */
-function firstOfTail({ part, contents: [first] }: Props['reading']): number {
-  return first !== undefined && parameterOf(first.uri, 'tail') !== undefined ? firstOf(part) : 1
 }
 
 /** Number of lines that "Show the end" loads. */

@@ -153,28 +153,19 @@ export function canFindInWhole(): boolean {
   return connected().tools.has(tool)
 }
 
-/** Maximum number of answers that are asked for one search. The server ends each after ten seconds. */
+/** Maximum number of answers that are asked for to count lines. The server ends each after ten seconds. */
 const maxAnswers = 30
-
-/** Asks the server for the lines that match, answer after answer, until there is a match, the text ends, or nobody waits any more. */
-async function findInLines(
-  given: Readonly<Record<string, unknown>>,
-  from: number | undefined,
-  signal: AbortSignal,
-): Promise<WholeAnswer> {
-  for (let start = from, answers = 1; ; answers++) {
-    const found = wholeIn(await connected().call(tool, { ...given, ...defined({ from: start }) }, signal))
-    const { next, matches } = found
-    if (next === undefined || matches.length > 0 || next <= (start ?? 0) || answers === maxAnswers) return found
-    start = next
-  }
-}
 
 /** Counts the lines of a resource, by a pattern that no line matches. `undefined`: there are too many. */
 export async function countLines(uri: string, signal: AbortSignal): Promise<number | undefined> {
   const given = { uri, pattern: '[^\\x00-\\x{10FFFF}]', limit: 1 }
-  const { lastLine, next } = await findInLines(given, undefined, signal)
-  return next === undefined ? lastLine : undefined
+  let cursor: string | undefined
+  for (let answers = 0; answers < maxAnswers; answers++) {
+    const { lastLine, next } = wholeIn(await connected().call(tool, { ...given, ...defined({ cursor }) }, signal))
+    if (next === undefined) return lastLine
+    cursor = next
+  }
+  return undefined
 }
 
 interface WholeAnswer {
@@ -186,8 +177,12 @@ interface WholeAnswer {
     readonly end: number
   }[]
   readonly lastLine: number
-  readonly next?: number
+  /** The cursor for the rest. */
+  readonly next?: string
 }
+
+/** Maximum number of lines that are listed, and of those that each "Show more" adds. */
+const maxListed = 200
 
 /** The answer for a whole resource stays while its hits are opened. */
 const whole = signal<{ readonly key: string; readonly answer?: WholeAnswer; readonly error?: unknown }>({ key: '' })
@@ -203,7 +198,8 @@ interface WholeProps {
 
 /** Below the find bar of a text that is not all loaded: searches all of it on the server, and lists the lines that match. */
 export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
-  const isBusy = useSignal(false)
+  /** The number of the last line that was looked at; undefined while no search runs. */
+  const searched = useSignal<number | undefined>(undefined)
   const running = useRef<AbortController>(undefined)
   const key = JSON.stringify([uriWithoutPart(uri), needle.value, isPattern.value])
   // Other words end the search for the words before.
@@ -211,49 +207,77 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
   const isPartial = part !== undefined && (part.next !== undefined || first > 1 || /[?&]lines=/.test(uri))
   if (!isPartial || needle.value === '' || !canFindInWhole()) return null
   const { answer, error } = whole.value.key === key ? whole.value : {}
-  const search = async (from?: number) => {
+  const search = async (before?: WholeAnswer) => {
     const controller = new AbortController()
     running.current = controller
-    isBusy.value = true
-    const given = {
-      uri: uriWithoutPart(uri),
-      pattern: needle.value,
-      literal: !isPattern.value,
-      ignore_case: true,
-      limit: 200,
-    }
+    searched.value = before?.lastLine ?? 0
+    const given = { uri: uriWithoutPart(uri), pattern: needle.value, literal: !isPattern.value, ignore_case: true }
+    const most = (before?.matches.length ?? 0) + maxListed
+    let found = before
     try {
-      const found = await findInLines(given, from, controller.signal)
-      whole.value = { key, answer: joined(from === undefined ? undefined : answer, found) }
+      do {
+        const rest = { limit: most - (found?.matches.length ?? 0), ...defined({ cursor: found?.next }) }
+        const start = found?.lastLine ?? 0
+        const onProgress = ({ progress, message }: Readonly<Record<string, unknown>>) => {
+          // Without a message, the progress counts seconds.
+          if (message !== undefined) searched.value = Math.max(start, Number(progress))
+        }
+        found = joined(
+          found,
+          wholeIn(await connected().call(tool, { ...given, ...rest }, controller.signal, onProgress)),
+        )
+        whole.value = { key, answer: found }
+        searched.value = found.lastLine
+      } while (found.next !== undefined && found.matches.length < most)
     } catch (fault) {
       if (!controller.signal.aborted) whole.value = { key, error: fault }
     }
-    if (running.current === controller) isBusy.value = false
+    if (running.current === controller) searched.value = undefined
   }
-  const name = part.lines === undefined ? t('findWhole') : t('findWholeOf', { lines: formatNumber(part.lines) })
+  const isBusy = searched.value !== undefined
+  const total = part.lines === undefined ? undefined : formatNumber(part.lines)
+  const progress = isBusy ? (
+    <>
+      {t(total === undefined ? 'searchedTo' : 'searchedToOf', {
+        ...{ lines: formatNumber(searched.value ?? 0), total: total ?? '' },
+      })}{' '}
+      <Button name={t('searchStop')} onClick={() => running.current?.abort()} />
+    </>
+  ) : null
   return (
-    <section class="find-whole" aria-label={t('findWhole')} aria-busy={isBusy.value}>
+    <section class="find-whole" aria-label={t('findWhole')} aria-busy={isBusy}>
       {answer === undefined ? (
-        <p>
-          <span>
-            {t(count === 0 ? 'findNotIn' : 'findIsIn', { first: formatNumber(first), last: formatNumber(last) })}
-          </span>{' '}
-          <Button
-            name={isBusy.value ? t('searchingWhole') : name}
-            disabled={isBusy.value}
-            onClick={() => void search()}
-          />
-          {error === undefined ? null : <span class="bad"> {reasonOf(error)}</span>}
+        <p role="status">
+          {progress ?? (
+            <>
+              <span>
+                {t(count === 0 ? 'findNotIn' : 'findIsIn', { first: formatNumber(first), last: formatNumber(last) })}
+              </span>{' '}
+              <Button
+                name={total === undefined ? t('findWhole') : t('findWholeOf', { lines: total })}
+                onClick={() => void search()}
+              />
+            </>
+          )}
+          {error === undefined || isBusy ? null : <span class="bad"> {reasonOf(error)}</span>}
         </p>
       ) : (
         <>
           <p role="status">
-            {answer.matches.length === 0
-              ? t(answer.next === undefined ? 'wholeNone' : 'wholeNoneYet', { lines: formatNumber(answer.lastLine) })
-              : t('wholeCount', { count: answer.matches.length, lines: formatNumber(answer.lastLine) })}{' '}
-            {answer.next === undefined ? null : (
-              <Button name={t('showMore')} disabled={isBusy.value} onClick={() => void search(answer.next)} />
-            )}
+            {answer.matches.length > 0
+              ? t('wholeCount', { count: answer.matches.length, lines: formatNumber(answer.lastLine) })
+              : isBusy
+                ? null
+                : t(answer.next === undefined ? 'wholeNone' : 'wholeNoneYet', {
+                    lines: formatNumber(answer.lastLine),
+                  })}{' '}
+            {progress ??
+              (answer.next === undefined ? null : (
+                <Button
+                  name={t(answer.matches.length === 0 ? 'searchOn' : 'showMore')}
+                  onClick={() => void search(answer)}
+                />
+              ))}
           </p>
           <ol>
             {answer.matches.map(({ line, text, start, end }) => (
@@ -282,7 +306,7 @@ function wholeIn({ uri, matches, lastLine, next }: Readonly<Record<string, unkno
       ...{ line: Number(line), text: String(text), start: Number(start), end: Number(end) },
     })),
     lastLine: Number(lastLine),
-    ...(typeof next === 'number' ? { next } : {}),
+    ...(typeof next === 'string' ? { next } : {}),
   }
 }
 
