@@ -165,6 +165,19 @@ describe('the feed of a search index', () => {
     expect(await running.catchUp(undefined, inTime())).toBe(false)
   })
 
+  test('waits for a source that hangs when it is asked to look only until the caller has waited long enough', async () => {
+    const hangs: Provider = {
+      ...live({ 'a.txt': { text: 'one', version: '1' } }),
+      catchUp: () => new Promise(() => {}),
+    }
+    const { running, current } = feed({ docs: hangs })
+    await current()
+    const caller = new AbortController()
+    const caughtUp = running.catchUp(undefined, caller.signal)
+    caller.abort()
+    expect(await caughtUp).toBe(false)
+  })
+
   test('indexes a long log in its newest part, with the lines of the whole log, also when it has grown', async () => {
     const root = await mkdtemp(join(folder, 'log-'))
     const line = (number: number) => `line ${number} ${'x'.repeat(90)}\n`
