@@ -51,7 +51,7 @@ export const diagnostics: Readonly<Record<string, ExtraMethod>> = {
 }
 
 async function toolsOfMounts({ view, signal }: Call): Promise<readonly Tool[]> {
-  return (await view.tools?.list(new Set(tools), { signal })) ?? []
+  return (await view.tools?.list(new Set(tools), { signal }))?.tools ?? []
 }
 
 const tools = ['test_missing_capability', 'test_streaming_elicitation', 'test_logging_tool']

@@ -18,7 +18,7 @@ const { signal } = new AbortController()
 const target = { url: process.argv[2] ?? '' }
 const catalog = createCatalog({ mounts: [{ address: 'suite://server', provider: remote({ target, tools: true }) }] })
 try {
-  const tools = (await catalog.view(principal).tools?.list(new Set())) ?? []
+  const { tools = [] } = (await catalog.view(principal).tools?.list(new Set())) ?? {}
   for (const { name, arguments: given } of toolCalls ?? tools.map(({ name }) => ({ name, arguments: {} })))
     await tools.find((tool) => tool.name === name)?.call(given, { principal, signal })
 } finally {

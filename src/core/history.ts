@@ -106,7 +106,7 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
     for (const [mount, watch] of watches) {
       const listing = await listingOf(mount, signal)
       // The log must have every change that the listing shows.
-      const isWhole = listing !== undefined && (await untilAborted(watch.catchUp(signal), signal).catch(() => false))
+      const isWhole = listing !== undefined && (await watch.catchUp(signal).catch(() => false))
       listings.set(mount, isWhole ? [...listing] : undefined)
     }
     if (signal.aborted) return

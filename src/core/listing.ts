@@ -103,15 +103,17 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
   const select = async (most: number, cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
     const scope = cursorScope('selection', context.principal)
     const [before, after] = (cursor === undefined ? [0] : JSON.parse(seal.open(scope, cursor))) as [number, Rank?]
-    const failed: { readonly mount: Mounted; readonly error: unknown }[] = []
+    const failed: Mounted[] = []
+    let failure: unknown
     const seen = mounts.filter((mount) => !mount.isHidden(context.principal))
     const bounds = { visible: Math.max(maxCompared, most), scan: paging.scan }
     const best = await selectEntries(seen, most - before, after, bounds, context, (mount, error) => {
       if (!isResourceError(error, 'unavailable')) throw error
       logMissing(mount, error)
-      failed.push({ mount, error })
+      failed.push(mount)
+      failure ??= error
     })
-    if (failed.length > 0 && failed.length === seen.length) throw failed[0]?.error
+    if (failed.length > 0 && failed.length === seen.length) throw failure
     // Put all resources on one page, unless it would be too long: the next page has to select them again.
     const builder = createPageBuilder<Resource>({ ...paging, first: most, most }, 0)
     let last: Rank | undefined
@@ -122,12 +124,11 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
       if (!isWhole) break
       last = rank
     }
-    const unavailable = visibleOf(failed, context)
     return {
       items: builder.items,
       ...(isWhole ? {} : { nextCursor: seal.seal(scope, JSON.stringify([before + builder.items.length, last])) }),
       cache: sharedCache(mounts, context.principal),
-      ...(unavailable.length === 0 ? {} : { unavailable }),
+      ...missingOf(failed, context.principal),
     }
   }
 
@@ -143,7 +144,8 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     const position = open(cursor, scope)
     const { page } = position ?? { page: 0 }
     const builder = createPageBuilder<Resource>(paging, page)
-    const failed: { mount: Mounted; error: ResourceError }[] = []
+    const failed: Mounted[] = []
+    let failure: ResourceError | undefined
     // Positions for the next page. Usually it begins after the last entry on this one (`shown`). When too many entries were read,
     // it begins after the last one read (`looked`), which the principal may not be allowed to see: so the cursor is encrypted.
     const shown = { address: '', path: '' }
@@ -154,9 +156,8 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
       items: builder.items,
       ...(nextCursor === undefined ? {} : { nextCursor }),
       cache: sharedCache(mounts, context.principal),
-      ...(missing().length === 0 ? {} : { unavailable: missing() }),
+      ...missingOf(failed, context.principal),
     })
-    const missing = () => visibleOf(failed, context)
 
     const asked = from(position, context)
     for (const { mount, after } of asked) {
@@ -180,11 +181,11 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
         // A source that is down must not take the others with it; the page names the missing mount.
         if (!isResourceError(error, 'unavailable')) throw error
         logMissing(mount, error)
-        failed.push({ mount, error })
+        failed.push(mount)
+        failure ??= error
       }
     }
-    const [first] = failed
-    if (first !== undefined && failed.length === asked.length) throw first.error
+    if (failure !== undefined && failed.length === asked.length) throw failure
     return finish()
   }
 
@@ -193,24 +194,26 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     const position = open(cursor, scope)
     const page = position?.page ?? 0
     const builder = createPageBuilder<ResourceTemplate>(paging, page)
-    const cache = sharedCache(mounts, context.principal)
     let last: readonly [address: string, index: string] = ['', '']
     const templatesOf = async ({ mount, after }: { readonly mount: Mounted; readonly after?: string }) => {
       const ask = async () => ((await isVisible(mount, state, context)) ? mount.templates(context) : [])
       return { mount, after, all: await whenAvailable(mount, state, ask) }
     }
-    for (const { mount, after, all } of await Promise.all(from(position, context).map(templatesOf))) {
+    const asked = await Promise.all(from(position, context).map(templatesOf))
+    const failed = asked.filter(({ all }) => all === undefined).map(({ mount }) => mount)
+    const shared = { cache: sharedCache(mounts, context.principal), ...missingOf(failed, context.principal) }
+    for (const { mount, after, all = [] } of asked) {
       for (let index = after === undefined ? 0 : Number(after) + 1; index < all.length; index++) {
         const template = all[index]
         if (template === undefined) break
         const { template: _, free: __, ...facts } = template.declared
         const item = { uriTemplate: template.uriTemplate, ...cleanTexts(facts) }
         if (!builder.add(item, sizeOf(item)))
-          return { items: builder.items, nextCursor: seal.seal(scope, JSON.stringify([page + 1, ...last])), cache }
+          return { items: builder.items, nextCursor: seal.seal(scope, JSON.stringify([page + 1, ...last])), ...shared }
         last = [mount.address.text, String(index)]
       }
     }
-    return { items: builder.items, cache }
+    return { items: builder.items, ...shared }
   }
 
   /** Lists what answers soon. When nothing does, it waits for the first answers. */
@@ -272,9 +275,10 @@ function seesIn(mount: Mounted, principal: Principal): (path: string) => boolean
   }
 }
 
-/** Returns the addresses of mounts that did not answer, except those that the principal may not see. */
-function visibleOf(failed: readonly { readonly mount: Mounted }[], { principal }: Context): readonly string[] {
-  return failed.filter(({ mount }) => mount.access(principal, '')).map(({ mount }) => mount.address.text)
+/** Names the mounts that did not answer, except those that the principal may not see. */
+export function missingOf(failed: readonly Mounted[], principal: Principal): Pick<Page<unknown>, 'unavailable'> {
+  const unavailable = failed.filter((mount) => mount.access(principal, '')).map(({ address }) => address.text)
+  return unavailable.length === 0 ? {} : { unavailable }
 }
 
 /** Whether the principal may know that a mount exists: it may see the root, or something in it. */
@@ -290,14 +294,14 @@ export async function isVisible(mount: Mounted, state: CatalogState, context: Co
   return false
 }
 
-/** Returns the result of `ask`, or an empty array when the source is down, which is logged. */
-async function whenAvailable<T>(mount: Mounted, state: CatalogState, ask: () => Promise<T>): Promise<T | readonly []> {
+/** Returns the result of `ask`; undefined when the source is down, which is logged. */
+async function whenAvailable<T>(mount: Mounted, state: CatalogState, ask: () => Promise<T>): Promise<T | undefined> {
   try {
     return await ask()
   } catch (error) {
     if (!isResourceError(error, 'unavailable')) throw error
     state.log('warn', 'a mount does not answer', { mount: mount.address.text, error: error.message })
-    return []
+    return undefined
   }
 }
 

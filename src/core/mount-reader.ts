@@ -33,7 +33,7 @@ export interface MountReader {
   /** Returns the parts of an entry (`Provider.parts`). Undefined when no entry has any. */
   readonly parts?: (path: string, signal: AbortSignal) => Promise<AsyncIterable<EntryPart> | undefined>
   /**
-   * Notifies about every change until `signal` aborts; a change without a path means that everything may have changed. It shares
+   * Notifies about every change of what is listed until `signal` aborts; a change without a path means that everything may have changed. It shares
    * the watch of the subscribers. Resolves to whether the watch runs: otherwise it begins as soon as it can, and then reports a
    * change of everything. Undefined when the source cannot notify about changes.
    */
@@ -75,6 +75,7 @@ export const hidesNothing = () => false
 export function createMountReader(mount: Mounted, watch: MountWatch | undefined): MountReader {
   const { provider, root } = mount
   const allows = mount.restricted ? denied : hidesNothing
+  const isListed = ({ path }: Change) => path === undefined || provider.isListed?.(path) !== false
   return {
     address: mount.address.text,
     ...(root.title === undefined ? {} : { title: root.title }),
@@ -85,7 +86,10 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
     read: (request, signal) => provider.read(request, { principal, signal, allows }),
     templates: async (signal) => (await provider.templates?.({ principal, signal, allows })) ?? [],
     ...(provider.parts && { parts: async (path, signal) => provider.parts?.(path, { principal, signal, allows }) }),
-    ...(watch && { watch: (hear, signal) => listen(watch, hear, signal), catchUp: watch.catchUp }),
+    ...(watch && {
+      watch: (hear, signal) => listen(watch, (changes) => hear(changes.filter(isListed)), signal),
+      catchUp: watch.catchUp,
+    }),
     lookedAt: () => provider.lookedAt?.(),
     degraded: () => (watch === undefined ? provider.degraded?.() : watch.degraded()),
     failing: () => provider.failing?.(),

@@ -513,10 +513,10 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   }
 }
 
-/** Makes the watch of a provider look now, and delivers the changes that it has found, even if it fails. */
+/** Makes the watch of a provider look now, until the signal aborts, and delivers the changes that it has found, even if it fails. */
 async function catchUpWith(provider: Provider, flush: () => void, signal: AbortSignal): Promise<boolean> {
   try {
-    return (await provider.catchUp?.(signal)) ?? false
+    return (await untilAborted(Promise.resolve(provider.catchUp?.(signal)), signal)) ?? false
   } finally {
     flush()
   }

@@ -105,7 +105,7 @@ function createOpeningView(
       ? {
           tools: {
             live,
-            list: async (reserved, options) => (await whole(options)).tools?.list(reserved, options) ?? [],
+            list: async (reserved, options) => (await whole(options)).tools?.list(reserved, options) ?? { tools: [] },
           },
         }
       : {}),

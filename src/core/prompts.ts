@@ -3,7 +3,7 @@ import type { Changes } from './changes.ts'
 import { completionOf, maxCompletions } from './completion.ts'
 import { cleanText, cleanTexts, contentLength } from './entry.ts'
 import { fallbackTo, invalid, isResourceError, type ResourceError } from './errors.ts'
-import { cursorScope, withListDeadline } from './listing.ts'
+import { cursorScope, missingOf, withListDeadline } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder } from './paging.ts'
 import { baseName, comparePaths } from './path.ts'
@@ -40,7 +40,8 @@ export function createPrompts(
   if (sources.length === 0) return undefined
 
   const gather = async (context: Context) => {
-    const failed: { readonly mount: Mounted; readonly error: ResourceError }[] = []
+    const failed: Mounted[] = []
+    let failure: ResourceError | undefined
     const asked = sources.filter((mount) => !mount.isHidden(context.principal))
     const listOf = async (mount: Mounted): Promise<readonly Omit<MountPrompt, 'name'>[]> => {
       try {
@@ -50,15 +51,14 @@ export function createPrompts(
         if (!isResourceError(error, 'unavailable')) throw error
         const facts = { mount: mount.address.text, error: error.message }
         state.log('warn', 'the prompts of a mount are left out: it is unavailable', facts)
-        failed.push({ mount, error })
+        failed.push(mount)
+        failure ??= error
         return []
       }
     }
     const named = visiblePrompts((await Promise.all(asked.map(listOf))).flat(), context.principal)
-    const [first] = failed
-    if (first !== undefined && failed.length === asked.length) throw first.error
-    const missing = failed.filter(({ mount }) => mount.access(context.principal, ''))
-    return { named, unavailable: missing.map(({ mount }) => mount.address.text) }
+    if (failure !== undefined && failed.length === asked.length) throw failure
+    return { named, missing: missingOf(failed, context.principal) }
   }
 
   const find = async (name: string, context: Context): Promise<MountPrompt> => {
@@ -71,11 +71,10 @@ export function createPrompts(
     const scope = cursorScope('prompts', context.principal)
     const [page, ...after] =
       cursor === undefined ? [0] : (JSON.parse(state.seal.open(scope, cursor)) as [number, string, string])
-    const { named, unavailable } = await gather(withListDeadline(sources, context, state.mounts))
+    const { named, missing } = await gather(withListDeadline(sources, context, state.mounts))
     const rest = named.filter((one) => isBehind(one, after))
     const builder = createPageBuilder<ListedPrompt>(state.paging, page)
     const cache = { ttlMs: Math.min(...sources.map((mount) => mount.cache.ttlMs)), scope: 'private' } as const
-    const missing = unavailable.length === 0 ? {} : { unavailable }
     let last: readonly string[] = []
     for (const one of rest) {
       const listed = listedOf(one)

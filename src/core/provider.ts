@@ -133,6 +133,11 @@ export interface Provider extends Partial<Recording>, Partial<Feeding> {
    */
   catchUp?(signal: AbortSignal): Promise<boolean>
   /**
+   * Whether a listing of everything can have entries at a path, or below it. By default it can. An index leaves the changes of other
+   * paths out: a git repository has the files of each branch, and lists those at `HEAD`.
+   */
+  isListed?(path: string): boolean
+  /**
    * Whether each change that `watch` yields is one of the listing: an entry came, went, or has another version. Then a comparison of two
    * listings finds every change between them.
    *

@@ -2,7 +2,7 @@ import { pathsOfNames } from './access.ts'
 import type { Changes } from './changes.ts'
 import { base64Of, cleanText, cleanTexts } from './entry.ts'
 import { invalid, isResourceError } from './errors.ts'
-import { withListDeadline } from './listing.ts'
+import { missingOf, withListDeadline } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import type { CatalogState } from './paging.ts'
 import type { Context, Principal } from './provider.ts'
@@ -24,7 +24,8 @@ export function createTools(
   const sources = state.mounts.filter(({ provider }) => provider.tools !== undefined)
   if (sources.length === 0) return undefined
 
-  const listOf = async (mount: Mounted, context: Context): Promise<readonly MountedTool[]> => {
+  /** Returns the tools of a mount. Undefined: it does not answer. */
+  const listOf = async (mount: Mounted, context: Context): Promise<readonly MountedTool[] | undefined> => {
     try {
       return ((await mount.provider.tools?.list(context)) ?? []).map((tool) => ({ mount, tool }))
     } catch (error) {
@@ -32,7 +33,7 @@ export function createTools(
       if (!isResourceError(error)) throw error
       const facts = { mount: mount.address.text, error: error.message }
       state.log('warn', 'the tools of a mount are left out: it is unavailable', facts)
-      return []
+      return undefined
     }
   }
 
@@ -42,8 +43,13 @@ export function createTools(
       const own = contextOf(options)
       const context = options?.soon === true ? withListDeadline(sources, own, state.mounts) : own
       const asked = sources.filter((mount) => !mount.isHidden(context.principal))
-      const found = (await Promise.all(asked.map((mount) => listOf(mount, context)))).flat()
-      return visibleTools(found, reserved, context.principal).map((named) => toolOf(named, context.principal))
+      const found = await Promise.all(asked.map((mount) => listOf(mount, context)))
+      const all = found.flatMap((tools) => tools ?? [])
+      const failed = asked.filter((_, index) => found[index] === undefined)
+      return {
+        tools: visibleTools(all, reserved, context.principal).map((named) => toolOf(named, context.principal)),
+        ...missingOf(failed, context.principal),
+      }
     },
   }
 }

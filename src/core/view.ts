@@ -291,12 +291,18 @@ export interface ToolView {
   /** Whether any source can notify about changes of tools. */
   readonly live?: boolean
   /**
-   * Returns all tools, in one stable order. Sources that do not answer are left out.
+   * Returns all tools, in one stable order. Sources that do not answer are left out, and named.
    *
    * @param reserved Names that no tool may get.
    * @param options `soon`: sources that have not answered yet are left out after a short time.
    */
-  list(reserved: ReadonlySet<string>, options?: CallOptions & { readonly soon?: boolean }): Promise<readonly Tool[]>
+  list(reserved: ReadonlySet<string>, options?: CallOptions & { readonly soon?: boolean }): Promise<ListedTools>
+}
+
+export interface ListedTools {
+  readonly tools: readonly Tool[]
+  /** The addresses of the mounts whose tools are missing because they did not answer. */
+  readonly unavailable?: readonly string[]
 }
 
 /** The skills that one principal may see: directories with a `SKILL.md` (SEP-2640). */

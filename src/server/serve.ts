@@ -96,9 +96,9 @@ export async function openView(
   const tools = async (client: ClientName | undefined, signal: AbortSignal, soon = false) => {
     const own = [...(toolsOf?.(principal) ?? []), ...(given?.tools(client) ?? [])]
     const reserved = new Set([...ownToolNames, ...own.map(({ name }) => name)])
-    const others = (await view.tools?.list(reserved, { signal, soon })) ?? []
+    const { tools: others = [], ...rest } = (await view.tools?.list(reserved, { signal, soon })) ?? {}
     const all = [...own, ...others]
-    return audit === undefined ? all : all.map((tool) => auditedTool(tool, audit, facts))
+    return { tools: audit === undefined ? all : all.map((tool) => auditedTool(tool, audit, facts)), ...rest }
   }
   const hasTools = toolsOf !== undefined || given !== undefined || view.tools !== undefined
   const toolbox = hasTools ? { principal, tools } : undefined

@@ -118,6 +118,7 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
       ? {
           watch: async (signal: AbortSignal) => (await whenOpen(signal)).watch?.(signal) ?? neverChanging(signal),
           catchUp: async (signal: AbortSignal) => (await opened?.catchUp?.(signal)) ?? false,
+          isListed: (path: string) => opened?.isListed?.(path) ?? true,
           listsChanges: (isRestricted: boolean) => opened?.listsChanges?.(isRestricted) ?? false,
           lookedAt: () => opened?.lookedAt?.(),
           follow: async (path: string) => (await attempt()).follow?.(path) ?? true,

@@ -7,6 +7,7 @@ import { foreignOf, pathOfForeign } from '../../src/core/foreign.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import type { Page, Resource, ResourceTemplate, View } from '../../src/core/view.ts'
 import { type RemoteOptions, remote } from '../../src/providers/remote/index.ts'
+import { templatesToWire } from '../../src/server/protocol/wire.ts'
 import { createFolder } from '../support/folder.ts'
 import { fixture } from '../support/mcp-servers.ts'
 import { memory } from '../support/memory.ts'
@@ -348,8 +349,9 @@ describe('a mounted server that starts slowly, beside another source:', () => {
     expect((await view.list()).items.length).toBeGreaterThan(1)
   }, 60_000)
 
-  test('the lists of templates, prompts and tools do not wait for it', async () => {
+  test('the lists of templates, prompts and tools do not wait for it, and name it', async () => {
     const view = mount()
+    const missing = ['a://late', 'b://later']
     const [templates, , tools] = await Promise.all([
       view.templates(),
       view.mounts(),
@@ -357,8 +359,21 @@ describe('a mounted server that starts slowly, beside another source:', () => {
       view.prompts?.list().catch(() => {}),
     ])
     expect(templates.items.map(({ uriTemplate }) => uriTemplate)).toEqual(['own://there/{+path}'])
-    expect(tools).toEqual([])
-  }, 60_000)
+    expect(templates.unavailable).toEqual(missing)
+    expect(tools).toEqual({ tools: [], unavailable: missing })
+    expect(templatesToWire(templates, '2026-07-28')._meta).toEqual({ 'dev.hikidashi/unavailable': missing })
+    let told = 0
+    const subscription = view.subscribe?.((change) => {
+      if (change.tools === true) told++
+    })
+    endings.push(async () => subscription?.close())
+    await subscription?.addTools?.()
+    folder.write({ [sign]: '' })
+    await expect.poll(() => told, { timeout: 45_000 }).toBeGreaterThan(0)
+    const isWhole = async () => (await view.tools?.list(new Set()))?.unavailable === undefined
+    await expect.poll(isWhole, { timeout: 45_000 }).toBe(true)
+    expect((await view.templates()).unavailable).toBeUndefined()
+  }, 120_000)
 
   test('the lists of prompts and tools do not wait for it even if no other mount has any', async () => {
     const catalog = createCatalog({
@@ -373,7 +388,7 @@ describe('a mounted server that starts slowly, beside another source:', () => {
       view.tools?.list(new Set(), { soon: true }),
       view.prompts?.list().catch(() => {}),
     ])
-    expect(tools).toEqual([])
+    expect(tools).toEqual({ tools: [], unavailable: ['a://late'] })
   }, 60_000)
 
   test('a read of one of its resources waits', async () => {

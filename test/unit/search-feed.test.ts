@@ -7,6 +7,7 @@ import { ResourceError } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { createScrubber, type Scrubber } from '../../src/core/scrub.ts'
 import { files } from '../../src/providers/files/index.ts'
+import { git } from '../../src/providers/git/index.ts'
 import { askToCatchUp, readFeedStatus, startFeed } from '../../src/search/feed.ts'
 import type { SearchIndex } from '../../src/search/search-index.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
@@ -15,6 +16,7 @@ import { readable } from '../../src/wrap/readable.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 import { eventually } from '../support/authorized.ts'
+import { createGitFolder } from '../support/git.ts'
 import { live } from '../support/live.ts'
 import { memory } from '../support/memory.ts'
 import { memoryIndex } from '../support/memory-index.ts'
@@ -163,6 +165,38 @@ describe('the feed of a search index', () => {
     await current()
     isAway = true
     expect(await running.catchUp(undefined, inTime())).toBe(false)
+  })
+
+  test('waits for a source that hangs when it is asked to look only until the caller has waited long enough', async () => {
+    const hangs: Provider = {
+      ...live({ 'a.txt': { text: 'one', version: '1' } }),
+      catchUp: () => new Promise(() => {}),
+    }
+    const { running, current } = feed({ docs: hangs })
+    await current()
+    const caller = new AbortController()
+    const caughtUp = running.catchUp(undefined, caller.signal)
+    caller.abort()
+    expect(await caughtUp).toBe(false)
+  })
+
+  test('of a git repository indexes what is listed, also after a commit and a new branch', async () => {
+    const { repository, dispose } = createGitFolder()
+    ends.push(async () => dispose())
+    const { dir, write, commit, git: run } = repository('indexed')
+    write('a.txt', 'one')
+    commit('first')
+    const index = memoryIndex()
+    const { running, current } = feed({ code: await git({ repository: dir }) }, { index })
+    await current()
+    const before = [...index.all.keys()].sort()
+    expect(before).toContain('memory://code/HEAD/a.txt')
+    write('a.txt', 'two')
+    commit('second')
+    run('branch', 'other')
+    expect(await running.catchUp(undefined, inTime())).toBe(true)
+    expect(index.all.get('memory://code/HEAD/a.txt')?.text).toBe('two')
+    expect([...index.all.keys()].sort()).toEqual(before)
   })
 
   test('indexes a long log in its newest part, with the lines of the whole log, also when it has grown', async () => {

@@ -31,12 +31,17 @@ export function cleanView(view: View, scrubber: Scrubber): View {
     ...(tools && {
       tools: {
         ...tools,
-        list: async (reserved, options) =>
-          (await tools.list(reserved, options)).map((tool) => ({
-            ...clean(tool),
-            call: async (given, context, report) =>
-              clean(await tool.call(given, context, report && ((progress) => report(clean(progress))))),
-          })),
+        list: async (reserved, options) => {
+          const listed = await tools.list(reserved, options)
+          return {
+            ...listed,
+            tools: listed.tools.map((tool) => ({
+              ...clean(tool),
+              call: async (given, context, report) =>
+                clean(await tool.call(given, context, report && ((progress) => report(clean(progress))))),
+            })),
+          }
+        },
       },
     }),
     ...(skills && {

@@ -151,6 +151,8 @@ export async function createGit(
       })
       return answered(completion, signal)
     },
+    // Pages have no directories, and of all commits only `HEAD` is listed.
+    isListed: (path) => !path.includes('/') || path.startsWith('HEAD/'),
     ...(settings.watch ? createWatch(repository, readStatus, closing.signal) : {}),
     close: async () => {
       closing.abort()

@@ -113,8 +113,8 @@ interface Searched {
 /** Maximum number of hits examined for one answer, and maximum time in milliseconds. */
 const mostLooks = 20_000
 const mostMs = 10_000
-/** How long to wait for the check whether a document still exists, in milliseconds. */
-const patienceMs = 1000
+/** How long to wait for a source whose answer only completes a hit, in milliseconds: whether the document still exists, and its templates. */
+export const patienceMs = 1000
 
 const stoppedNote = 'Not all matches were examined: use rarer words.'
 

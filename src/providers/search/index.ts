@@ -1,5 +1,5 @@
 import { notFound } from '../../core/errors.ts'
-import { followFor } from '../../core/kit/abort.ts'
+import { followFor, untilAborted } from '../../core/kit/abort.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
@@ -19,7 +19,7 @@ import { askToCatchUp, type FedMount, type Feed, readCurrent, readFeedStatus, st
 import { hasParameter } from '../../search/feed-documents.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
-import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'
+import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts, patienceMs } from './answer.ts'
 import { freshnessFor, freshnessNotes, partialMounts } from './freshness.ts'
 import { completeSearch, maxAfter, parameters, parseAsked, type SearchCall } from './query.ts'
 
@@ -194,7 +194,14 @@ export function search(options: SearchOptions): Search {
 /** Waits until every change before the call is in an index, for a bounded time. Resolves to whether it is. */
 async function inTime(signal: AbortSignal, catchUp: (time: AbortSignal) => Promise<boolean>): Promise<boolean> {
   const time = followFor(signal, catchUpMs)
-  return catchUp(time.signal).finally(time.release)
+  try {
+    return await untilAborted(catchUp(time.signal), time.signal)
+  } catch (error) {
+    if (!time.signal.aborted) throw error
+    return false
+  } finally {
+    time.release()
+  }
 }
 
 async function sizeOf(index: SearchIndex) {
@@ -205,22 +212,22 @@ async function sizeOf(index: SearchIndex) {
 /** Creates a cache of the kinds of parts that each mount can return. A mount that does not answer is asked again later. */
 function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   const parts = new Map<string, Promise<Parts>>()
-  return (address: string, signal: AbortSignal): Promise<Parts> => {
+  /** Asks a mount for all callers together: none of them ends it. */
+  const ask = async (mount: MountReader): Promise<Parts> => {
+    const { signal } = new AbortController()
+    const [lines, as] = await Promise.all([hasParameter(mount, 'lines', signal), hasParameter(mount, 'as', signal)])
+    return { lines, as }
+  }
+  return async (address: string, signal: AbortSignal): Promise<Parts> => {
     const mount = mountAt(address)
-    if (mount === undefined) return Promise.resolve({ lines: false, as: false })
-    const known = parts.get(address)
-    if (known !== undefined) return known
-    const asked = Promise.all([hasParameter(mount, 'lines', signal), hasParameter(mount, 'as', signal)]).then(
-      ([lines, as]) => ({
-        lines,
-        as,
-      }),
-    )
+    if (mount === undefined) return { lines: false, as: false }
+    const asked = parts.get(address) ?? ask(mount)
     parts.set(address, asked)
-    return asked.catch(() => {
-      parts.delete(address)
-      return { lines: true, as: true }
-    })
+    asked.catch(() => parts.delete(address))
+    const waiting = followFor(signal, patienceMs)
+    return untilAborted(asked, waiting.signal)
+      .catch(() => ({ lines: true, as: true }))
+      .finally(waiting.release)
   }
 }
 

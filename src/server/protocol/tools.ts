@@ -3,6 +3,7 @@ import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Tool, ToolAnswer, ToolBlock, ToolLink } from '../../core/tool.ts'
+import type { ListedTools } from '../../core/view.ts'
 import {
   codes,
   isAtLeast,
@@ -15,7 +16,7 @@ import {
 } from '../messages/messages.ts'
 import type { ClientName } from './envelope.ts'
 import type { Call, Method } from './method.ts'
-import { embeddedToWire, readToWire, resourceToWire, shownIcons } from './wire.ts'
+import { embeddedToWire, missingFields, readToWire, resourceToWire, shownIcons } from './wire.ts'
 
 /** The current tools of one principal: its roles may change. */
 export interface Toolbox {
@@ -24,7 +25,7 @@ export interface Toolbox {
    * @param client The client's declared name.
    * @param soon Whether tools of sources that have not answered yet are left out after a short time.
    */
-  tools(client: ClientName | undefined, signal: AbortSignal, soon?: boolean): Promise<readonly Tool[]>
+  tools(client: ClientName | undefined, signal: AbortSignal, soon?: boolean): Promise<ListedTools>
 }
 
 type Wire = Record<string, unknown>
@@ -39,11 +40,12 @@ export const ownToolNames: readonly string[] = [
 export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Record<string, Method>> {
   const list: Method = async ({ params, revision, client, signal }) => {
     if (optionalString(params, 'cursor') !== undefined) throw foreignCursor()
-    return { tools: ((await toolbox?.tools(client, signal, true)) ?? []).map((tool) => toolToWire(tool, revision)) }
+    const { tools = [], ...page } = (await toolbox?.tools(client, signal, true)) ?? {}
+    return { tools: tools.map((tool) => toolToWire(tool, revision)), ...missingFields(page) }
   }
   if (toolbox === undefined) return { 'tools/list': list }
   const call: Method = async ({ params, revision, signal, client, headersFault, report }) => {
-    const tools = await toolbox.tools(client, signal)
+    const { tools } = await toolbox.tools(client, signal)
     if (tools.length === 0) throw new ProtocolError(codes.methodNotFound, 'Method not found')
     const called = requiredString(params, 'name')
     if (!isObject(params.arguments ?? {})) throw invalid('The arguments of the tool are not an object.', 'params')
@@ -79,7 +81,7 @@ const appFacts = {
  */
 export async function appAt(uri: string, toolbox: Toolbox | undefined, { client, signal }: Call): Promise<Tool['app']> {
   if (!uri.startsWith('ui://')) return undefined
-  return (await toolbox?.tools(client, signal))?.find((tool) => tool.app?.uri === uri)?.app
+  return (await toolbox?.tools(client, signal))?.tools.find((tool) => tool.app?.uri === uri)?.app
 }
 
 /** Returns the method for reads, with the apps of the tools. */

@@ -94,14 +94,12 @@ export function embeddedToWire({ uri, mimeType, text, modified, ...facts }: Embe
 }
 
 export function resourcesToWire(page: Page<Resource>, revision: Revision, mounts?: readonly Resource[]): Wire {
-  const meta = {
-    ...(mounts === undefined ? {} : { [metaKeys.mounts]: mounts.map((mount) => mountToWire(mount, modernRevision)) }),
-    ...(page.unavailable === undefined ? {} : { [metaKeys.unavailable]: page.unavailable }),
-  }
+  const fields = pageFields(page, revision)
+  const meta = mounts && { [metaKeys.mounts]: mounts.map((mount) => mountToWire(mount, modernRevision)) }
   return {
     resources: page.items.map((resource) => resourceToWire(resource, revision)),
-    ...pageFields(page, revision),
-    ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
+    ...fields,
+    ...(meta && { _meta: { ...meta, ...(fields._meta as Wire | undefined) } }),
   }
 }
 
@@ -230,7 +228,13 @@ export function pageFields(page: Page<unknown>, revision: Revision): Wire {
   return {
     ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }),
     ...cacheHintFields(page.cache, revision),
+    ...missingFields(page),
   }
+}
+
+/** Names the mounts that are missing from a list because they did not answer. */
+export function missingFields({ unavailable }: Pick<Page<unknown>, 'unavailable'>): Wire {
+  return unavailable === undefined ? {} : { _meta: { [metaKeys.unavailable]: unavailable } }
 }
 
 export function cacheHintFields(hint: CacheHint, revision: Revision): Wire {
