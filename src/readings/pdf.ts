@@ -24,15 +24,12 @@ export function readPdf(bytes: Uint8Array, limits: ReadingLimits, ocr?: Readonly
 /** Draws a page of a PDF, for OCR. */
 export function drawPdfPage(bytes: Uint8Array, index: number): Promise<Picture> {
   return withPdf(bytes, (pdfium, document) =>
-    withForm(pdfium, document, (form) => {
-      const page = loadPage(pdfium, document, form, index)
-      if (page === 0) throw unreadableError('The page is damaged.')
-      try {
+    withForm(pdfium, document, (form) =>
+      withPage(pdfium, document, form, index, (page) => {
+        if (page === 0) throw unreadableError('The page is damaged.')
         return drawPage(pdfium, page)
-      } finally {
-        pdfium.FPDF_ClosePage(page)
-      }
-    }),
+      }),
+    ),
   )
 }
 
@@ -64,29 +61,64 @@ function heapOf({ pdfium }: WrappedPdfiumModule): Heap {
   return pdfium as unknown as Heap
 }
 
-/** FLAT_NORMALDISPLAY, and the flags of an annotation that is not displayed (ISO 32000-1, 12.5.3): Hidden and NoView. */
-const [asShown, unseen] = [0, 0x02 | 0x20]
+/** The flags of an annotation that is not displayed (ISO 32000-1, 12.5.3): Hidden and NoView. */
+const unseen = 0x02 | 0x20
+/** FPDF_ANNOT_LINK and FPDF_ANNOT_POPUP, which show no text. */
+const textless = new Set([2, 16])
+/** FLAT_NORMALDISPLAY. */
+const asShown = 0
 
 /**
- * Loads a page. The fields of forms and the visible annotations (notes, stamps) become part of it, so that their text is text of
- * the page. Returns 0 for a damaged page.
+ * Runs work with a page, or with 0 for a damaged one. The fields of forms and the visible annotations (notes, stamps) become part
+ * of the page, so that their text is text of the page.
  */
-function loadPage(pdfium: WrappedPdfiumModule, document: number, form: number, index: number): number {
-  const page = pdfium.FPDF_LoadPage(document, index)
-  const annotations = page === 0 ? 0 : pdfium.FPDFPage_GetAnnotCount(page)
-  if (annotations <= 0) return page
-  for (let at = annotations - 1; at >= 0; at--) {
+function withPage<T>(
+  pdfium: WrappedPdfiumModule,
+  document: number,
+  form: number,
+  index: number,
+  work: (page: number) => T,
+): T {
+  let page = pdfium.FPDF_LoadPage(document, index)
+  let copy = 0
+  const reload = (owner: number, at: number) => {
+    if (page !== 0) pdfium.FPDF_ClosePage(page)
+    page = pdfium.FPDF_LoadPage(owner, at)
+  }
+  try {
+    if (keepShownAnnotations(pdfium, page)) {
+      // This draws the values that have no appearance in the file.
+      pdfium.FORM_OnAfterLoadPage(page, form)
+      pdfium.FORM_OnBeforeClosePage(page, form)
+      // A page loses the fonts that it inherits from the tree of pages when it is flattened; a copied page has them itself.
+      copy = pdfium.FPDF_CreateNewDocument()
+      const isCopied = pdfium.FPDF_ImportPages(copy, document, String(index + 1), 0)
+      if (isCopied) {
+        reload(copy, 0)
+        if (page !== 0) pdfium.FPDFPage_Flatten(page, asShown)
+        reload(copy, 0)
+      }
+    }
+    return work(page)
+  } finally {
+    if (page !== 0) pdfium.FPDF_ClosePage(page)
+    if (copy !== 0) pdfium.FPDF_CloseDocument(copy)
+  }
+}
+
+/** Removes the annotations that are not displayed, and tells whether others may show text. */
+function keepShownAnnotations(pdfium: WrappedPdfiumModule, page: number): boolean {
+  let isShown = false
+  const count = page === 0 ? 0 : pdfium.FPDFPage_GetAnnotCount(page)
+  for (let at = count - 1; at >= 0; at--) {
     const annotation = pdfium.FPDFPage_GetAnnot(page, at)
-    const isUnseen = annotation !== 0 && (pdfium.FPDFAnnot_GetFlags(annotation) & unseen) !== 0
-    if (annotation !== 0) pdfium.FPDFPage_CloseAnnot(annotation)
+    if (annotation === 0) continue
+    const isUnseen = (pdfium.FPDFAnnot_GetFlags(annotation) & unseen) !== 0
+    isShown ||= !isUnseen && !textless.has(pdfium.FPDFAnnot_GetSubtype(annotation))
+    pdfium.FPDFPage_CloseAnnot(annotation)
     if (isUnseen) pdfium.FPDFPage_RemoveAnnot(page, at)
   }
-  // This draws the values that have no appearance in the file.
-  pdfium.FORM_OnAfterLoadPage(page, form)
-  pdfium.FORM_OnBeforeClosePage(page, form)
-  pdfium.FPDFPage_Flatten(page, asShown)
-  pdfium.FPDF_ClosePage(page)
-  return pdfium.FPDF_LoadPage(document, index)
+  return isShown
 }
 
 /** Runs work with an environment for the fields of forms. */
@@ -114,7 +146,7 @@ function readPdfPages(
   let hasText = false
   withForm(pdfium, document, (form) => {
     for (let index = 0; index < count; index++) {
-      const { text, isPicture } = readPdfPage(pdfium, document, form, index)
+      const { text, isPicture } = withPage(pdfium, document, form, index, (page) => readPdfPage(pdfium, page))
       const found = isPicture ? ocr?.get(index) : undefined
       hasText ||= text.trim() !== ''
       writer.heading(1, found === undefined ? `Page ${index + 1}` : `Page ${index + 1} (read by OCR)`)
@@ -134,8 +166,7 @@ interface PageText {
   readonly isPicture: boolean
 }
 
-function readPdfPage(pdfium: WrappedPdfiumModule, document: number, form: number, index: number): PageText {
-  const page = loadPage(pdfium, document, form, index)
+function readPdfPage(pdfium: WrappedPdfiumModule, page: number): PageText {
   // A damaged page does not affect the others.
   if (page === 0) return { text: '', isPicture: false }
   const textPage = pdfium.FPDFText_LoadPage(page)
@@ -144,7 +175,6 @@ function readPdfPage(pdfium: WrappedPdfiumModule, document: number, form: number
     return { text, isPicture: text.trim() === '' && pdfium.FPDFPage_CountObjects(page) > 0 }
   } finally {
     if (textPage !== 0) pdfium.FPDFText_ClosePage(textPage)
-    pdfium.FPDF_ClosePage(page)
   }
 }
 

@@ -2,7 +2,7 @@ import iconv from 'iconv-lite'
 import { describe, expect, test } from 'vitest'
 import type { DocumentFormat, ReadingForm } from '../../src/readings/formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
-import { annotatedPdf, appearance } from '../fixtures/documents/pdf.ts'
+import { annotatedPdf, appearance, pdfOf, stream } from '../fixtures/documents/pdf.ts'
 
 const limits = { characters: 1_000_000, unpacked: 100_000_000 }
 const read = async (format: DocumentFormat, bytes: Uint8Array, form: ReadingForm = 'text') =>
@@ -112,6 +112,19 @@ describe('a PDF with annotations', () => {
   test('only is not taken for a scan', async () => {
     const stamp = `<< /Type /Annot /Subtype /Stamp ${place} /F 4 ${drawn} >>`
     expect(await read('pdf', annotatedPdf([stamp], [appearance('APPROVED')], '', ' '))).toBe('Page 1\n\nAPPROVED')
+  })
+
+  test('has the text of a page whose font lies with all pages', async () => {
+    const inherited = pdfOf([
+      '<< /Type /Catalog /Pages 2 0 R >>',
+      '<< /Type /Pages /Kids [4 0 R] /Count 1 /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> >>',
+      '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding << /Differences [65 /T /e /x /t] >> >>',
+      '<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Annots [6 0 R] >>',
+      stream(Buffer.from('BT /F1 12 Tf 72 760 Td (ABCD) Tj ET')),
+      `<< /Type /Annot /Subtype /Stamp ${place} /F 4 ${drawn} >>`,
+      appearance('ABCD'),
+    ])
+    expect(await read('pdf', inherited)).toBe('Page 1\n\nText\nText')
   })
 })
 
