@@ -9,6 +9,11 @@ const maxPdfPages = 10_000
 /** Stands in place of the text of a page that has none. */
 const pictureNote = '(This page holds no text, only pictures: it may have been scanned.)'
 
+/** Stands before the text of a page whose fonts do not tell its characters. */
+const garbledNote = '(The fonts of this page do not tell all of its characters: words in its text are wrong.)'
+/** The share of control characters, among those that are not white space, from which on a page is garbled. */
+const garbledShare = 0.1
+
 let loadedPdfium: Promise<WrappedPdfiumModule> | undefined
 
 /**
@@ -146,12 +151,16 @@ function readPdfPages(
   let hasText = false
   withForm(pdfium, document, (form) => {
     for (let index = 0; index < count; index++) {
-      const { text, isPicture } = withPage(pdfium, document, form, index, (page) => readPdfPage(pdfium, page))
-      const found = isPicture ? ocr?.get(index) : undefined
+      const { text, note } = withPage(pdfium, document, form, index, (page) => readPdfPage(pdfium, page))
+      const found = note === undefined ? undefined : ocr?.get(index)
       hasText ||= text.trim() !== ''
       writer.heading(1, found === undefined ? `Page ${index + 1}` : `Page ${index + 1} (read by OCR)`)
-      writer.paragraph(found ?? (isPicture ? pictureNote : text))
-      if (isPicture && found === undefined) pictures.push(index)
+      if (note === undefined || found !== undefined) writer.paragraph(found ?? text)
+      else {
+        writer.paragraph(note)
+        writer.paragraph(text)
+        pictures.push(index)
+      }
     }
   })
   if (!hasText && pictures.length === 0 && (ocr?.size ?? 0) === 0)
@@ -162,17 +171,18 @@ function readPdfPages(
 
 interface PageText {
   readonly text: string
-  /** Whether the page has no text, but something is drawn on it. */
-  readonly isPicture: boolean
+  /** Says that the page has no text although something is drawn on it, or that its text is wrong. OCR may read such a page. */
+  readonly note?: string
 }
 
 function readPdfPage(pdfium: WrappedPdfiumModule, page: number): PageText {
   // A damaged page does not affect the others.
-  if (page === 0) return { text: '', isPicture: false }
+  if (page === 0) return { text: '' }
   const textPage = pdfium.FPDFText_LoadPage(page)
   try {
     const text = textPage === 0 ? '' : textOfPage(pdfium, textPage)
-    return { text, isPicture: text.trim() === '' && pdfium.FPDFPage_CountObjects(page) > 0 }
+    if (text.trim() === '') return pdfium.FPDFPage_CountObjects(page) > 0 ? { text, note: pictureNote } : { text }
+    return isGarbled(text) ? { text, note: garbledNote } : { text }
   } finally {
     if (textPage !== 0) pdfium.FPDFText_ClosePage(textPage)
   }
@@ -191,6 +201,12 @@ function textOfPage(pdfium: WrappedPdfiumModule, textPage: number): string {
     .decode(units)
     .replace(/\r\n?/g, '\n')
     .replace(/\ufffe|\0/g, '')
+}
+
+/** A code that no font maps to a character is taken for one, so that some are control characters. */
+function isGarbled(text: string): boolean {
+  const controls = text.match(/\p{Cc}/gu)?.filter((character) => character.trim() !== '').length ?? 0
+  return controls > 0 && controls >= text.replace(/\s/g, '').length * garbledShare
 }
 
 /** The resolution at which pages are drawn for OCR, and the most pixels of a picture and of one side of it: a larger page is drawn smaller. */
