@@ -9,6 +9,11 @@ const maxPdfPages = 10_000
 /** Stands in place of the text of a page that has none. */
 const pictureNote = '(This page holds no text, only pictures: it may have been scanned.)'
 
+/** Stands before the text of a page whose fonts do not tell its characters. */
+const garbledNote = '(The fonts of this page do not tell all of its characters: words in its text are wrong.)'
+/** The share of control characters, among those that are not white space, from which on a page is garbled. */
+const garbledShare = 0.1
+
 let loadedPdfium: Promise<WrappedPdfiumModule> | undefined
 
 /**
@@ -24,15 +29,12 @@ export function readPdf(bytes: Uint8Array, limits: ReadingLimits, ocr?: Readonly
 /** Draws a page of a PDF, for OCR. */
 export function drawPdfPage(bytes: Uint8Array, index: number): Promise<Picture> {
   return withPdf(bytes, (pdfium, document) =>
-    withForm(pdfium, document, (form) => {
-      const page = loadPage(pdfium, document, form, index)
-      if (page === 0) throw unreadableError('The page is damaged.')
-      try {
+    withForm(pdfium, document, (form) =>
+      withPage(pdfium, document, form, index, (page) => {
+        if (page === 0) throw unreadableError('The page is damaged.')
         return drawPage(pdfium, page)
-      } finally {
-        pdfium.FPDF_ClosePage(page)
-      }
-    }),
+      }),
+    ),
   )
 }
 
@@ -64,29 +66,64 @@ function heapOf({ pdfium }: WrappedPdfiumModule): Heap {
   return pdfium as unknown as Heap
 }
 
-/** FLAT_NORMALDISPLAY, and the flags of an annotation that is not displayed (ISO 32000-1, 12.5.3): Hidden and NoView. */
-const [asShown, unseen] = [0, 0x02 | 0x20]
+/** The flags of an annotation that is not displayed (ISO 32000-1, 12.5.3): Hidden and NoView. */
+const unseen = 0x02 | 0x20
+/** FPDF_ANNOT_LINK and FPDF_ANNOT_POPUP, which show no text. */
+const textless = new Set([2, 16])
+/** FLAT_NORMALDISPLAY. */
+const asShown = 0
 
 /**
- * Loads a page. The fields of forms and the visible annotations (notes, stamps) become part of it, so that their text is text of
- * the page. Returns 0 for a damaged page.
+ * Runs work with a page, or with 0 for a damaged one. The fields of forms and the visible annotations (notes, stamps) become part
+ * of the page, so that their text is text of the page.
  */
-function loadPage(pdfium: WrappedPdfiumModule, document: number, form: number, index: number): number {
-  const page = pdfium.FPDF_LoadPage(document, index)
-  const annotations = page === 0 ? 0 : pdfium.FPDFPage_GetAnnotCount(page)
-  if (annotations <= 0) return page
-  for (let at = annotations - 1; at >= 0; at--) {
+function withPage<T>(
+  pdfium: WrappedPdfiumModule,
+  document: number,
+  form: number,
+  index: number,
+  work: (page: number) => T,
+): T {
+  let page = pdfium.FPDF_LoadPage(document, index)
+  let copy = 0
+  const reload = (owner: number, at: number) => {
+    if (page !== 0) pdfium.FPDF_ClosePage(page)
+    page = pdfium.FPDF_LoadPage(owner, at)
+  }
+  try {
+    if (keepShownAnnotations(pdfium, page)) {
+      // This draws the values that have no appearance in the file.
+      pdfium.FORM_OnAfterLoadPage(page, form)
+      pdfium.FORM_OnBeforeClosePage(page, form)
+      // A page loses the fonts that it inherits from the tree of pages when it is flattened; a copied page has them itself.
+      copy = pdfium.FPDF_CreateNewDocument()
+      const isCopied = pdfium.FPDF_ImportPages(copy, document, String(index + 1), 0)
+      if (isCopied) {
+        reload(copy, 0)
+        if (page !== 0) pdfium.FPDFPage_Flatten(page, asShown)
+        reload(copy, 0)
+      }
+    }
+    return work(page)
+  } finally {
+    if (page !== 0) pdfium.FPDF_ClosePage(page)
+    if (copy !== 0) pdfium.FPDF_CloseDocument(copy)
+  }
+}
+
+/** Removes the annotations that are not displayed, and tells whether others may show text. */
+function keepShownAnnotations(pdfium: WrappedPdfiumModule, page: number): boolean {
+  let isShown = false
+  const count = page === 0 ? 0 : pdfium.FPDFPage_GetAnnotCount(page)
+  for (let at = count - 1; at >= 0; at--) {
     const annotation = pdfium.FPDFPage_GetAnnot(page, at)
-    const isUnseen = annotation !== 0 && (pdfium.FPDFAnnot_GetFlags(annotation) & unseen) !== 0
-    if (annotation !== 0) pdfium.FPDFPage_CloseAnnot(annotation)
+    if (annotation === 0) continue
+    const isUnseen = (pdfium.FPDFAnnot_GetFlags(annotation) & unseen) !== 0
+    isShown ||= !isUnseen && !textless.has(pdfium.FPDFAnnot_GetSubtype(annotation))
+    pdfium.FPDFPage_CloseAnnot(annotation)
     if (isUnseen) pdfium.FPDFPage_RemoveAnnot(page, at)
   }
-  // This draws the values that have no appearance in the file.
-  pdfium.FORM_OnAfterLoadPage(page, form)
-  pdfium.FORM_OnBeforeClosePage(page, form)
-  pdfium.FPDFPage_Flatten(page, asShown)
-  pdfium.FPDF_ClosePage(page)
-  return pdfium.FPDF_LoadPage(document, index)
+  return isShown
 }
 
 /** Runs work with an environment for the fields of forms. */
@@ -114,12 +151,16 @@ function readPdfPages(
   let hasText = false
   withForm(pdfium, document, (form) => {
     for (let index = 0; index < count; index++) {
-      const { text, isPicture } = readPdfPage(pdfium, document, form, index)
-      const found = isPicture ? ocr?.get(index) : undefined
+      const { text, note } = withPage(pdfium, document, form, index, (page) => readPdfPage(pdfium, page))
+      const found = note === undefined ? undefined : ocr?.get(index)
       hasText ||= text.trim() !== ''
       writer.heading(1, found === undefined ? `Page ${index + 1}` : `Page ${index + 1} (read by OCR)`)
-      writer.paragraph(found ?? (isPicture ? pictureNote : text))
-      if (isPicture && found === undefined) pictures.push(index)
+      if (note === undefined || found !== undefined) writer.paragraph(found ?? text)
+      else {
+        writer.paragraph(note)
+        writer.paragraph(text)
+        pictures.push(index)
+      }
     }
   })
   if (!hasText && pictures.length === 0 && (ocr?.size ?? 0) === 0)
@@ -130,21 +171,20 @@ function readPdfPages(
 
 interface PageText {
   readonly text: string
-  /** Whether the page has no text, but something is drawn on it. */
-  readonly isPicture: boolean
+  /** Says that the page has no text although something is drawn on it, or that its text is wrong. OCR may read such a page. */
+  readonly note?: string
 }
 
-function readPdfPage(pdfium: WrappedPdfiumModule, document: number, form: number, index: number): PageText {
-  const page = loadPage(pdfium, document, form, index)
+function readPdfPage(pdfium: WrappedPdfiumModule, page: number): PageText {
   // A damaged page does not affect the others.
-  if (page === 0) return { text: '', isPicture: false }
+  if (page === 0) return { text: '' }
   const textPage = pdfium.FPDFText_LoadPage(page)
   try {
     const text = textPage === 0 ? '' : textOfPage(pdfium, textPage)
-    return { text, isPicture: text.trim() === '' && pdfium.FPDFPage_CountObjects(page) > 0 }
+    if (text.trim() === '') return pdfium.FPDFPage_CountObjects(page) > 0 ? { text, note: pictureNote } : { text }
+    return isGarbled(text) ? { text, note: garbledNote } : { text }
   } finally {
     if (textPage !== 0) pdfium.FPDFText_ClosePage(textPage)
-    pdfium.FPDF_ClosePage(page)
   }
 }
 
@@ -161,6 +201,12 @@ function textOfPage(pdfium: WrappedPdfiumModule, textPage: number): string {
     .decode(units)
     .replace(/\r\n?/g, '\n')
     .replace(/\ufffe|\0/g, '')
+}
+
+/** A code that no font maps to a character is taken for one, so that some are control characters. */
+function isGarbled(text: string): boolean {
+  const controls = text.match(/\p{Cc}/gu)?.filter((character) => character.trim() !== '').length ?? 0
+  return controls > 0 && controls >= text.replace(/\s/g, '').length * garbledShare
 }
 
 /** The resolution at which pages are drawn for OCR, and the most pixels of a picture and of one side of it: a larger page is drawn smaller. */

@@ -91,7 +91,7 @@ test('a PDF that holds only pictures says so in a read, beside the hits of a sea
     expect(read.err).toContain('holds no text, only pictures')
     const found = await runHere(['search', 'capuchin', '--json'], { cwd })
     expect(found.out).toContain('capuchin.pdf')
-    expect(found.out).toContain('has pages that hold only pictures, which are not searched.')
+    expect(found.out).toContain('has pages that hold only pictures or unreadable text, which are not searched.')
     const { err } = await runHere(['pack', '--pin', 'capuchin.pdf'], { cwd })
     expect(err).toMatch(/Note: a link alone, because the text cannot be read .*only pictures.*capuchin\.pdf/)
   } finally {

@@ -2,7 +2,7 @@ import iconv from 'iconv-lite'
 import { describe, expect, test } from 'vitest'
 import type { DocumentFormat, ReadingForm } from '../../src/readings/formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
-import { annotatedPdf, appearance } from '../fixtures/documents/pdf.ts'
+import { annotatedPdf, appearance, pdfOf, stream } from '../fixtures/documents/pdf.ts'
 
 const limits = { characters: 1_000_000, unpacked: 100_000_000 }
 const read = async (format: DocumentFormat, bytes: Uint8Array, form: ReadingForm = 'text') =>
@@ -113,6 +113,36 @@ describe('a PDF with annotations', () => {
     const stamp = `<< /Type /Annot /Subtype /Stamp ${place} /F 4 ${drawn} >>`
     expect(await read('pdf', annotatedPdf([stamp], [appearance('APPROVED')], '', ' '))).toBe('Page 1\n\nAPPROVED')
   })
+
+  test('has the text of a page whose font lies with all pages', async () => {
+    const inherited = pdfOf([
+      '<< /Type /Catalog /Pages 2 0 R >>',
+      '<< /Type /Pages /Kids [4 0 R] /Count 1 /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> >>',
+      '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding << /Differences [65 /T /e /x /t] >> >>',
+      '<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Annots [6 0 R] >>',
+      stream(Buffer.from('BT /F1 12 Tf 72 760 Td (ABCD) Tj ET')),
+      `<< /Type /Annot /Subtype /Stamp ${place} /F 4 ${drawn} >>`,
+      appearance('ABCD'),
+    ])
+    expect(await read('pdf', inherited)).toBe('Page 1\n\nText\nText')
+  })
+})
+
+test('a page of a PDF says that its fonts do not tell its characters, and may be read by OCR', async () => {
+  const bytes = pdfOf([
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    '<< /Type /Pages /Kids [4 0 R] /Count 1 /MediaBox [0 0 595 842] >>',
+    `<< /Type /Font /Subtype /Type3 /FontBBox [0 0 500 500] /FontMatrix [.001 0 0 .001 0 0] /CharProcs << /drawn 6 0 R >>
+      /Encoding << /Differences [1 /drawn] >> /FirstChar 1 /LastChar 1 /Widths [600] >>`,
+    '<< /Type /Page /Parent 2 0 R /Resources << /Font << /F1 3 0 R >> >> /Contents 5 0 R >>',
+    stream(Buffer.from('BT /F1 12 Tf 72 760 Td <010101> Tj ET')),
+    stream(Buffer.from('500 0 0 0 500 500 d1 0 0 500 500 re f')),
+  ])
+  const { text, pictures } = await readDocument({ format: 'pdf', form: 'text', bytes, limits })
+  expect(text).toMatch(/^Page 1\n\n\(The fonts of this page do not tell all of its characters/)
+  expect(pictures).toEqual([0])
+  const read = await readDocument({ format: 'pdf', form: 'text', bytes, limits, ocr: new Map([[0, 'Drawn text']]) })
+  expect(read).toMatchObject({ text: 'Page 1 (read by OCR)\n\nDrawn text\n', parts: 1 })
 })
 
 describe('a notebook', () => {

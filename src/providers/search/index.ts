@@ -305,7 +305,7 @@ function limitsOf({ address, partial, firstPages }: SearchStatusMount): readonly
     const until =
       waiting === 0 ? '' : ` OCR will read ${waiting === scans ? '' : `${waiting.toLocaleString('en')} of `}them.`
     notes.push(
-      `${pages} of ${address} ${scans === 1 ? 'has' : 'have'} pages that hold only pictures, which are not searched.${until}`,
+      `${pages} of ${address} ${scans === 1 ? 'has' : 'have'} pages that hold only pictures or unreadable text, which are not searched.${until}`,
     )
   }
   if (firstPages !== undefined)
