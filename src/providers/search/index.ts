@@ -19,7 +19,16 @@ import { askToCatchUp, type FedMount, type Feed, readCurrent, readFeedStatus, st
 import { hasParameter } from '../../search/feed-documents.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
-import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts, patienceMs } from './answer.ts'
+import {
+  allowsFor,
+  findHits,
+  formatFound,
+  formatHit,
+  formatMarkdown,
+  knownMounts,
+  type Parts,
+  patienceMs,
+} from './answer.ts'
 import { freshnessFor, freshnessNotes, partialMounts } from './freshness.ts'
 import { completeSearch, maxAfter, parameters, parseAsked, type SearchCall } from './query.ts'
 

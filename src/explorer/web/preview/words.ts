@@ -57,7 +57,10 @@ export const t = createWords({
   searchOn: ['Search on', '続けて検索'],
   wholeNone: ['None of the {lines} lines matches.', '{lines} 行のいずれも一致しません。'],
   wholeNoneYet: ['None of the first {lines} lines matches.', '先頭の {lines} 行のいずれも一致しません。'],
-  wholeCount: ['{count} {count:line|lines} of {lines} {count:matches|match}:', '{lines} 行のうち {count} 行が一致します。'],
+  wholeCount: [
+    '{count} {count:line|lines} of {lines} {count:matches|match}:',
+    '{lines} 行のうち {count} 行が一致します。',
+  ],
   onlyMatches: ['Only rows that match', '一致する行のみ'],
   findBefore: ['Previous match', '前の一致'],
   findNext: ['Next match', '次の一致'],
