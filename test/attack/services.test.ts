@@ -165,8 +165,8 @@ describe('an answer with embeddings', () => {
     let sent = 0
     const endless = await startWeb((_, response) => {
       const piece = Buffer.alloc(1024 * 1024, ' ')
-      const send = () => {
-        if (response.destroyed) return
+      const send = (error?: Error | null) => {
+        if (error || response.destroyed) return
         sent++
         response.write(piece, send)
       }
