@@ -22,7 +22,7 @@ async function start(): Promise<void> {
   await runProcess(sharing)
 }
 
-/** `enableCompileCache` exists from Node 22.8 on. NODE_DISABLE_COMPILE_CACHE turns the cache off. Without a folder, there is no cache. */
+/** `enableCompileCache` exists from Node 22.8 on. Without a folder, there is no cache. */
 function enableCache(): void {
   const { enableCompileCache } = process.getBuiltinModule('node:module') as {
     readonly enableCompileCache?: (folder: string) => unknown
@@ -33,10 +33,11 @@ function enableCache(): void {
 
 /**
  * Returns the folder of Node's compile cache: NODE_COMPILE_CACHE, else a folder of the user (XDG Base Directory Specification). Node's
- * default is in the temporary folder, where another user could have put files. Undefined for a user without a home folder.
+ * default is in the temporary folder, where another user could have put files. Undefined for a user without a home folder, and where the cache is turned off.
  */
 function cacheFolder(): string | undefined {
-  const { NODE_COMPILE_CACHE: named, XDG_CACHE_HOME: cacheHome } = process.env
+  const { NODE_COMPILE_CACHE: named, NODE_DISABLE_COMPILE_CACHE: isOff, XDG_CACHE_HOME: cacheHome } = process.env
+  if (isOff) return undefined
   const { isAbsolute, join } = process.getBuiltinModule('node:path')
   if (named) return named
   if (cacheHome && isAbsolute(cacheHome)) return join(cacheHome, 'hikidashi', 'compiled')

@@ -93,7 +93,8 @@ function wholeBody(content: ResourceContent): Body {
 async function openParts(read: ReadFor, uri: string, options: ReadOptions, error: Error): Promise<Body> {
   let step = firstPartBytes
   let maxStep = maxPartBytes
-  const part = async (start: number, end = Number.POSITIVE_INFINITY): Promise<ContentPart> => {
+  /** @param searchedTo The place up to which the source has searched for secrets in this call. */
+  const part = async (start: number, end = Number.POSITIVE_INFINITY, searchedTo = -1): Promise<ContentPart> => {
     const last = Math.min(end, start + step) - 1
     try {
       const found = partOf(
@@ -105,16 +106,16 @@ async function openParts(read: ReadFor, uri: string, options: ReadOptions, error
     } catch (failure) {
       // The text before has to be searched for secrets, up to this place first.
       const place = isResourceError(failure, 'too-large') ? Number(failure.detail.place) : Number.NaN
-      if (place < start) {
+      if (place < start && place > searchedTo) {
         await part(place)
-        return part(start, end)
+        return part(start, end, place)
       }
       // The source has reported a smaller limit: continue with parts of that size.
       const limit = isResourceError(failure, 'too-large') ? Number(failure.detail.limit) : Number.NaN
       if (!(limit >= 1 && limit < step)) throw failure
       step = limit
       maxStep = limit
-      return part(start, end)
+      return part(start, end, searchedTo)
     }
   }
   const first = await part(0)

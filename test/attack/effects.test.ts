@@ -31,6 +31,8 @@ describeTraced('all that a server does while it is attacked (O4)', () => {
     const log = join(dirname(world.root), 'trace')
     const config = { mounts: { [world.address]: { provider: 'files', root: world.root } } }
     const target = await startConfigured(world, 'stdio', config, [
+      // A start writes compiled code to the cache folder of the user, which is no effect of a request.
+      ...['env', 'NODE_DISABLE_COMPILE_CACHE=1'],
       'strace',
       '-f',
       '-qq',

@@ -146,6 +146,22 @@ test('a search goes on far behind what was searched for secrets so far', async (
   expect(tooFar).toBe(2)
 })
 
+test('a search ends with the error of a source that never searches further for secrets', async () => {
+  const reading = async (uri: string): Promise<ReadResult> => {
+    const [, first, last] = /bytes=(\d+)-(\d+)/.exec(uri)?.map(Number) ?? []
+    if (first === undefined || last === undefined) throw tooLarge('Too large.')
+    if (first > 0) throw tooLarge('Too far.', { reason: 'range', place: 0 })
+    const part = { first, last, next: 'more' }
+    return {
+      contents: [{ uri, version: '1', text: 'x'.repeat(last + 1), meta: { [metaKeys.part]: part } }],
+      cache: { ttlMs: 0, scope: 'private' },
+    }
+  }
+  const position = { uri: 'docs://d/a.txt', version: '1', line: 9, at: 450_000, from: 9 }
+  const search = grep(reading, 'docs://d/a.txt', { pattern: 'line', limit: 1, position })
+  await expect(search).rejects.toThrow('Too far.')
+})
+
 test('a search in a binary file or a denied file, or with an invalid pattern, gives the error of a read', async () => {
   const refused = (uri: string, pattern = 'ERROR') =>
     grep(whole, uri, { pattern, limit: 1 }).then(String, (error: Error) => error.message)
