@@ -189,6 +189,8 @@ requires(
     await page.reload()
     await page.getByRole('heading', { name: 'A second browser used the address of this page' }).waitFor()
     expect(await page.getByRole('treeitem').count()).toBe(0)
+    // A page that is still open would complain that its server has gone.
+    await Promise.all([context.close(), stranger.context().close()])
     running.child.kill('SIGINT')
     await running.ended
   })
