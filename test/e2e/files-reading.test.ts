@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { appendFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import * as fs from 'node:fs'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { useFiles } from '../support/files.ts'
 import { contextOf, listAll, openBelow, readOne, sleep, textAt } from '../support/folder.ts'
 
@@ -155,13 +155,35 @@ describe.each([
         last = text
       }
       expect(last).toMatch(/^line 0\n(.*\n)*line \d+\n$/)
-      appendFileSync(folder.at('a.log'), 'many lines at once\n'.repeat(1000))
+      fs.appendFileSync(folder.at('a.log'), 'many lines at once\n'.repeat(1000))
       await expect
         .poll(() => readOne(provider, 'a.log').catch((error: unknown) => error), { timeout: 20_000, interval: 200 })
         .toMatchObject({ kind: 'too-large' })
     } finally {
       writer.kill()
     }
+  })
+
+  test.runIf(portable)('that is aborted just after its file was opened leaves nothing open', async () => {
+    folder.write({ 'a/b/c.txt': 'x' })
+    const provider = await open({}, portable)
+    await textAt(provider, 'a/b/c.txt')
+    const before = openBelow(folder.root).length
+    const controller = new AbortController()
+    const lstat = fs.promises.lstat
+    let aborted = false
+    vi.spyOn(fs.promises, 'lstat').mockImplementation(((...given: Parameters<typeof lstat>) => {
+      if (openBelow(folder.root).length > before) {
+        aborted = true
+        controller.abort()
+      }
+      return lstat(...given)
+    }) as typeof lstat)
+    onTestFinished(() => void vi.restoreAllMocks())
+    const reading = provider.read({ path: 'a/b/c.txt', params: new Map() }, contextOf(controller.signal))
+    await expect(reading).rejects.toThrow()
+    expect(aborted).toBe(true)
+    await expect.poll(() => openBelow(folder.root)).toHaveLength(before)
   })
 
   test('that is aborted rejects at once and leaves nothing open', async () => {

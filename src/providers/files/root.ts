@@ -504,7 +504,7 @@ async function openPortablePlaces(
    * Runs a call on a path while no name of a directory on the way leads to another one. Tries again while directories change.
    *
    * @param depth Number of names of the path that must keep their meaning.
-   * @param discard Receives a result that may come from another place.
+   * @param discard Receives a result that is not returned: it may come from another place, or nobody waits for it any more.
    */
   const steadily = async <T>(
     path: string,
@@ -526,7 +526,10 @@ async function openPortablePlaces(
       }
       if ((await requireInside(path, signal)) !== path) throw notFound('at another path in truth')
       const result = await run()
-      const after = await look()
+      const after = await look().catch((error: unknown) => {
+        discard(result)
+        throw error
+      })
       if (after.every((stats, index) => stats.isDirectory() && hasStamp(stats, before[index] ?? stats))) return result
       discard(result)
     }
