@@ -8,6 +8,8 @@ export default defineConfig({
     // Polling ends when what is waited for has happened; a busy machine takes longer than the second that is vitest's default.
     expect: { poll: { timeout: 20_000 } },
     hookTimeout: 60_000,
+    // Continuous integration tries a failed test once more. The summary lists it, with its first error.
+    retry: (process.env.HIKIDASHI_REQUIRE ?? '') === '' ? 0 : 1,
     // Files share the process of their worker, so that each loads `src/` once. Each file leaves its process as it was.
     pool: 'forks',
     isolate: false,

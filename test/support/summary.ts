@@ -9,18 +9,20 @@ const maxListed = 20
 /** The environment variable with the number of listed files that took the most CPU time. By default none. */
 const dearestVariable = 'HIKIDASHI_DEAREST'
 
-/** Prints the command that repeats each failed test, and a last line for programs: `N passed, N failed, N skipped`. */
+/** Prints the tests that passed only when tried again, the command that repeats each failed test, and a last line for programs: `N passed, N failed, N skipped`. */
 export default class Summary implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const count = { passed: 0, failed: 0, skipped: 0, pending: 0 }
     const failed: Failed[] = []
+    const again: Failed[] = []
     for (const module of modules) {
       const file = relative(home, module.moduleId)
       for (const test of module.children.allTests()) {
         const { state, errors } = test.result()
         count[state]++
-        if (state === 'failed')
-          failed.push({ file, titles: titlesOf(test), messages: errors.map(({ message }) => message) })
+        const one = { file, titles: titlesOf(test), messages: errors?.map(({ message }) => message) ?? [] }
+        if (state === 'failed') failed.push(one)
+        else if (test.diagnostic()?.flaky === true) again.push(one)
       }
       // A file that could not be loaded has no tests, and counts as a failure.
       if (module.state() === 'failed' && module.errors().length > 0) {
@@ -28,6 +30,10 @@ export default class Summary implements Reporter {
         failed.push({ file, titles: [], messages: [] })
       }
     }
+    for (const { file, titles, messages } of again)
+      process.stdout.write(
+        `\nPassed only when tried again: ${file} > ${titles.join(' > ')}\n  ${messages.join('\n  ')}\n`,
+      )
     const lines = failed.slice(0, maxListed).map((one) => `  ${commandOf(one)}\n`)
     if (failed.length > maxListed) lines.push(`  … and ${failed.length - maxListed} more\n`)
     if (failed.length > 0) process.stdout.write(`\nTo run what failed again (after npm run build):\n${lines.join('')}`)

@@ -435,6 +435,10 @@ function createTree(options: TreeOptions) {
       } else if (parent !== undefined) {
         directories.drop(directory)
         directories.hear(parent, undefined)
+      } else {
+        // Another directory is at the root's path. The next check of the root begins again there, unless the first one is back by then.
+        directory.heard = undefined
+        schedule.later(directory, retryDelayMs)
       }
     } catch (error) {
       if (!isResourceError(error, 'not-found')) putOff(directory, error)

@@ -79,7 +79,8 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
         return close()
     }
   }
-  const isListed = isOpen.value && values.length > 0
+  // A list of nothing but the typed text offers no choice, and would cover what is below the field.
+  const isListed = isOpen.value && values.some((one) => one !== value)
   return (
     <div class="combobox">
       <label for={`${id}-field`}>
