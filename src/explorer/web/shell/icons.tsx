@@ -20,6 +20,7 @@ const shapes = {
   file: page,
   text: `${page}M5.6 8h4.8M5.6 10.3h4.8`,
   document: `${page}M5.6 7.6h4.8v4.2H5.6z`,
+  notebook: `${box(2.6, 1.8, 10.8, 12.4)}M5.4 1.8v12.4M7.8 5h3M7.8 7.6h3`,
   markdown: 'M1.8 3.8h12.4v8.4H1.8zM4 10V6l2 2.2L8 6v4M11 6v4M9.6 8.6 11 10l1.4-1.4',
   code: 'M5.4 4.6 2 8l3.4 3.4M10.6 4.6 14 8l-3.4 3.4',
   data: `${brace}M10 2.5c1.6 0 2 .6 2 1.9v1.4C12 7 12.6 8 13.7 8 12.6 8 12 9 12 10.2v1.4c0 1.3-.4 1.9-2 1.9`,
@@ -82,6 +83,7 @@ export function iconOf(mimeType: string | undefined): IconName {
   if (mimeType.startsWith('image/')) return 'image'
   if (/csv|tab-separated|spreadsheet|parquet|sqlite/.test(mimeType)) return 'table'
   if (/format=hikidashi\.Series|openmetrics/i.test(mimeType)) return 'chart'
+  if (mimeType === 'application/x-ipynb+json') return 'notebook'
   if (codeTypes.test(mimeType)) return 'code'
   if (dataTypes.test(mimeType)) return 'data'
   if (/pdf|wordprocessing|opendocument\.text|msword|rtf/.test(mimeType)) return 'document'
