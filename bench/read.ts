@@ -2,7 +2,7 @@
  * Measures reads over HTTP, beside bare `node:http` servers that answer with the same bytes, from memory and by `fs.promises.readFile`, in turns within one run:
  * `npx tsx bench/read.ts [--rounds N] [--seconds N] [--work NAME] [--only NAME,...] [--before FOLDER] [--peers]`, after a build. The load
  * comes from wrk, which is a package of Debian. `--before` names a folder with another build of hikidashi (`dist` and its imports).
- * `--peers` adds the official SDK. Linux only: it reads `/proc`.
+ * `--peers` adds the official SDK and tmcp, which call `readFile`. Linux only: it reads `/proc`.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -87,12 +87,13 @@ function builds(name: string, built: string): readonly Server[] {
 
 function servers(): readonly Server[] {
   const bare = join(root, 'bench/servers/read-bare.mjs')
-  const sdk = join(peersFolder, 'servers/sdk-v2.mjs')
   const uriOf = (name: string) => `bench://docs/${name}`
+  const peer = (name: string, program: string) =>
+    ({ name, command: [join(peersFolder, 'servers', program), folder], revision: '2026-07-28', uriOf }) as const
   return [
     { name: 'bare', command: [bare, folder, 'memory'], revision: '2026-07-28' },
     { name: 'bare, from the disk', command: [bare, folder, 'disk'], revision: '2026-07-28' },
-    ...(values.peers ? [{ name: 'SDK 2', command: [sdk, folder], revision: '2026-07-28', uriOf } as const] : []),
+    ...(values.peers ? [peer('SDK 2', 'sdk-v2.mjs'), peer('tmcp', 'tmcp.mjs')] : []),
     ...(values.before === undefined ? [] : builds('before', values.before)),
     ...builds('hikidashi', root),
   ]

@@ -33,7 +33,7 @@ export interface Contender {
 const program = (name: string) => join(peersFolder, 'servers', `${name}.mjs`)
 const docs = (_folder: string, name: string) => `bench://docs/${name}`
 const anyOf = (_folder: string, name: string) => `bench://any/${name}`
-const completedDocs = () => ({ template: 'bench://docs/{name}', variable: 'name' })
+const completedDocs = () => ({ template: 'bench://docs/{+name}', variable: 'name' })
 const completedAny = () => ({ template: 'bench://any/{name}', variable: 'name' })
 
 const hikidashi = {

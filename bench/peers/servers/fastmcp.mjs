@@ -1,6 +1,6 @@
 // fastmcp: one resource for each file, and a template beside them.
 import { FastMCP } from 'fastmcp'
-import { complete, follow, freePort, nameOf, resources, say, template, textOf } from './folder.mjs'
+import { complete, follow, freePort, nameOf, resources, say, textOf } from './folder.mjs'
 
 const port = await freePort()
 const server = new FastMCP({
@@ -17,7 +17,7 @@ server.addResources(
   })),
 )
 server.addResourceTemplate({
-  uriTemplate: template.replace('docs', 'any'),
+  uriTemplate: 'bench://any/{name}',
   name: 'any',
   mimeType: 'text/plain',
   arguments: [{ name: 'name', required: true, complete: async (typed) => ({ values: complete(typed) }) }],

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const [, , root = '.'] = process.argv
 
 export const prefix = 'bench://docs/'
-export const template = `${prefix}{name}`
+export const template = `${prefix}{+name}`
 export const names = readdirSync(root).sort()
 
 /** The listing, made once: the servers answer it from memory. */
@@ -14,9 +14,9 @@ export const resources = names.map((name) => ({ uri: prefix + name, name, mimeTy
 
 export const nameOf = (uri) => uri.slice(prefix.length)
 
-/** Reads a file. Names with a separator are refused. */
+/** Reads a file. Names that lead out of the folder are refused. */
 export const textOf = (name) => {
-  if (/[/\\]|^\.+$/.test(name)) throw new Error('There is no such resource.')
+  if (/\\|^\/|(^|\/)\.+(\/|$)/.test(name)) throw new Error('There is no such resource.')
   return readFile(join(root, name), 'utf8')
 }
 
