@@ -178,7 +178,9 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
     )
   // A program that echoes its input (such as cat) sends our own request back, which the client answers with "method not found".
   if (error instanceof ProtocolError && error.code === -32_601)
-    return sentence(`The command ${command} is no MCP server: it does not answer "initialize". Check the command line.`)
+    return sentence(
+      `The command ${command} is not an MCP server: it does not answer "initialize". Check the command line.`,
+    )
   if (isUnreadable(error)) return sentence(`The first answer of the command ${command} is malformed: ${error.message}.`)
   if (error instanceof ProtocolError)
     return sentence(`The command ${command} refused to begin: ${printable(error.message)}.`)
@@ -186,7 +188,7 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
     return sentence(
       `The command ${command} ended before it spoke MCP. Run it by itself to see why, and check the command line.`,
     )
-  return sentence(`The command ${command} is no MCP server that this client knows: ${printable(messageOf(error))}.`)
+  return sentence(`The command ${command} is not an MCP server that this client knows: ${printable(messageOf(error))}.`)
 }
 
 /** Returns what the network reported and what to do; undefined when the error did not come from the network. */

@@ -161,7 +161,8 @@ export function argumentsIn(sent: JsonObject, schema: JsonObject) {
   const { properties = {} } = schema as { readonly properties?: JsonObject }
   const known = Object.keys(properties)
   const unknown = Object.keys(given).find((name) => !known.includes(name))
-  if (unknown !== undefined) throw invalid(`There is an unknown argument. Known are: ${known.join(', ')}.`, 'argument')
+  if (unknown !== undefined)
+    throw invalid(`There is an unknown argument. The arguments are: ${known.join(', ')}.`, 'argument')
 
   const text = (name: string, most = maxText): string | undefined => {
     const value = given[name]
@@ -204,7 +205,7 @@ export function argumentsIn(sent: JsonObject, schema: JsonObject) {
       const value = text(name)
       const word = words.find((one) => one === value)
       if (value !== undefined && word === undefined)
-        throw invalid(`${name}: It is none of ${words.join(', ')}.`, 'argument')
+        throw invalid(`${name}: It must be one of ${words.join(', ')}.`, 'argument')
       return word
     },
     /** Returns an array argument after `judge` has converted each item. */

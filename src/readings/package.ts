@@ -121,7 +121,7 @@ function unpacksToTooMuch(limit: number): Error {
 /** Any failure of the library counts as damage of the document. */
 function asDamage(error: unknown): Error {
   if (error instanceof Error && error.name === 'ResourceError') return error
-  return unreadableError('The document is damaged: it is no valid zip archive.')
+  return unreadableError('The document is damaged: it is not a valid zip archive.')
 }
 
 /** Returns the name of the part to which a reference in another part leads. */
@@ -218,7 +218,7 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
   const parser = new Parser(
     {
       onopentag: (written, attributes) => {
-        if (elements.length >= maxDepth) throw unreadableError('The document is nested too deep.')
+        if (elements.length >= maxDepth) throw unreadableError('The document is nested too deeply.')
         const namespaces = namespacesIn(attributes, elements.at(-1)?.namespaces ?? Object.create(null))
         const name = nameIn(written, namespaces)
         const own = attributesOf(attributes, name, namespaces)

@@ -128,7 +128,7 @@ async function post({ url, headers }: Service, guard: Guard, body: string, signa
     try {
       return JSON.parse(text) as unknown
     } catch {
-      throw unavailable('Its answer is no JSON.')
+      throw unavailable('Its answer is not JSON.')
     }
   } finally {
     response.destroy()

@@ -58,7 +58,7 @@ describe('a time in a request for metrics', () => {
     'NaN',
     '-1h -1h',
   ])('%j is refused, with examples', (text) => {
-    expect(() => parseTime('start', text, now)).toThrow(/"start" is no time: write one such as -1h/)
+    expect(() => parseTime('start', text, now)).toThrow(/"start" is not a time: write one such as -1h/)
   })
 
   test('a formatted duration is parsed as the same duration', () => {
@@ -71,7 +71,7 @@ describe('a time in a request for metrics', () => {
 
   test('a step is a duration or a number, and not 0', () => {
     expect(['15s', '1m', '30', '0.5', '250ms'].map(parseStep)).toEqual([15, 60, 30, 0.5, 0.25])
-    for (const text of ['0', '0s', '-5s', 'fast', '']) expect(() => parseStep(text)).toThrow(/"step" is no duration/)
+    for (const text of ['0', '0s', '-5s', 'fast', '']) expect(() => parseStep(text)).toThrow(/"step" is not a duration/)
   })
 
   test('the default step fits, is round, and is not smaller than the interval of the samples', () => {

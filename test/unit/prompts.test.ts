@@ -89,7 +89,7 @@ describe('a prompt file', () => {
     ],
     ['a title that is a list', '---\ntitle: [x]\n---\ntext', /title/],
     ['too long', 'x'.repeat(300_000), /longer than/],
-    ['bytes', { bytes: new Uint8Array([0, 1]) }, /no text/],
+    ['bytes', { bytes: new Uint8Array([0, 1]) }, /not text/],
   ])('with %s is no prompt, and the log says why', async (_, file, why) => {
     const warnings: string[] = []
     const provider = libraryOf({ 'bad.md': file, 'good.md': 'x' }, warnings)

@@ -159,7 +159,7 @@ describe('a notebook', () => {
     const bytes = Buffer.from(JSON.stringify({ nbformat: 4, cells }))
     expect(await read('ipynb', bytes)).toBe('# Tea\ngreen\n\nprint(1)\n\none\ntwo\n\n<Figure>\n\nValueError: no tea')
     await expect(read('ipynb', Buffer.from('{"a":1}'))).rejects.toMatchObject({
-      message: expect.stringContaining('no notebook'),
+      message: expect.stringContaining('not a notebook'),
       detail: { reason: 'unreadable' },
     })
   })

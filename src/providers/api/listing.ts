@@ -72,7 +72,7 @@ function jsonOf({ body }: Fetched, url: HttpUrl): unknown {
   try {
     return JSON.parse(body.toString())
   } catch {
-    throw unreachable(url, 'its answer is no JSON')
+    throw unreachable(url, 'its answer is not JSON')
   }
 }
 

@@ -490,7 +490,7 @@ export function rangeWithin(
   const { start, end: wanted = size } = range ?? { start: 0 }
   const end = Math.min(wanted, size)
   if (![start, wanted].every(Number.isSafeInteger) || start < 0 || wanted < start)
-    throw invalid('A range of bytes is two whole numbers, the first no larger than the second.', 'range', { size })
+    throw invalid('A range of bytes must be two whole numbers, the first no larger than the second.', 'range', { size })
   if (start > 0 && start >= size)
     throw invalid(`The range begins after the end. The size in bytes is ${size}.`, 'range', { size })
   if (end - start <= limit) return { start, end }

@@ -666,7 +666,7 @@ async function warnOfOwner({ commonDir }: Location, { log }: Settings): Promise<
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()
   if (own !== undefined && uid !== own)
-    log('warn', 'a git repository belongs to another user, who decides what is served', { uid })
+    log('warn', 'a git repository belongs to another user, who can change what is served', { uid })
 }
 
 type Version = readonly [major: number, minor: number]

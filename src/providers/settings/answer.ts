@@ -140,7 +140,7 @@ export async function answer(ask: SettingsRequest): Promise<SettingsAnswer> {
   } catch (error) {
     if (isParseFault(error)) return { fault: error.fault }
     // A recursive function ran out of stack: always a RangeError.
-    if (error instanceof RangeError) return parseFault('It is nested too deep to be read.', 0, ask.limits.maxDepth)
+    if (error instanceof RangeError) return parseFault('It is nested too deeply to be read.', 0, ask.limits.maxDepth)
     throw error
   }
 }

@@ -94,7 +94,7 @@ const words: Readonly<Record<string, string>> = {
 
 function refuseBrackets(text: string): void {
   const index = deepNestingIn(text, maxBrackets)
-  if (index !== undefined) throw parseFault('It is nested too deep to be read.', index, maxBrackets)
+  if (index !== undefined) throw parseFault('It is nested too deeply to be read.', index, maxBrackets)
 }
 
 /** Refuses a second version of one document: the library takes the last one. */

@@ -36,7 +36,7 @@ export function isCompound(bytes: Uint8Array): boolean {
  */
 export function openCompound(bytes: Uint8Array, limit: number): Storage {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (!isCompound(file) || file.length < headerBytes) throw damaged('it is no compound file')
+  if (!isCompound(file) || file.length < headerBytes) throw damaged('it is not a compound file')
   const [shift, miniShift] = [file.readUInt16LE(30), file.readUInt16LE(32)]
   if (shift < 7 || shift > 16 || miniShift < 4 || miniShift >= shift) throw damaged('its sectors have no possible size')
   const sector = (number: number) => file.subarray((number + 1) << shift, (number + 2) << shift)
