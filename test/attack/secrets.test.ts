@@ -508,7 +508,7 @@ describe('each layer of redaction is needed', () => {
   })
 })
 
-describe('texts that are no secrets', () => {
+describe('texts that are not secrets', () => {
   test('are shown: identifiers, digests, images, versions, addresses', async () => {
     for (let round = 0; round < volumeOf(20, 3); round++)
       for (const [name, value] of Object.entries(harmless())) {

@@ -172,7 +172,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       expect(store.requests.length).toBeLessThan(14)
     })
 
-    test('leaves out keys that are no paths, and logs so once with some of them', async () => {
+    test('leaves out keys that are not paths, and logs so once with some of them', async () => {
       for (const key of oddKeys) store.table.put(key, 'odd')
       store.table.put('fine.txt', 'fine')
       const provider = await store.open()

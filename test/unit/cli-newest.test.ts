@@ -48,7 +48,7 @@ describe('the newest version', () => {
     expect(asked.length).toBe(before)
   })
 
-  test('is unknown, with the reason, if the registry does not answer, refuses, or is no registry', async () => {
+  test('is unknown, with the reason, if the registry does not answer, refuses, or is not a registry', async () => {
     expect((await check({ status: 404, body: '{}' })).said).toMatch(/has no package hikidashi/)
     await expect(check({ status: 503, body: '' })).rejects.toThrow(/answers 503: the newest version is not known/)
     for (const body of ['<html>', '{}', JSON.stringify({ version: '1; rm -rf' }), JSON.stringify('x'.repeat(2e6))])

@@ -194,7 +194,7 @@ describe('a call of assemble_context', () => {
   })
 })
 
-test('budgets such as 32k are parsed', () => {
+test('a context tool accepts budgets such as 32k', () => {
   expect(['8000', '32k', '1.5K', '1m', '8_000', '8,000', ' 4k '].map(parseBudget)).toEqual([
     8000, 32_000, 1500, 1_000_000, 8000, 8000, 4000,
   ])

@@ -346,7 +346,7 @@ test('a folder cannot be pinned, and a read folder leaves out excluded resources
   expect(text).not.toContain('hidden')
 })
 
-test('invalid modification times are ignored', async () => {
+test('a context ignores invalid modification times', async () => {
   const inner = viewOf({ 'a.md': 'query' })
   const view: View = {
     ...inner,
@@ -360,7 +360,7 @@ test('invalid modification times are ignored', async () => {
   expect(manifest[0]).not.toHaveProperty('modified')
 })
 
-test('all invalid options are reported, each with its fault', async () => {
+test('all invalid options of a context are reported, each with its fault', async () => {
   const failing = assemble(viewOf({}), { budget: 1.5, now: Number.NaN, reserve: 2, limits: { items: 1000 } })
   await expect(failing).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'argument' } })
   await expect(failing).rejects.toThrow(/budget must .*; reserve must .*; now must .*; limits must /)

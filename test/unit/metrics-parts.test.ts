@@ -311,7 +311,7 @@ describe('the unit of a metric', () => {
     expect(unitIn(name)).toBe(unit)
   })
 
-  test('gives values in a suitable size', () => {
+  test('gives each value a prefix that keeps it short, such as 1.5 MiB or 12.3 ms', () => {
     const write = (unit: string | undefined, value: number) => formatOf(unit).format(value)
     expect(write('bytes', 1536 * 1024)).toBe('1.5 MiB')
     expect(write('bytes', 0)).toBe('0 B')
@@ -372,8 +372,8 @@ describe('the axis of a picture', () => {
   })
 })
 
-describe('reading the elements of an answer', () => {
-  test('finds them however the answer is split, and the rest is JSON', () => {
+describe('the reader of the elements of an answer', () => {
+  test('finds them however the answer is split, and returns the rest of the answer as JSON', () => {
     const result = [{ metric: { a: '}]"\\' }, values: [[1, '{']] }, { metric: {} }, { metric: { b: '日本語' } }]
     const answer = { status: 'success', data: { resultType: 'matrix', result, stats: { x: [1] } }, warnings: ['w'] }
     const bytes = Buffer.from(JSON.stringify(answer))

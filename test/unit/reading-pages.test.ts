@@ -45,7 +45,7 @@ describe('a page of HTML', () => {
     },
   )
 
-  test('is no text if it has many control characters', async () => {
+  test('is not text if it has many control characters', async () => {
     const outcome = read('html', Buffer.from(`<p>Gr\x01üße</p>\x02\x03${'a'.repeat(100)}`))
     await expect(outcome).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'unreadable' } })
   })
