@@ -13,7 +13,7 @@ import {
   toResourceError,
   unavailable,
 } from './errors.ts'
-import { createFlood, type Flood } from './flood.ts'
+import { createFlood, type FloodLimit } from './flood.ts'
 import { type OnTooLarge, sseTransport, streamableHttp } from './http.ts'
 import { unreadableCode } from './messages.ts'
 import { childTransport } from './stdio.ts'
@@ -104,7 +104,7 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
 }
 
 /** Returns the rate limit for the messages that the server sends without a request. */
-function floodOf(state: ConnectionState, { log }: Limits): Flood {
+function floodOf(state: ConnectionState, { log }: Limits): FloodLimit {
   return createFlood(() => {
     state.fault = unavailable('The server floods the client with unrequested messages: its connection is cut.')
     log('warn', 'a server floods the client with unrequested messages: its connection is cut')

@@ -10,7 +10,7 @@ import { isInside, resolveFolder, resolveSecret, secretSourcesIn } from '../sche
 import type { StoreOptions } from '../store/index.ts'
 import { type Auth, loadAuth } from './auth.ts'
 import { parseDocument } from './document.ts'
-import type { Explained } from './explain.ts'
+import type { CheckedValue } from './explain.ts'
 import {
   addressFindings,
   clientFindings,
@@ -140,7 +140,11 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
 }
 
 /** Validates a configuration. zod is loaded only for a refused one, to find the reasons. */
-async function judge(value: unknown, { mount }: MountSchemas, outside: OutsideSources): Promise<Explained<ConfigFile>> {
+async function judge(
+  value: unknown,
+  { mount }: MountSchemas,
+  outside: OutsideSources,
+): Promise<CheckedValue<ConfigFile>> {
   const { data } = configSchemaOf(mount).safeParse(value)
   if (data !== undefined) return { data }
   const { explain } = await import('./explain.ts')

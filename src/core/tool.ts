@@ -134,7 +134,7 @@ export interface EmbeddedText extends Pick<Resource, 'uri' | 'mimeType' | 'audie
 }
 
 /** An HTTP endpoint that accepts JSON. A principal that may not post there gets the same answer as for a missing endpoint. */
-export interface Posting {
+export interface PostEndpoint {
   /** Handles a post. Throws only ResourceError. */
   post(
     value: unknown,
@@ -237,7 +237,7 @@ export interface Stored {
 }
 
 /** Methods of a provider that stores records for its callers. */
-export interface Recording {
+export interface RecordStore {
   /**
    * Stores a record, and replaces the whole record with the same id. If that has the same content, nothing changes.
    *
@@ -307,7 +307,7 @@ export interface FeedStatus {
 }
 
 /** Methods of a provider that searches other mounts by an index. */
-export interface Feeding {
+export interface IndexFeeder {
   /** Starts to keep the index up to date, unless another process does. Before this call, the index is only searched. */
   feed(): void
   /** Resolves to the progress of the index; to undefined when no process keeps it up to date. */

@@ -177,7 +177,7 @@ type Has = ((text: number) => boolean) | undefined
 type Nearest = (text: string, has?: Has, signal?: AbortSignal) => Promise<readonly number[]>
 
 /** A second ranking, by vectors. */
-export interface Meaning {
+export interface VectorRanking {
   readonly nearest: Nearest
   /** Its weight in the fusion with the ranking by words, from 0 to 1. */
   readonly weight: number

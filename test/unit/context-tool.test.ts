@@ -12,7 +12,7 @@ import {
   parseBasket,
   parseManifest,
 } from '../../src/context/index.ts'
-import { createTurns } from '../../src/context/tool.ts'
+import { createFairSemaphore } from '../../src/context/tool.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'
@@ -259,7 +259,7 @@ describe.each(schemaRevisions)('assemble_context on %s', (revision) => {
 
 describe('callers that wait for a context', () => {
   test('take turns, however many calls one of them makes', async () => {
-    const turns = createTurns(1)
+    const turns = createFairSemaphore(1)
     const order: string[] = []
     const gates = new Map<string, () => void>()
     const run = (name: string) =>

@@ -5,7 +5,7 @@ import { type AccessRule, compileVerdict, type Verdict } from '../../core/access
 import { fallbackTo } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
-import { createResolver, type ResolvableMount, type Resolved } from '../../core/router.ts'
+import { createResolver, type ResolvableMount, type ResolvedUri } from '../../core/router.ts'
 import type { LeftOutReason } from '../../providers/files/index.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { requireLocal } from '../operations/local.ts'
@@ -116,7 +116,7 @@ interface Ruled extends ResolvableMount {
   readonly scopes: readonly string[]
 }
 
-function judge(uri: string, who: Principal, found: Resolved<Ruled> | undefined): AccessReport {
+function judge(uri: string, who: Principal, found: ResolvedUri<Ruled> | undefined): AccessReport {
   const about = { uri, roles: who.roles }
   if (found === undefined) return { ...about, allowed: false, reason: 'no-mount' }
   const { mount, path, below } = found

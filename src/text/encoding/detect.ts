@@ -10,8 +10,8 @@ import {
   isBinary,
   isDamagedUtf8,
   isMostlyUtf8,
+  isTextIn,
   isWhole,
-  isWide,
   labelOf,
   markOf,
 } from './decode.ts'
@@ -44,7 +44,7 @@ export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Langua
   const head = bytes.subarray(0, sampleBytes)
   const mark = markOf(bytes)
   if (mark === 'utf-8') return isMostlyUtf8(head) && !head.includes(0) ? mark : undefined
-  if (mark !== undefined) return isWide(head, mark) ? mark : undefined
+  if (mark !== undefined) return isTextIn(head, mark) ? mark : undefined
   if (head.includes(0)) return guessWide(bytes, head)
   const { sample, cut } = sampleOf(bytes)
   if (hasControls(head) || hasControls(sample)) return undefined

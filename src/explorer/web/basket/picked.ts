@@ -101,7 +101,7 @@ export interface PendingAdd {
 }
 
 /** The addition that waits for a confirmation. */
-export const adding = signal<PendingAdd | undefined>(undefined)
+export const pendingAdd = signal<PendingAdd | undefined>(undefined)
 
 let running: AbortController | undefined
 
@@ -125,9 +125,9 @@ export function askToAddMany(
   running?.abort()
   const controller = new AbortController()
   running = controller
-  adding.value = { ...what, state: 'counting' }
+  pendingAdd.value = { ...what, state: 'counting' }
   const settle = (next: PendingAdd) => {
-    if (!controller.signal.aborted) adding.value = next
+    if (!controller.signal.aborted) pendingAdd.value = next
   }
   Promise.resolve()
     .then(() => load(controller.signal))
@@ -139,7 +139,7 @@ export function askToAddMany(
 
 export function cancelAdding(): void {
   running?.abort()
-  adding.value = undefined
+  pendingAdd.value = undefined
 }
 
 /** Adds the confirmed resources, up to the limit of the basket. */
