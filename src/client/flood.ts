@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 
-/** Rate limit for what a server sends unasked: notifications, requests, answers to no request, and lines that are no message. */
+/** Rate limit for what a server sends unasked: notifications, requests, answers to no request, and lines that are not messages. */
 export type FloodLimit = ReturnType<typeof createFlood>
 
 /** Token bucket: rate in messages per second, and burst in messages. */
@@ -79,7 +79,7 @@ export function createFlood(onCut: () => void, now = () => performance.now()) {
         },
       })
     },
-    /** Counts a line of a server that is no message. */
+    /** Counts a line of a server that is not a message. */
     countUnreadable: count,
     /** Counts bytes that have arrived. They count with the message that ends in them, unless that was asked for. */
     addBytes: (length: number) => {

@@ -151,7 +151,7 @@ async function judge(
   return explain(await loadConfigSchema(outside), value)
 }
 
-/** Loads the sources from outside that mounts name. In a configuration that is not trusted, they are only named. */
+/** Loads the sources from outside that mounts name. In a configuration that is not trusted, they are named, and not loaded. */
 async function loadOutsideSources(mounts: ReadonlyMap<string, unknown>, folder: string, isTrusted: boolean) {
   const sources = new Map<string, Source | undefined>()
   const modules = new Map<string, string>()

@@ -260,7 +260,7 @@ export interface MeasuredItem extends Pick<AssembledItem, 'uri' | 'resource' | '
 }
 
 /**
- * Counts the tokens of pins at every level. Pins over the budget and missing pins are no errors, because a person who picks wants
+ * Counts the tokens of pins at every level. Pins over the budget and missing pins are not errors, because a person who picks wants
  * to see them.
  *
  * @throws ResourceError `invalid` for faulty options.

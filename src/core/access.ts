@@ -193,7 +193,7 @@ export interface ListRestriction {
   readonly pages?: number
 }
 
-/** Returns the mounts with a narrowing applied as an access rule. */
+/** Returns the mounts with a restriction applied as an access rule. */
 export function narrowMounts<Mount extends { readonly address: string; readonly access?: Access }>(
   mounts: readonly Mount[],
   { mounts: named, match }: ListRestriction,

@@ -14,7 +14,7 @@ import { decodeComponent, encodePath, encodeSegment } from './uri.ts'
  * | `notes://a//b/` | `notes/a/=/b/=` |
  *
  * Segments are decoded. A segment that would not be re-encoded to the same spelling, or that no path may have, is kept unchanged
- * after an `=`. `=file/…` is a `file:` URI with a host, `=/…` a text that is no URI. A text that no path can hold (control characters,
+ * after an `=`. `=file/…` is a `file:` URI with a host, `=/…` a text that is not a URI. A text that no path can hold (control characters,
  * thousands of characters) is `==/` and its hash: only a caller that knows the URI can map it back.
  */
 

@@ -9,7 +9,7 @@ const maxEntries = 10_000
  * Opens a zip archive in memory, whose parts are read by name. Nothing is written to disk, so names cannot do harm.
  *
  * @param limit Maximum size of all its unpacked parts together, in bytes. The sizes that the archive states are not trusted.
- * @throws ResourceError `invalid` for bytes that are no archive, `too-large` for one of more than 10,000 parts.
+ * @throws ResourceError `invalid` for bytes that are not an archive, `too-large` for one of more than 10,000 parts.
  */
 export async function openZip(bytes: Uint8Array, limit: number) {
   const buffer = archiveIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))

@@ -155,7 +155,7 @@ async function tailOf(
   const terms = firstTerms(expanded)
   const ids = await texts.find({ terms, ...defined({ where, among }), limit: block })
   const second = await rankPassages(texts, ids, { ...asked, ...expanded }, [])
-  // A passage that has only added words is no hit.
+  // A passage that has only added words is not a hit.
   const hits = second.filter(({ found }) => asked.ranker.rate(found, asked.averageLength).score > 0)
   return fusedTail(ranked, hits)
 }
@@ -181,7 +181,7 @@ async function ask(
   const words = documentWords(once, size)
   const rated = words.length > 0 ? once : once.map((term, index) => repeated(term, known[index], size.parts))
   const counted = known.map(({ count }) => count)
-  // A long query has enough words.
+  // Forms of words would add little to a long query.
   const hasForms = !isLong(words)
   const formed = hasForms ? await withForms(texts, rated, counted, size.parts, visible?.set) : rated
   const averageLength = size.length / Math.max(1, size.parts)

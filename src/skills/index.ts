@@ -94,7 +94,7 @@ export function skillsOf(view: View, options: SkillsOptions): SkillView {
       const isBelow = uri !== undefined && roots.some((root) => uri.startsWith(`${root}/`))
       if (!isBelow) throw notFound('no skills are looked for there')
       const files = await filesBelow(directoryOf(uri), view, options.signal).catch((error: unknown) => {
-        // A URI that is not in a directory is no skill.
+        // A URI that is not in a directory is not a skill.
         throw isResourceError(error, 'invalid') ? notFound('it is not in a directory') : error
       })
       const found = files.some((file) => file.uri === uri) ? await skill(uri, files, options.signal) : undefined

@@ -87,7 +87,7 @@ export async function filesBelow(root: string, view: View, signal: AbortSignal |
 export const directoryOf = (uri: string) => uri.slice(0, -(skillFile.length + 1))
 
 /**
- * Returns the skill of a `SKILL.md`, with all files below its directory, or the reason why it is no valid skill.
+ * Returns the skill of a `SKILL.md`, with all files below its directory, or the reason why it is not a valid skill.
  *
  * @param files The files of the directory, and possibly others.
  */

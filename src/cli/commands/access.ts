@@ -94,7 +94,7 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
     throw new CommandError(exitCodes.notFound, 'To this caller it looks missing.')
 }
 
-/** Returns why the mount leaves out a path that its access rules allow. A missing file is no reason: it may be created. */
+/** Returns why the mount leaves out a path that its access rules allow. A missing file does not prevent it: it may be created. */
 async function leftOutBy(
   { mount, path = '' }: AccessReport,
   planned: readonly PlannedMount[],

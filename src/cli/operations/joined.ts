@@ -52,7 +52,7 @@ export async function serveOtherProcess(
   socket.end()
 }
 
-/** Waits for the first line of a socket, and puts everything back that is not a question of a hook. */
+/** Resolves to the first line of a socket; undefined if it does not come in time. The bytes that were read are put back. */
 function firstLine(socket: Socket): Promise<string | undefined> {
   return new Promise((done) => {
     const chunks: Buffer[] = []

@@ -451,7 +451,7 @@ async function resolveRoot({ root, within }: RootOptions): Promise<string> {
   }
 }
 
-/** Throws for a root in which only git writes: its configuration may hold passwords, and its objects are no files for people. */
+/** Throws for a root in which only git writes: its configuration may hold passwords, and its objects are not files for people. */
 async function refuseGitDirectory(root: string, real: string): Promise<void> {
   const found = await gitDirectoryAround(real)
   if (found === undefined) return

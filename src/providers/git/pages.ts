@@ -336,7 +336,7 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
   }
 }
 
-/** @throws ResourceError `invalid` for a parameter "path" that is no path. */
+/** @throws ResourceError `invalid` for a parameter "path" that is not a path. */
 export function pathIn(params: Params): string | undefined {
   const path = params.get('path')
   if (path === undefined || (path !== '' && isPath(path))) return path

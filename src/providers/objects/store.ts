@@ -147,7 +147,7 @@ export function createOddKeys(prefix: string, log: Log) {
     directoryOf: (key: string): string | undefined => {
       const path = key.slice(prefix.length)
       if (key.startsWith(prefix) && path !== '' && isPath(path)) return path
-      // A common prefix is no key; the keys below it are unknown here.
+      // A common prefix is not a key; the keys below it are unknown here.
       note(`${key}…`)
       return undefined
     },

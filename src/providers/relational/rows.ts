@@ -112,7 +112,7 @@ const valueType = /uuid|numeric|decimal|date|time|bytea|blob|binary|real|double|
 
 /**
  * Creates the test whether a row has a key. A database also accepts other spellings (`01` for `1`): only that of the row, the shown one, and
- * those of types whose values are no texts count.
+ * those of types whose values are not texts count.
  */
 function createKeyTest({ columns }: Relation, { key: names, readable }: RowAccess, key: readonly string[]) {
   const types = names.map((name) => columns.find((column) => column.name === name)?.type ?? '')

@@ -19,7 +19,7 @@ const names: readonly (readonly [RegExp, Format])[] = [
   [/\.properties$/, 'properties'],
 ]
 
-/** Lock files are no settings: tools write them for themselves. */
+/** Lock files are not settings: tools write them for themselves. */
 const locks = /^(?:package-lock|npm-shrinkwrap)\.json$|^composer\.lock$|^pnpm-lock\.yaml$/
 
 /** Returns the format of a configuration file; `undefined` for any other file. */

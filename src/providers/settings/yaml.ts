@@ -35,7 +35,7 @@ export function parseYaml(text: string, budget: Budget): SettingsTree {
   refuseBrackets(text)
   refuseVersions(text)
   const parsed = parseAllDocuments(text, options)
-  // Directives alone are no document, and an error only of a single one.
+  // Directives alone are not a document, and an error only of a single one.
   if ('empty' in parsed) refuseErrors(parseDocument(text, options).errors)
   // Between two ends of documents there may be nothing but comments.
   const documents = parsed.filter(({ contents, errors, directives: { docStart } }) => {

@@ -19,7 +19,7 @@ const signature = 'd0cf11e0a1b11ae1'
 const headerBytes = 512
 const entryBytes = 128
 const maxEntries = 200_000
-/** Numbers of sectors from here on are no sectors: the end of a chain, a free sector, a sector of a table. */
+/** Numbers of sectors from here on are not sectors: the end of a chain, a free sector, a sector of a table. */
 const noSector = 0xfffffffa
 
 const damaged = (what: string) => unreadableError(`The document is damaged: ${what}.`)

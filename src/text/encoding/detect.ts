@@ -140,7 +140,7 @@ function declared(head: Uint8Array, sample: Uint8Array): string | undefined {
   return decoded === undefined || /[\x80-\x9f\ue000-\uf8ff]/.test(decoded) ? undefined : label
 }
 
-/** One undecodable byte in a thousand is tolerated. Apostrophes of a Mac are no damage. */
+/** One undecodable byte in a thousand is tolerated. Apostrophes of a Mac are not damage. */
 function mostlyAscii(sample: Uint8Array): 'utf-8' | 'macintosh' | undefined {
   if (countHigh(sample) * 1000 > sample.length) return undefined
   const text = Buffer.from(sample.buffer, sample.byteOffset, sample.byteLength).toString('latin1')

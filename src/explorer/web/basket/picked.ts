@@ -47,7 +47,6 @@ export function shareInBasket(folder: string): { readonly count: number; readonl
   return { count, isWhole: count > 0 && whole !== undefined && count >= whole }
 }
 
-/** Removes everything below a folder. */
 export function removeBelow(folder: string): void {
   const key = keyOf(folder)
   basket.value = basket.value.filter(({ resource }) => !resource.uri.startsWith(key))

@@ -48,7 +48,7 @@ type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => Pro
 /** Types that a browser may show by itself. Every other type is sent as bytes, so that no content runs as a page of this server. */
 const shownTypes = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf$)/
 
-/** Types of contents that are no text. */
+/** Types of contents that are not text. */
 const binaryTypes = /^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:octet-stream|pdf|zip|gzip|wasm)$)/
 
 /**
