@@ -54,8 +54,8 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
       }
       try {
         return await turns.run(principal.id, signal, async () => {
-          const { answer } = await import('./answering.ts')
-          return answer(view, own)
+          const { answerContextCall } = await import('./answering.ts')
+          return answerContextCall(view, own)
         })
       } catch (error) {
         if (signal.aborted) throw callerGone()

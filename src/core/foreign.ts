@@ -48,10 +48,10 @@ function hashed(uri: string): string {
 }
 
 /** Returns the URI of a path; undefined when the path has none, or is only a hash. For a directory (with a final `/`), the URI ends in `/`. */
-export function foreignOf(path: string): string | undefined {
+export function foreignUriOf(path: string): string | undefined {
   if (path.endsWith('/')) {
     const root = rootOf(path)
-    return root ?? withSlash(foreignOf(path.slice(0, -1)))
+    return root ?? withSlash(foreignUriOf(path.slice(0, -1)))
   }
   const slash = path.indexOf('/')
   if (slash === -1) return undefined

@@ -134,7 +134,7 @@ const parsers: Readonly<Record<Format, (text: string, budget: Budget) => Setting
 const maxPointers = 100
 
 /** Answers a request about a file. Its errors contain no part of the file. */
-export async function answer(ask: SettingsRequest): Promise<SettingsAnswer> {
+export async function answerSettings(ask: SettingsRequest): Promise<SettingsAnswer> {
   try {
     return await find(ask)
   } catch (error) {
