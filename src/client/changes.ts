@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Connection, Link } from './connection.ts'
 import { statusOf, unavailable } from './errors.ts'
-import { createFeed, type Feed } from './feed.ts'
+import { createFeed, type NotificationFeed } from './feed.ts'
 import { type Batch, type ChangeSet, createListeners, emptyChangeSet, isEmptyChangeSet } from './listeners.ts'
 
 /** The subscriptions of all listeners of one server. They share one feed. */
@@ -99,7 +99,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
   const { closing, log } = link
   const { wanted, hear, onGap, maxFailures } = options
   let agreed = emptyChangeSet
-  let feed: Feed | undefined
+  let feed: NotificationFeed | undefined
   let since = 0
   let failures = 0
   let recovering = false
@@ -124,7 +124,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
     return turn
   }
 
-  const begin = (connection: Connection): Feed => {
+  const begin = (connection: Connection): NotificationFeed => {
     feed?.close()
     connection.hear(hear)
     since = performance.now()
@@ -134,7 +134,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
     feed = begun
     return begun
   }
-  const askOn = async (opened: Feed): Promise<ChangeSet> => {
+  const askOn = async (opened: NotificationFeed): Promise<ChangeSet> => {
     agreed = await opened.ask(wanted())
     return agreed
   }

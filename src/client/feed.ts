@@ -6,9 +6,9 @@ import type { ServerStream } from './http.ts'
 import { type ChangeSet, type ChangeStream, createSteadyStream, emptyChangeSet, keyOf } from './listeners.ts'
 
 /** The notifications of one connection. They arrive through `Connection.hear`. */
-export type Feed = ReturnType<typeof createFeed>
+export type NotificationFeed = ReturnType<typeof createFeed>
 
-type FeedTerms = Omit<Feed, 'isLost'>
+type FeedTerms = Omit<NotificationFeed, 'isLost'>
 
 /** @param onLost Called once, when the feed is lost. */
 export function createFeed(connection: Connection, onLost: () => void) {

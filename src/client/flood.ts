@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 
-/** Rate limit for what a server sends unasked: notifications, requests, answers to no request, and lines that are no message. */
-export type Flood = ReturnType<typeof createFlood>
+/** Rate limit for what a server sends unasked: notifications, requests, answers to no request, and lines that are not messages. */
+export type FloodLimit = ReturnType<typeof createFlood>
 
 /** Token bucket: rate in messages per second, and burst in messages. */
 const perSecond = 200
@@ -79,7 +79,7 @@ export function createFlood(onCut: () => void, now = () => performance.now()) {
         },
       })
     },
-    /** Counts a line of a server that is no message. */
+    /** Counts a line of a server that is not a message. */
     countUnreadable: count,
     /** Counts bytes that have arrived. They count with the message that ends in them, unless that was asked for. */
     addBytes: (length: number) => {
@@ -98,7 +98,7 @@ export function createFlood(onCut: () => void, now = () => performance.now()) {
 }
 
 /** Makes the listeners of a stream of lines handle a few lines in each turn of the event loop. The stream is paused meanwhile. */
-export function paceLines(stream: Readable, flood: Flood): void {
+export function paceLines(stream: Readable, flood: FloodLimit): void {
   const listeners = stream.listeners('data') as ((chunk: Buffer) => void)[]
   stream.removeAllListeners('data')
   const hear = (piece: Buffer) => {
@@ -141,7 +141,7 @@ function piecesOf(chunk: Uint8Array, lines: number): readonly Buffer[] {
 }
 
 /** Does the same as {@link paceLines} for a stream of events in the body of an HTTP answer. */
-export function pacedEvents(flood: Flood): TransformStream<Uint8Array, Uint8Array> {
+export function pacedEvents(flood: FloodLimit): TransformStream<Uint8Array, Uint8Array> {
   return new TransformStream({
     transform: async (chunk, controller) => {
       for (const piece of piecesOf(chunk, eventLinesPerTurn)) {

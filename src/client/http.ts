@@ -6,7 +6,7 @@ import { jsonIn, memberOf } from '../core/kit/object.ts'
 import { traceContext } from '../core/trace.ts'
 import { httpFault, streamEnded, tooLarge, toResourceError } from './errors.ts'
 import { type ByteStream, eventsOf } from './events.ts'
-import { type Flood, pacedEvents } from './flood.ts'
+import { type FloodLimit, pacedEvents } from './flood.ts'
 import { parseLarge, partLength } from './large-json.ts'
 import { normalizeMessage } from './messages.ts'
 
@@ -22,7 +22,7 @@ export function streamableHttp(
   headers: Readonly<Record<string, string>>,
   { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
   onTooLarge: OnTooLarge,
-  flood: Flood,
+  flood: FloodLimit,
 ) {
   const hear: Hear = (answer) => transport.onmessage?.(parseJSONRPCMessage(answer))
   const bounded = boundedFetch(maxBytes, onTooLarge, flood, hear)
@@ -58,7 +58,7 @@ export function sseTransport(
   headers: Readonly<Record<string, string>>,
   maxBytes: number,
   onTooLarge: OnTooLarge,
-  flood: Flood,
+  flood: FloodLimit,
 ): SSEClientTransport {
   const bounded = boundedFetch(maxBytes, onTooLarge, flood)
   let begun = false
@@ -87,7 +87,7 @@ function isEventSource(init: RequestInit | undefined): boolean {
 type Hear = (answer: unknown) => void
 
 /** Returns a fetch whose answers have at most `maxBytes`; in an event stream, the limit holds for each event. */
-function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: Flood, hear?: Hear): typeof fetch {
+function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: FloodLimit, hear?: Hear): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, withTrace(init))
     if (response.body === null || (response.status >= 300 && response.status < 400)) return response

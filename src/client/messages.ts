@@ -23,7 +23,7 @@ export function normalizeMessage(value: unknown, asked?: RequestId): unknown {
     return { jsonrpc: '2.0', ...(id === undefined ? {} : { id }), method, ...facts }
   }
   const answered = id ?? asked
-  // The SDK refuses a value that is no JSON-RPC message.
+  // The SDK refuses a value that is not a JSON-RPC message.
   if (answered === undefined || !('jsonrpc' in value || 'id' in value)) return value
   const fault = faultOf(value)
   if (fault !== undefined) return refused(answered, fault)

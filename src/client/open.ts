@@ -13,7 +13,7 @@ import {
   toResourceError,
   unavailable,
 } from './errors.ts'
-import { createFlood, type Flood } from './flood.ts'
+import { createFlood, type FloodLimit } from './flood.ts'
 import { type OnTooLarge, sseTransport, streamableHttp } from './http.ts'
 import { unreadableCode } from './messages.ts'
 import { childTransport } from './stdio.ts'
@@ -104,7 +104,7 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
 }
 
 /** Returns the rate limit for the messages that the server sends without a request. */
-function floodOf(state: ConnectionState, { log }: Limits): Flood {
+function floodOf(state: ConnectionState, { log }: Limits): FloodLimit {
   return createFlood(() => {
     state.fault = unavailable('The server floods the client with unrequested messages: its connection is cut.')
     log('warn', 'a server floods the client with unrequested messages: its connection is cut')
@@ -178,7 +178,9 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
     )
   // A program that echoes its input (such as cat) sends our own request back, which the client answers with "method not found".
   if (error instanceof ProtocolError && error.code === -32_601)
-    return sentence(`The command ${command} is no MCP server: it does not answer "initialize". Check the command line.`)
+    return sentence(
+      `The command ${command} is not an MCP server: it does not answer "initialize". Check the command line.`,
+    )
   if (isUnreadable(error)) return sentence(`The first answer of the command ${command} is malformed: ${error.message}.`)
   if (error instanceof ProtocolError)
     return sentence(`The command ${command} refused to begin: ${printable(error.message)}.`)
@@ -186,7 +188,7 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
     return sentence(
       `The command ${command} ended before it spoke MCP. Run it by itself to see why, and check the command line.`,
     )
-  return sentence(`The command ${command} is no MCP server that this client knows: ${printable(messageOf(error))}.`)
+  return sentence(`The command ${command} is not an MCP server that this client knows: ${printable(messageOf(error))}.`)
 }
 
 /** Returns what the network reported and what to do; undefined when the error did not come from the network. */

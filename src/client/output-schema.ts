@@ -34,7 +34,7 @@ export async function outputFault(schema: Wire, structured: unknown): Promise<st
   }
 }
 
-/** Keywords whose members are schemas by name, and keywords with values that are no schemas. */
+/** Keywords whose members are schemas by name, and keywords with values that are not schemas. */
 const named = new Set(['properties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'])
 const values = new Set(['const', 'enum', 'default', 'examples'])
 /** Keywords that are not checked. */

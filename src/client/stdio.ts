@@ -12,7 +12,7 @@ import { defined } from '../core/kit/object.ts'
 import { type MemoryLimit, type ProcessGroup, watchGroup } from '../core/kit/process-group.ts'
 import type { Limits } from './connection.ts'
 import { tooLarge } from './errors.ts'
-import { type Flood, paceLines } from './flood.ts'
+import { type FloodLimit, paceLines } from './flood.ts'
 import { normalizeMessage } from './messages.ts'
 import type { CommandTarget } from './target.ts'
 
@@ -23,10 +23,10 @@ import type { CommandTarget } from './target.ts'
  * probes the running process. A subclass avoids the second process, since servers can be slow to start or fail when started twice.
  */
 class WindowsTransport extends StdioClientTransport {
-  readonly flood: Flood
+  readonly flood: FloodLimit
   readonly maxBytes: number
 
-  constructor(server: StdioServerParameters, flood: Flood, maxBytes: number) {
+  constructor(server: StdioServerParameters, flood: FloodLimit, maxBytes: number) {
     super(server)
     this.flood = flood
     this.maxBytes = maxBytes
@@ -49,7 +49,7 @@ const maxLine = 8192
 export function childTransport(
   target: CommandTarget,
   { stderr, maxBytes, log }: Pick<Limits, 'stderr' | 'maxBytes' | 'log'>,
-  flood: Flood,
+  flood: FloodLimit,
   memory: MemoryLimit,
 ) {
   const { command, args = [], env = {}, cwd } = target
@@ -100,7 +100,7 @@ const exitTimeoutMs = 2000
  */
 function commandTransport(
   server: StdioServerParameters,
-  flood: Flood,
+  flood: FloodLimit,
   limit: MemoryLimit,
   maxBytes: number,
 ): CommandTransport {
@@ -168,7 +168,7 @@ function startCommand({ command, args = [], env, cwd, stderr }: StdioServerParam
 }
 
 /** Passes the messages in the output of a command to its transport. A longer line than `maxBytes` ends the connection. */
-function hearMessages(stdout: Readable, transport: Transport, flood: Flood, maxBytes: number): void {
+function hearMessages(stdout: Readable, transport: Transport, flood: FloodLimit, maxBytes: number): void {
   const linesIn = createLineReader(maxBytes)
   const report = (error: unknown) => transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
   const hearLine = (line: string): void => {

@@ -9,10 +9,10 @@ import { outsideMount } from './schema-parts.ts'
 export type Issue = z.core.$ZodIssue
 
 /** Result of zod for a value: the output or all issues. */
-export type Explained<Output> = { readonly data: Output } | { readonly issues: readonly Issue[] }
+export type CheckedValue<Output> = { readonly data: Output } | { readonly issues: readonly Issue[] }
 
 /** Validates a refused value a second time, with the same schema in zod. The result of zod is final. */
-export function explain<Output>(schema: Schema<Output>, value: unknown): Explained<Output> {
+export function explain<Output>(schema: Schema<Output>, value: unknown): CheckedValue<Output> {
   const { success, data, error } = toZod(schema).safeParse(value, { error: describeIssue })
   return success ? { data: data as Output } : { issues: error.issues }
 }

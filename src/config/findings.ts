@@ -88,7 +88,7 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
   })
 }
 
-/** Returns the option in which a mount, before validation, names the mounts that it searches; undefined if it is no search. */
+/** Returns the option in which a mount, before validation, names the mounts that it searches; undefined if it is not a search. */
 export function optionOfSearch(mount: unknown): string | undefined {
   return sourceNamed(memberOf(mount, 'provider'))?.searches?.option
 }

@@ -10,7 +10,7 @@ import { isInside, resolveFolder, resolveSecret, secretSourcesIn } from '../sche
 import type { StoreOptions } from '../store/index.ts'
 import { type Auth, loadAuth } from './auth.ts'
 import { parseDocument } from './document.ts'
-import type { Explained } from './explain.ts'
+import type { CheckedValue } from './explain.ts'
 import {
   addressFindings,
   clientFindings,
@@ -140,14 +140,18 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
 }
 
 /** Validates a configuration. zod is loaded only for a refused one, to find the reasons. */
-async function judge(value: unknown, { mount }: MountSchemas, outside: OutsideSources): Promise<Explained<ConfigFile>> {
+async function judge(
+  value: unknown,
+  { mount }: MountSchemas,
+  outside: OutsideSources,
+): Promise<CheckedValue<ConfigFile>> {
   const { data } = configSchemaOf(mount).safeParse(value)
   if (data !== undefined) return { data }
   const { explain } = await import('./explain.ts')
   return explain(await loadConfigSchema(outside), value)
 }
 
-/** Loads the sources from outside that mounts name. In a configuration that is not trusted, they are only named. */
+/** Loads the sources from outside that mounts name. In a configuration that is not trusted, they are named, and not loaded. */
 async function loadOutsideSources(mounts: ReadonlyMap<string, unknown>, folder: string, isTrusted: boolean) {
   const sources = new Map<string, Source | undefined>()
   const modules = new Map<string, string>()

@@ -15,7 +15,7 @@ import {
 import type * as z from '../schema/builder.ts'
 import type { MountOptions } from '../schema/fields.ts'
 import type { documentsShape } from '../schema/shapes.ts'
-import { type Deferred, type DeferredOptions, deferred } from '../wrap/deferred.ts'
+import { type DeferredOptions, type DeferredProvider, deferred } from '../wrap/deferred.ts'
 import { documents } from '../wrap/documents.ts'
 import { limited, type Outcome } from '../wrap/limited.ts'
 import { linked } from '../wrap/linked.ts'
@@ -45,7 +45,7 @@ function withMountLog({ address }: PlannedMount, settings: MountSettings): Mount
 }
 
 /** A mount that is opened at its first use. */
-export type DeferredMount = Mount & Pick<Deferred, 'open' | 'openingState'>
+export type DeferredMount = Mount & Pick<DeferredProvider, 'open' | 'openingState'>
 
 /** Returns a mount that is opened at its first use. While it cannot be opened, requests fail with `unavailable`. */
 function deferMount(planned: PlannedMount, given: MountSettings): DeferredMount {
@@ -58,7 +58,7 @@ function deferMount(planned: PlannedMount, given: MountSettings): DeferredMount 
 }
 
 /** Returns a search that is opened at its first use ({@link deferred}). A call of `feed` takes effect once the search is open. */
-function deferredSearch(open: () => Promise<Provider>, options: DeferredOptions): Deferred {
+function deferredSearch(open: () => Promise<Provider>, options: DeferredOptions): DeferredProvider {
   let isFed = false
   const opening = async () => {
     const provider = await open()
@@ -80,7 +80,7 @@ function deferredSearch(open: () => Promise<Provider>, options: DeferredOptions)
   }
 }
 
-function withOpening(planned: PlannedMount, provider: Deferred, settings: MountSettings): DeferredMount {
+function withOpening(planned: PlannedMount, provider: DeferredProvider, settings: MountSettings): DeferredMount {
   const { open, openingState } = provider
   return { ...mountOf(planned, provider, settings), open, openingState }
 }

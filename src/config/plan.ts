@@ -9,11 +9,11 @@ import type { Abilities, Views } from '../core/opening.ts'
 import { isPath } from '../core/path.ts'
 import type { Principal, Provider } from '../core/provider.ts'
 import { createResolver } from '../core/router.ts'
-import type { Feeding } from '../core/tool.ts'
+import type { IndexFeeder } from '../core/tool.ts'
 import { fileAddress, formatUri, overlap, parseAddress } from '../core/uri.ts'
 import type { View } from '../core/view.ts'
 import { sourceNamed } from '../providers/index.ts'
-import type { Confined, Source } from '../providers/source.ts'
+import type { PathLimits, Source } from '../providers/source.ts'
 import { realPath, resolveFolder } from '../schema/values.ts'
 import type { DeferredAbilities } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
@@ -28,7 +28,7 @@ export interface PlannedMount {
   /** Base folder of relative paths of the mount. */
   readonly folder: string
   /** Limits of the paths of the mount, if no person named them. */
-  readonly confined?: Confined
+  readonly confined?: PathLimits
   /** Resolves to the configuration with which the mount is opened, if that depends on its source. Default: {@link config}. */
   readonly refine?: () => Promise<MountConfig>
 }
@@ -197,7 +197,7 @@ export function scopesIn(mounts: readonly PlannedMount[]): (uri: string) => read
 
 /** A mount that searches others. */
 interface SearchMount extends Mount {
-  readonly provider: Provider & Feeding
+  readonly provider: Provider & IndexFeeder
 }
 
 /** The mounts of a catalog that search others. */

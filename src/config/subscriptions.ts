@@ -110,7 +110,7 @@ function isKept(value: unknown): value is KeptSubscription {
 /**
  * Reads the key in a file that only this user may read. A missing one is made.
  *
- * @throws ResourceError `invalid` for a file that is no key.
+ * @throws ResourceError `invalid` for a file that is not a key.
  */
 async function readKey(file: string): Promise<Uint8Array> {
   const read = () => readFile(file)

@@ -146,7 +146,7 @@ async function startOf(folder: string, path: string): Promise<Buffer> {
   return (await contentIn(folder, path, sampleBytes)) ?? Buffer.alloc(0)
 }
 
-/** Reads the beginning of a file in a folder. Undefined: it cannot be read, is no file, or is reached through a symbolic link. */
+/** Reads the beginning of a file in a folder. Undefined: it cannot be read, is not a file, or is reached through a symbolic link. */
 export async function contentIn(folder: string, path: string, maxBytes: number): Promise<Buffer | undefined> {
   try {
     return await openWithin(join(folder, path), { folder, symlinks: 'deny' }, async ({ at }) => {

@@ -3,12 +3,12 @@ import { invalid, isResourceError, notFound } from '../core/errors.ts'
 import { fitArguments } from '../core/fitted.ts'
 import { objectSchema } from '../core/kit/object.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
-import type { JsonObject, Posting, Recording, Stored, Tool } from '../core/tool.ts'
+import type { JsonObject, PostEndpoint, RecordStore, Stored, Tool } from '../core/tool.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 
 /** A mount that can be written to. */
 export interface WritableMount extends Mount {
-  readonly provider: Provider & Recording
+  readonly provider: Provider & RecordStore
   /** The roles that may write. Empty: nobody may. */
   readonly writers: readonly string[]
 }
@@ -17,7 +17,7 @@ export interface WritableMount extends Mount {
 export interface WriteAccess {
   tools(principal: Principal): readonly Tool[]
   /** Returns the endpoint at a path below {@link postsUnder}. Undefined when there is none that the principal may post to. */
-  postingAt(path: string, principal: Principal): Posting | undefined
+  postingAt(path: string, principal: Principal): PostEndpoint | undefined
 }
 
 /** Prefix of all paths that accept posts. */
@@ -141,7 +141,7 @@ const sentences: Readonly<Record<Stored['status'], string>> = {
  * Returns the endpoint that saves one analysis, or an array of them. If one in an array is malformed, or has an id that the principal may
  * not see, none is saved.
  */
-function postingTo(mount: WritableMount, put: Put, checkVisible: CheckVisible): Posting {
+function postingTo(mount: WritableMount, put: Put, checkVisible: CheckVisible): PostEndpoint {
   return {
     post: async (value, context) => {
       if (!Array.isArray(value)) {

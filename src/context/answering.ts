@@ -16,7 +16,7 @@ import { type AssembleOptions, type Candidate, defaultLimits, type Explanation, 
 const most = { omitted: 50, text: 8_000_000, suggested: 500 }
 
 /** Returns the answer to a call of `assemble_context`. */
-export async function answer(view: View, { what, options, limit }: ContextCall): Promise<ToolAnswer> {
+export async function answerContextCall(view: View, { what, options, limit }: ContextCall): Promise<ToolAnswer> {
   if (what === 'suggest') return suggested(view, options, limit)
   return what === 'measure' ? measured(view, options) : assembled(view, options)
 }

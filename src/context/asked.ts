@@ -159,20 +159,21 @@ function pinIn(value: unknown, name: string): string | Pin {
   const { uri, level, ...rest } = value as Readonly<Record<string, unknown>>
   const wanted = levels.find((one) => one === level)
   if (Object.keys(rest).length > 0)
-    throw invalid(`${name}: There is an unknown member. Known are: uri, level.`, 'argument')
+    throw invalid(`${name}: There is an unknown member. The members are: uri, level.`, 'argument')
   if (level !== undefined && wanted === undefined)
-    throw invalid(`${name}.level: It is none of ${levels.join(', ')}.`, 'argument')
+    throw invalid(`${name}.level: It must be one of ${levels.join(', ')}.`, 'argument')
   return { uri: uriIn(uri, `${name}.uri`), ...defined({ level: wanted }) }
 }
 
 /** The members of an entry of an earlier manifest that decide whether the same text can be shown again. */
 function entryIn(value: unknown, name: string): ManifestEntry {
-  if (typeof value !== 'object' || value === null) throw invalid(`${name}: It is no entry of a manifest.`, 'argument')
+  if (typeof value !== 'object' || value === null)
+    throw invalid(`${name}: It is not an entry of a manifest.`, 'argument')
   const { uri, level, ranges = [], prefix } = value as Readonly<Record<string, unknown>>
   const wanted = levels.find((one) => one === level)
-  if (wanted === undefined) throw invalid(`${name}.level: It is none of ${levels.join(', ')}.`, 'argument')
+  if (wanted === undefined) throw invalid(`${name}.level: It must be one of ${levels.join(', ')}.`, 'argument')
   if (!Array.isArray(ranges) || ranges.length > most.ranges)
-    throw invalid(`${name}.ranges: It is no array of at most ${most.ranges} ranges of lines.`, 'argument')
+    throw invalid(`${name}.ranges: It is not an array of at most ${most.ranges} ranges of lines.`, 'argument')
   if (prefix !== undefined && typeof prefix !== 'string') throw invalid(`${name}.prefix: It is not a text.`, 'argument')
   const lines = ranges.map((range: { readonly start?: unknown; readonly end?: unknown } | null) => ({
     start: Number(range?.start),

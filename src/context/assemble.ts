@@ -4,7 +4,7 @@ import { defined, requireKeys } from '../core/kit/object.ts'
 import type { View } from '../core/view.ts'
 import { type Collapse, createCollapse, shinglesOf } from './collapse.ts'
 import { type FormedResource, type FormOptions, formsOf, type ResourceForm } from './forms.ts'
-import { commonEntries, orderItems, type Packing, packAfter, prefixesOf } from './prefix.ts'
+import { commonEntries, orderItems, type PackedResources, packAfter, prefixesOf } from './prefix.ts'
 import { rankAll } from './rank.ts'
 import { createReader, excluderOf, pathOf } from './reader.ts'
 import { blocksOf, type RenderedPart, type Renderer, rendererOf, timeOf } from './render.ts'
@@ -198,7 +198,7 @@ function reusedOf(now: readonly ManifestEntry[], earlier: readonly ManifestEntry
   return now.slice(0, common).reduce((sum, { tokens }) => sum + tokens, common === 0 ? 0 : headTokens)
 }
 
-function omittedOf({ items, packed: { taken } }: Packing, limits: Limits): readonly OmittedItem[] {
+function omittedOf({ items, packed: { taken } }: PackedResources, limits: Limits): readonly OmittedItem[] {
   const isFull = taken.size >= limits.items
   return [...items].flatMap(([item, { candidate, reading, forms }]) => {
     if (taken.has(item)) return []
@@ -260,7 +260,7 @@ export interface MeasuredItem extends Pick<AssembledItem, 'uri' | 'resource' | '
 }
 
 /**
- * Counts the tokens of pins at every level. Pins over the budget and missing pins are no errors, because a person who picks wants
+ * Counts the tokens of pins at every level. Pins over the budget and missing pins are not errors, because a person who picks wants
  * to see them.
  *
  * @throws ResourceError `invalid` for faulty options.

@@ -159,7 +159,7 @@ function sizeOf(text: string, least: number): number {
 const faults = {
   'not-found': 'it is not there',
   'too-large': 'it is too large to be read as a whole',
-  'not-text': 'it is no text',
+  'not-text': 'it is not text',
   unreadable: 'its text cannot be read: it is damaged, or holds only pictures',
   unavailable: 'it could not be read now',
 }

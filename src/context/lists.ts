@@ -4,7 +4,14 @@ import { bm25, type TermCounts } from '../text/relevance.ts'
 import { estimateRarity, isReadable, type LexicalResult, matchWords } from './lexical.ts'
 import type { Memory } from './memory.ts'
 import { type ContextReader, folderOf, pathOf } from './reader.ts'
-import { compareUris, type RankedList, type ScoredDocument, type Searched, scaleScores, sumsOf } from './searched.ts'
+import {
+  compareUris,
+  type RankedList,
+  type ScoredDocument,
+  type SearchOutcome,
+  scaleScores,
+  sumsOf,
+} from './searched.ts'
 import type { Limits } from './types.ts'
 import { bestSection, type Section, sectionsOf } from './windows.ts'
 
@@ -39,7 +46,7 @@ interface ListInputs {
   readonly terms: ReadonlySet<string>
   /** Tells how well a path fits the labels of the query. `undefined`: it has none. */
   readonly labelScore: ((path: string) => number) | undefined
-  readonly searched: Searched
+  readonly searched: SearchOutcome
   /** Whether a search covers at least one of the resources; `isCovered`: whether one covers this resource. */
   readonly isSearched: boolean
   isCovered(resource: Resource): boolean

@@ -91,7 +91,7 @@ export function differences(before: Manifest, after: Manifest): readonly Differe
  */
 export function parseManifest(json: string): Manifest {
   const value = parsed(json)
-  if (!isObject(value) || !Array.isArray(value.manifest)) throw invalid('This is no manifest.', 'argument')
+  if (!isObject(value) || !Array.isArray(value.manifest)) throw invalid('This is not a manifest.', 'argument')
   const { now, query, pinsOnly, budget, reserve, halfLife, tokens, sha256, reusedPrefixTokens } = value
   const encoding = encodings.find((one) => one === value.encoding)
   const format = formats.find((one) => one === value.format)
@@ -132,7 +132,7 @@ export function parseBasket(json: string): readonly Pin[] {
 
 function noBasket() {
   return invalid(
-    'This is no basket: an array of URIs, or of objects with "uri" and "level"; or a manifest.',
+    'This is not a basket: an array of URIs, or of objects with "uri" and "level"; or a manifest.',
     'argument',
   )
 }
@@ -152,7 +152,7 @@ function pinsIn(item: unknown): readonly Pin[] {
 
 function entryIn(item: unknown): ManifestEntry {
   const [pin] = pinsIn(item)
-  if (pin === undefined || !isObject(item)) throw invalid('This is no manifest: an entry has no URI.', 'argument')
+  if (pin === undefined || !isObject(item)) throw invalid('This is not a manifest: an entry has no URI.', 'argument')
   const { tokens, sha256, ranges, modified, version, prefix } = item
   return {
     uri: pin.uri,
@@ -176,7 +176,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
-    throw invalid('This is no JSON.', 'argument')
+    throw invalid('This is not JSON.', 'argument')
   }
 }
 

@@ -7,7 +7,7 @@ import type { ManifestEntry } from './types.ts'
 import { windowsAt } from './windows.ts'
 
 /** Packed items, each with its resource. */
-export interface Packing {
+export interface PackedResources {
   readonly items: ReadonlyMap<PackItem, FormedResource>
   readonly packed: Packed
 }
@@ -113,8 +113,8 @@ export async function packAfter(
   earlier: readonly ManifestEntry[],
   { renderer, count }: { readonly renderer: Renderer; readonly count: (part: RenderedPart) => Promise<number> },
   limits: PackLimits,
-): Promise<Packing | undefined> {
-  const attempt = async (kept: readonly EarlierItem[]): Promise<Packing | undefined> => {
+): Promise<PackedResources | undefined> {
+  const attempt = async (kept: readonly EarlierItem[]): Promise<PackedResources | undefined> => {
     const fixed = new Map(kept.map(({ uri, form }) => [uri, form] as const))
     const items = new Map(formed.map((each) => itemOf(each, fixed.get(each.candidate.resource.uri))))
     const packed = await pack([...items.keys()], limits)
@@ -150,7 +150,7 @@ function itemOf(each: FormedResource, fixed: ResourceForm | undefined): readonly
   return [item, fixed === undefined ? each : { ...each, forms: [fixed] }]
 }
 
-function worthOf({ packed }: Packing): number {
+function worthOf({ packed }: PackedResources): number {
   let sum = 0
   for (const [{ score, options }, at] of packed.taken) sum += score * (options[at]?.worth ?? 0)
   return sum

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** A token of an encoding: its text, or its bytes if they are no text. An unused token is a hole. */
+/** A token of an encoding: its text, or its bytes if they are not text. An unused token is a hole. */
 type EncodedToken = string | readonly number[] | undefined
 
 /** The tokens of an encoding by rank: the number of bytes of each, 0 for a hole; and the bytes of all of them, one after the other. */

@@ -18,7 +18,7 @@ import { directoryMimeType, type Resource, type ResourceTemplate, type View } fr
 import type { AssembleOptions, ContextFreshness, Explanation, Factor, Limits, LineRange } from './types.ts'
 
 /** Results of the searches of a view. */
-export interface Searched {
+export interface SearchOutcome {
   /** The documents found by each search, best first, with the scores of their best hits. */
   readonly lists: readonly (readonly ScoredDocument[])[]
   readonly lines: ReadonlyMap<string, readonly LineRange[]>
@@ -50,7 +50,7 @@ export async function searchAll(
     fresh,
     signal,
   }: { readonly audience: Audience; readonly limit: number } & Pick<AssembleOptions, 'fresh' | 'signal'>,
-): Promise<Searched> {
+): Promise<SearchOutcome> {
   const options = signal === undefined ? {} : { signal }
   const templates: ResourceTemplate[] = []
   for await (const page of pagesOf((cursor) => view.templates(cursor, options), endAtRepeatedPage))

@@ -13,7 +13,7 @@ export const assembleName = 'assemble_context'
 
 export interface AssembleToolOptions extends Pick<AssembleOptions, 'changes' | 'limits'> {
   /** Semaphore that several tools share. */
-  readonly turns?: Turns
+  readonly turns?: FairSemaphore
   /** Returns the cache of a caller, if several tools share their caches. */
   readonly memoryOf?: (caller: string) => Memory
   readonly now?: () => number
@@ -23,8 +23,8 @@ export interface AssembleToolOptions extends Pick<AssembleOptions, 'changes' | '
 const atOnce = 2
 
 /** Runs the calls of all tools that share it in turns. */
-export function createAssembleTurns(): Turns {
-  return createTurns(atOnce)
+export function createAssembleTurns(): FairSemaphore {
+  return createFairSemaphore(atOnce)
 }
 
 /**
@@ -54,8 +54,8 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
       }
       try {
         return await turns.run(principal.id, signal, async () => {
-          const { answer } = await import('./answering.ts')
-          return answer(view, own)
+          const { answerContextCall } = await import('./answering.ts')
+          return answerContextCall(view, own)
         })
       } catch (error) {
         if (signal.aborted) throw callerGone()
@@ -175,7 +175,7 @@ const outputSchema: JsonObject = objectSchema(['notes'], {
 })
 
 /** A fair semaphore: shares take turns, however many tasks each brings. */
-interface Turns {
+interface FairSemaphore {
   /**
    * Runs a task when its turn comes.
    *
@@ -185,7 +185,7 @@ interface Turns {
   run<T>(share: string, signal: AbortSignal | undefined, task: () => Promise<T>): Promise<T>
 }
 
-export function createTurns(most: number): Turns {
+export function createFairSemaphore(most: number): FairSemaphore {
   /** Queues by share. The first share gets the next slot. */
   const waiting = new Map<string, Set<() => void>>()
   let running = 0

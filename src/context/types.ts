@@ -232,23 +232,23 @@ export function checkOptions(options: AssembleOptions): Limits {
   const limits = { ...defaultLimits, ...options.limits }
   const isCount = (value: number) => Number.isSafeInteger(value) && value >= 0
   const faults = [
-    isCount(budget) ? '' : 'budget: not a whole number of tokens',
-    reserve >= 0 && reserve <= 0.5 ? '' : 'reserve: not from 0 to 0.5',
-    isCount(cap) ? '' : 'cap: not a whole number of tokens',
-    encodings.includes(encoding) ? '' : `encoding: not one of ${encodings.join(', ')}`,
-    formats.includes(format) ? '' : `format: not one of ${formats.join(', ')}`,
-    Number.isFinite(now) ? '' : 'now: not a time in milliseconds',
-    halfLife > 0 ? '' : 'halfLife: not above 0',
+    isCount(budget) ? '' : 'budget must be a whole number of tokens',
+    reserve >= 0 && reserve <= 0.5 ? '' : 'reserve must be from 0 to 0.5',
+    isCount(cap) ? '' : 'cap must be a whole number of tokens',
+    encodings.includes(encoding) ? '' : `encoding must be one of ${encodings.join(', ')}`,
+    formats.includes(format) ? '' : `format must be one of ${formats.join(', ')}`,
+    Number.isFinite(now) ? '' : 'now must be a time in milliseconds',
+    halfLife > 0 ? '' : 'halfLife must be above 0',
     (options.pins ?? []).every((pin) => typeof pin === 'string' || levels.includes(pin.level ?? 'full'))
       ? ''
-      : `pins: a level is not one of ${levels.join(', ')}`,
+      : `the level of a pin must be one of ${levels.join(', ')}`,
     (options.pins ?? []).some((pin) => (typeof pin === 'string' ? pin : pin.uri).endsWith('/'))
-      ? 'pins: a folder is none'
+      ? 'a pin must not be a folder'
       : '',
     Object.values(limits).every(isCount) && limits.concurrency > 0 && limits.items <= 999
       ? ''
-      : 'limits: not whole numbers, no concurrency, or more than 999 items',
-    limits.searched >= 1 && limits.searched <= 100 ? '' : 'limits: searched is not from 1 to 100',
+      : 'limits must be whole numbers, with concurrency at least 1 and items at most 999',
+    limits.searched >= 1 && limits.searched <= 100 ? '' : 'limits.searched must be from 1 to 100',
   ].filter((fault) => fault !== '')
   if (faults.length > 0) throw invalid(faults.join('; '), 'argument')
   return limits

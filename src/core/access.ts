@@ -182,7 +182,7 @@ function hashOf(text: string): string {
  * Restricts what a catalog lists, for a client that cannot handle all of it. It is not an access rule: resources that are not
  * listed can still be read by their URIs.
  */
-export interface Narrowing {
+export interface ListRestriction {
   /** Addresses of the mounts to list. Default all. */
   readonly mounts?: readonly string[]
   /** Globs of the paths to list. Default all. */
@@ -193,10 +193,10 @@ export interface Narrowing {
   readonly pages?: number
 }
 
-/** Returns the mounts with a narrowing applied as an access rule. */
+/** Returns the mounts with a restriction applied as an access rule. */
 export function narrowMounts<Mount extends { readonly address: string; readonly access?: Access }>(
   mounts: readonly Mount[],
-  { mounts: named, match }: Narrowing,
+  { mounts: named, match }: ListRestriction,
 ): readonly Mount[] {
   const addresses = named && new Set(named.map((address) => parseAddress(address).text))
   const shown =

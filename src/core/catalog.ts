@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import { type Narrowing, narrowMounts } from './access.ts'
+import { type ListRestriction, narrowMounts } from './access.ts'
 import type { Clock } from './changes.ts'
 import { type ChangeLimits, type Changes, createChanges, type DegradedMount } from './changes.ts'
 import { completeTemplate } from './completion.ts'
@@ -58,7 +58,7 @@ export interface Catalog {
   /** Returns the catalog as one principal sees it. */
   view(principal: Principal): View
   /** Returns a function that creates views with shorter lists. Unlisted resources can still be read and listened to. */
-  narrowed(narrowing: Narrowing): (principal: Principal) => View
+  narrowed(narrowing: ListRestriction): (principal: Principal) => View
   /**
    * Returns the OAuth scopes that a token needs for a URI or a template. The mount alone decides them, so they reveal nothing
    * about its entries. Empty outside of every mount.

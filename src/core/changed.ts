@@ -25,7 +25,7 @@ const plain = (version: string) => (version.endsWith(unsteady) ? version.slice(0
 type Versions = ReadonlyMap<string, string>
 
 /**
- * Compares the listing of now with an earlier one of the same principal. Both are kept, so the answer is exact, and does not depend on
+ * Compares the current listing with an earlier one of the same principal. Both are kept, so the answer is exact, and does not depend on
  * whether anybody watched in between.
  *
  * @throws ResourceError `too-large` for too many resources.

@@ -172,7 +172,7 @@ type FindMount = (uri: ParsedUri) => { readonly mount: Mounted; readonly path: s
 /** State that the URIs of one call to `add` share. */
 interface AddState {
   readonly context: Context
-  /** Watches that could not be armed: the other URIs do not wait for them again. */
+  /** Watches that could not be started: the other URIs do not wait for them again. */
   readonly mute: Set<MountWatch>
   /** Number of entries that may still be read to decide visibility. */
   looks: number

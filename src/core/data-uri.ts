@@ -17,7 +17,7 @@ export function canonicalDataUri(text: string): string {
   const rest = text.slice('data:'.length)
   // A host that encodes everything encodes the comma too.
   const comma = (rest.includes(',') ? /,/ : /%2c/i).exec(rest)
-  if (comma === null) throw invalid('A data: URI has a comma before its data: data:text/plain,Hello.', 'uri')
+  if (comma === null) throw invalid('A data: URI must have a comma before its data: data:text/plain,Hello.', 'uri')
   const head = encodeBytes(decodeBytes(rest.slice(0, comma.index))).replaceAll(',', '%2C')
   return `data:${head},${encodeBytes(decodeBytes(rest.slice(comma.index + comma[0].length)))}`
 }
@@ -38,7 +38,7 @@ export function parseDataUri(text: string) {
   const parameters = new Map((isBase64 ? rest.slice(0, -1) : rest).map(parameterOf))
   const name = decodeBytes(type).toString('latin1').trim().toLowerCase()
   if (name !== '' && !/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/.test(name))
-    throw invalid('A data: URI begins with a media type such as text/plain, or with none.', 'uri')
+    throw invalid('A data: URI must begin with a media type such as text/plain, or with none.', 'uri')
   const body = decodeBytes(canonical.slice(comma + 1))
   const plain = name === '' && !parameters.has('charset') ? [['charset', 'US-ASCII'] as const] : []
   return {
@@ -51,7 +51,7 @@ export function parseDataUri(text: string) {
 function parameterOf(text: string): readonly [name: string, value: string] {
   const [, name, value] = /^\s*([\w!#$&^.+-]+)=(.*)$/s.exec(decodeBytes(text).toString()) ?? []
   if (name === undefined || value === undefined)
-    throw invalid('Between the media type and the comma of a data: URI stand name=value, and base64 last.', 'uri')
+    throw invalid('Between its media type and its comma, a data: URI may have only name=value, and base64 last.', 'uri')
   return [name.toLowerCase(), value.trim().replace(/^"(.*)"$/s, '$1')]
 }
 

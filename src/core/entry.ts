@@ -104,7 +104,7 @@ const maxClaimedPriority = 0.99
  * Caps a priority that a document or another server claims for itself at {@link maxClaimedPriority}: only the operator of this
  * server can require a resource.
  */
-export function claimedPriority(priority: number): number {
+export function capClaimedPriority(priority: number): number {
   return Math.min(priority, maxClaimedPriority)
 }
 

@@ -17,7 +17,7 @@ export type ErrorKind = 'invalid' | 'not-found' | 'too-large' | 'unavailable' | 
  * - `uri`: the URI is malformed. Correct its spelling.
  * - `cursor`: the cursor is not one that this listing gave to this caller. Begin the listing again.
  * - `range`: the part is malformed, begins after the end (`size`, `lines`), or needs an earlier part first (`place`). Ask for another part.
- * - `not-a-directory`: the resource is no directory. Read it.
+ * - `not-a-directory`: the resource is not a directory. Read it.
  * - `query`: the query of the URI is malformed, or no template declares it. Leave it out, or fill in a template.
  * - `parameter`: a parameter of a template has a wrong value (`parameter` names it). Correct it.
  * - `argument`: an argument of a tool, a prompt or a function is wrong, missing or unknown. Correct it.

@@ -10,7 +10,7 @@ interface FittingSchema {
 }
 
 /**
- * Fits arguments to the schema of their tool. A host in strict mode must fill in every argument, so null and an empty text are no value
+ * Fits arguments to the schema of their tool. A host in strict mode must fill in every argument, so null and an empty text are not values
  * of an optional argument; and models write numbers, true and false as texts.
  */
 export function fitArguments(given: Arguments, schema: Arguments): Arguments {

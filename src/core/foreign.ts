@@ -14,7 +14,7 @@ import { decodeComponent, encodePath, encodeSegment } from './uri.ts'
  * | `notes://a//b/` | `notes/a/=/b/=` |
  *
  * Segments are decoded. A segment that would not be re-encoded to the same spelling, or that no path may have, is kept unchanged
- * after an `=`. `=file/…` is a `file:` URI with a host, `=/…` a text that is no URI. A text that no path can hold (control characters,
+ * after an `=`. `=file/…` is a `file:` URI with a host, `=/…` a text that is not a URI. A text that no path can hold (control characters,
  * thousands of characters) is `==/` and its hash: only a caller that knows the URI can map it back.
  */
 
@@ -48,10 +48,10 @@ function hashed(uri: string): string {
 }
 
 /** Returns the URI of a path; undefined when the path has none, or is only a hash. For a directory (with a final `/`), the URI ends in `/`. */
-export function foreignOf(path: string): string | undefined {
+export function foreignUriOf(path: string): string | undefined {
   if (path.endsWith('/')) {
     const root = rootOf(path)
-    return root ?? withSlash(foreignOf(path.slice(0, -1)))
+    return root ?? withSlash(foreignUriOf(path.slice(0, -1)))
   }
   const slash = path.indexOf('/')
   if (slash === -1) return undefined

@@ -1,7 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { attempt, fallbackTo } from './errors.ts'
 import { compileGlob, type PathTest } from './glob.ts'
-import { changesBetween, type KeptMount, type KeptRun, keptRunKey, listingOf, type Noticed } from './kept-run.ts'
+import {
+  changesBetween,
+  type KeptMountChanges,
+  type KeptRun,
+  keptRunKey,
+  type LoggedChange,
+  listingOf,
+} from './kept-run.ts'
 import { untilAborted } from './kit/abort.ts'
 import type { Mounted } from './mount.ts'
 import { keyOf, type MountWatch } from './mount-watch.ts'
@@ -22,7 +29,7 @@ const [keepMs, lastKeepMs] = [60_000, 1000]
  * The latest change of each path of a mount, in the order of their numbers. Its size is bounded: `gap` is the number up to which
  * changes may be missing.
  */
-function createMountLog({ changes, gap: first }: Pick<KeptMount, 'changes' | 'gap'>) {
+function createMountLog({ changes, gap: first }: Pick<KeptMountChanges, 'changes' | 'gap'>) {
   const byPath = new Map(changes.map((noticed) => [canonicalPath(noticed.path), noticed] as const))
   let entries = [...changes]
   let gap = first
@@ -30,7 +37,7 @@ function createMountLog({ changes, gap: first }: Pick<KeptMount, 'changes' | 'ga
     get gap() {
       return gap
     },
-    changes: (): readonly Noticed[] => [...byPath.values()],
+    changes: (): readonly LoggedChange[] => [...byPath.values()],
     add: (number: number, { path, listed = false, aliases = [] }: Change, time: number): void => {
       if (path === undefined) {
         gap = number
@@ -50,7 +57,7 @@ function createMountLog({ changes, gap: first }: Pick<KeptMount, 'changes' | 'ga
       if (entries.length > 2 * byPath.size + 100) entries = [...byPath.values()]
     },
     /** Yields the latest change of each path after a number, in order. */
-    *after(number: number): Generator<Noticed> {
+    *after(number: number): Generator<LoggedChange> {
       let [low, high] = [0, entries.length]
       while (low < high) {
         const middle = (low + high) >> 1
@@ -102,7 +109,7 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
     const { lasting, clean } = await state.earlier()
     const from = lastNumber()
     if (lasting === undefined || kept === from) return
-    const listings = new Map<Mounted, KeptMount['listing']>()
+    const listings = new Map<Mounted, KeptMountChanges['listing']>()
     for (const [mount, watch] of watches) {
       const listing = await listingOf(mount, signal)
       // The log must have every change that the listing shows.
@@ -179,7 +186,12 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
     idle.unref()
   }
   /** Adds what changed in a mount since a run was kept. */
-  const addMissed = async (mount: Mounted, log: MountLog, before: KeptMount | undefined, signal: AbortSignal) => {
+  const addMissed = async (
+    mount: Mounted,
+    log: MountLog,
+    before: KeptMountChanges | undefined,
+    signal: AbortSignal,
+  ) => {
     const now = before?.listing === undefined ? undefined : await listingOf(mount, signal)
     const missed = now === undefined ? [{}] : changesBetween(new Map(before?.listing), now)
     for (const change of missed) log.add(++last, change, Date.now())
@@ -264,7 +276,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
       // Changes that an earlier run told after it was kept are not known any more.
       return continued.some((one) => one.id === of && number <= one.last) ? number : undefined
     }
-    const sees = (mount: Mounted, { path, aliases }: Noticed) =>
+    const sees = (mount: Mounted, { path, aliases }: LoggedChange) =>
       [path, ...aliases].every((one) =>
         one === '' || one.endsWith('/') ? mount.reach(principal, one) !== 'none' : mount.access(principal, one),
       )
@@ -280,7 +292,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
         if (from === undefined) return { changes: [], position: seal(current, runs.last), gap: true, more: false }
         const oldest = maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : Date.now() - maxAgeMs
         let gap = false
-        const found: { readonly mount: Mounted; readonly noticed: Noticed }[] = []
+        const found: { readonly mount: Mounted; readonly noticed: LoggedChange }[] = []
         for (const [mount, log] of current.logs) {
           if (mount.isHidden(principal) || !isRelevant.mount(mount)) continue
           if (log.gap > from) gap = true

@@ -6,7 +6,7 @@ import type { Change } from './provider.ts'
 import { steadyVersion } from './stat.ts'
 
 /** A noticed change of a path. A later change of the same path replaces it. */
-export interface Noticed {
+export interface LoggedChange {
   readonly number: number
   readonly path: string
   /** Whether this change, or one that it replaces, added or removed the entry, or changed its listed facts. */
@@ -17,9 +17,9 @@ export interface Noticed {
 }
 
 /** The changes of one mount up to a number, and its listing then. */
-export interface KeptMount {
+export interface KeptMountChanges {
   readonly gap: number
-  readonly changes: readonly Noticed[]
+  readonly changes: readonly LoggedChange[]
   /** The version of each entry, by its path. Undefined: a comparison would not find every change. */
   readonly listing: readonly (readonly [path: string, version: string])[] | undefined
 }
@@ -34,7 +34,7 @@ export interface KeptRun {
   /** The runs that it continues, oldest first, each with the last number that was kept of it. */
   readonly continued: readonly Pick<KeptRun, 'id' | 'last'>[]
   /** By the address of each mount. */
-  readonly mounts: Readonly<Record<string, KeptMount>>
+  readonly mounts: Readonly<Record<string, KeptMountChanges>>
 }
 
 export const keptRunKey = 'changes'

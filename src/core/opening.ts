@@ -1,4 +1,4 @@
-import type { Narrowing } from './access.ts'
+import type { ListRestriction } from './access.ts'
 import type { Catalog } from './catalog.ts'
 import { invalid, ResourceError, unavailable } from './errors.ts'
 import { untilAborted } from './kit/abort.ts'
@@ -71,7 +71,7 @@ export function createOpeningViews(opening: PendingOpen<Catalog>, abilities: Abi
 }
 
 /** Returns a function that narrows a catalog once and returns the same result to all principals, since narrowing compiles the mounts. */
-function narrowOnce(narrowing: Narrowing): (catalog: Catalog) => (principal: Principal) => View {
+function narrowOnce(narrowing: ListRestriction): (catalog: Catalog) => (principal: Principal) => View {
   let views: ((principal: Principal) => View) | undefined
   return (catalog) => {
     views ??= catalog.narrowed(narrowing)

@@ -1,6 +1,6 @@
 import type { Context, Principal } from './call.ts'
 import type { Audience, ByteRange, Content, Description, Entry } from './entry.ts'
-import type { Degradation, Feeding, Recording, Tools } from './tool.ts'
+import type { Degradation, IndexFeeder, RecordStore, Tools } from './tool.ts'
 
 export type { Context, Principal } from './call.ts'
 export type { Audience, ByteRange, Content, ContentFacts, Description, Entry, Icon } from './entry.ts'
@@ -93,12 +93,12 @@ export interface ListQuery {
 /**
  * A source of resources. Paths are relative to the mount and already validated. Only `list` and `read` are required: a provider
  * leaves out the methods that it does not support. A provider that stores records, or searches by an index, has all members of
- * {@link Recording} or {@link Feeding}. Providers are plain object literals made by a factory function, so that a wrapper can
+ * {@link RecordStore} or {@link IndexFeeder}. Providers are plain object literals made by a factory function, so that a wrapper can
  * spread `...inner` and lose nothing.
  *
  * Every method throws only {@link ResourceError}. After an abort of the signal it may reject with anything.
  */
-export interface Provider extends Partial<Recording>, Partial<Feeding> {
+export interface Provider extends Partial<RecordStore>, Partial<IndexFeeder> {
   /**
    * Yields the entries under `prefix`, strictly after `after`, in path order ({@link comparePaths}: UTF-8 byte order). The caller
    * may stop it at any time. It yields directories only when the query is `shallow`.

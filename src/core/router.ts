@@ -98,7 +98,7 @@ function firstBelow(node: Node): Mounted | undefined {
 }
 
 /** The mount and path of a URI, among mounts whose sources are not open. */
-export interface Resolved<M> {
+export interface ResolvedUri<M> {
   readonly mount: M
   /** Path in the mount, decoded. */
   readonly path: string
@@ -126,7 +126,7 @@ const closed: Provider = {
  */
 export function createResolver<M extends ResolvableMount>(
   mounts: readonly M[],
-): (uri: string) => Resolved<M> | undefined {
+): (uri: string) => ResolvedUri<M> | undefined {
   const mounted = mounts.map(({ address, aliases, rules, scopes }) =>
     createMount({
       address,

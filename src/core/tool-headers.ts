@@ -57,7 +57,7 @@ export function paramHeadersOf(inputSchema: JsonObject): readonly ParamHeader[] 
   return fault === undefined ? found : { fault }
 }
 
-/** Returns the argument that a header repeats. Undefined when there is none, or only one that no header can repeat. */
+/** Returns the argument that a header repeats. Undefined if it is missing, or is an object, an array or null. */
 export function paramIn(given: JsonObject, { path }: ParamHeader): string | number | boolean | undefined {
   const value = path.reduce<unknown>(memberOf, given)
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : undefined

@@ -134,7 +134,7 @@ export interface EmbeddedText extends Pick<Resource, 'uri' | 'mimeType' | 'audie
 }
 
 /** An HTTP endpoint that accepts JSON. A principal that may not post there gets the same answer as for a missing endpoint. */
-export interface Posting {
+export interface PostEndpoint {
   /** Handles a post. Throws only ResourceError. */
   post(
     value: unknown,
@@ -161,7 +161,8 @@ export function argumentsIn(sent: JsonObject, schema: JsonObject) {
   const { properties = {} } = schema as { readonly properties?: JsonObject }
   const known = Object.keys(properties)
   const unknown = Object.keys(given).find((name) => !known.includes(name))
-  if (unknown !== undefined) throw invalid(`There is an unknown argument. Known are: ${known.join(', ')}.`, 'argument')
+  if (unknown !== undefined)
+    throw invalid(`There is an unknown argument. The arguments are: ${known.join(', ')}.`, 'argument')
 
   const text = (name: string, most = maxText): string | undefined => {
     const value = given[name]
@@ -204,7 +205,7 @@ export function argumentsIn(sent: JsonObject, schema: JsonObject) {
       const value = text(name)
       const word = words.find((one) => one === value)
       if (value !== undefined && word === undefined)
-        throw invalid(`${name}: It is none of ${words.join(', ')}.`, 'argument')
+        throw invalid(`${name}: It must be one of ${words.join(', ')}.`, 'argument')
       return word
     },
     /** Returns an array argument after `judge` has converted each item. */
@@ -236,7 +237,7 @@ export interface Stored {
 }
 
 /** Methods of a provider that stores records for its callers. */
-export interface Recording {
+export interface RecordStore {
   /**
    * Stores a record, and replaces the whole record with the same id. If that has the same content, nothing changes.
    *
@@ -306,7 +307,7 @@ export interface FeedStatus {
 }
 
 /** Methods of a provider that searches other mounts by an index. */
-export interface Feeding {
+export interface IndexFeeder {
   /** Starts to keep the index up to date, unless another process does. Before this call, the index is only searched. */
   feed(): void
   /** Resolves to the progress of the index; to undefined when no process keeps it up to date. */

@@ -39,7 +39,7 @@ export interface ParsedUri {
  */
 export function parseUri(raw: string, platform: NodeJS.Platform = process.platform): ParsedUri {
   // A program in JavaScript may pass anything.
-  if (typeof raw !== 'string') throw invalid('A URI is a text.', 'argument')
+  if (typeof raw !== 'string') throw invalid('A URI must be a text.', 'argument')
   if (raw.length > maxUriBytes || Buffer.byteLength(raw) > maxUriBytes)
     throw invalid(`The URI is longer than ${maxUriBytes} bytes.`, 'uri', { limit: maxUriBytes })
   if (!raw.isWellFormed()) throw invalid('The URI holds a lone surrogate.', 'uri')
@@ -63,7 +63,7 @@ export function parseUri(raw: string, platform: NodeJS.Platform = process.platfo
   const isWindowsFile = scheme === 'file' && platform === 'win32'
   const isLocalFile = scheme === 'file' && (host === '' || host === 'localhost')
   if (scheme === 'file' && !isLocalFile && !isWindowsFile)
-    throw invalid('A file URI has no host here but localhost: file:///path.', 'uri')
+    throw invalid('A file URI may have no host here but localhost: write file:///path.', 'uri')
   const authority = isLocalFile ? '' : host
 
   const rest = text.slice(start.length)
@@ -136,9 +136,9 @@ export interface Address extends Pick<ParsedUri, 'scheme' | 'authority' | 'segme
  */
 export function parseAddress(text: string): Address {
   const { scheme, authority, segments, query } = parseUri(text)
-  if (query !== undefined) throw invalid('An address has no query (?).', 'uri')
+  if (query !== undefined) throw invalid('An address may have no query (?).', 'uri')
   if (segments.length === 0 && authority === '' && scheme !== 'file')
-    throw invalid('An address names an authority or a path behind its scheme.', 'uri')
+    throw invalid('An address must have an authority or a path behind its scheme.', 'uri')
   if (scheme === 'data') return { text: `data:${segments.join()}`, scheme, authority, segments }
   return { text: [`${scheme}://${authority}`, ...segments.map(encodeSegment)].join('/'), scheme, authority, segments }
 }

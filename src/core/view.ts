@@ -208,23 +208,23 @@ export interface ChangedResource {
 
 /** The differences between two listings. */
 export interface ChangedResources {
-  /** Names the state of now, for a later call. */
+  /** Names the current state, for a later call. */
   readonly since: string
-  /** Whether the earlier state is not known: nothing can be told of the time until now. */
+  /** Whether the earlier state is not known: then the changes since are not known. */
   readonly unknown: boolean
   readonly created: readonly ChangedResource[]
   readonly updated: readonly ChangedResource[]
   readonly deleted: readonly ChangedResource[]
   /** Number of changes that are left out. */
   readonly more: number
-  /** Number of resources of which changes cannot be told, because they have neither version nor time. */
+  /** Number of resources of which it is not known whether they changed, because they have neither version nor time. */
   readonly unversioned: number
   /** The addresses of mounts that do not answer now. */
   readonly unavailable: readonly string[]
 }
 
 export interface ChangedQuery {
-  /** The `since` of an earlier answer. Undefined: the answer only names the state of now. */
+  /** The `since` of an earlier answer. Undefined: the answer only names the current state. */
   readonly since?: string
   /** Only resources at or below this URI. */
   readonly uri?: string

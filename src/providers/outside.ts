@@ -133,7 +133,7 @@ function unloadable(name: string, url: string, error: unknown): OutsideFault {
   }
 }
 
-/** Returns why a value is no source, as a sentence; undefined if it is one. */
+/** Returns why a value is not a source, as a sentence; undefined if it is one. */
 function faultOf(value: unknown): string | undefined {
   if (!isObject(value)) return 'It needs: export const source = defineSource({ name, about, options, open }).'
   const { name, about, options = {}, open } = value

@@ -218,7 +218,7 @@ export interface DocumentFacts {
 }
 
 /** Limits of the paths of a mount: the symbolic links that are followed below the folder, and whether a path may lie outside of it. */
-export interface Confined {
+export interface PathLimits {
   readonly symlinks: Within['symlinks']
   readonly outside: boolean
 }
@@ -248,7 +248,7 @@ export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 
   /** The folder to which relative paths of the mount refer. */
   readonly folder: string
   /** Limits of the paths of the mount, if no person named them. Undefined: their symbolic links are followed. */
-  readonly confined?: Confined
+  readonly confined?: PathLimits
   /** Returns the known secrets, and the key of version hashes, for `redacted`. */
   redaction(): Promise<Pick<RedactedOptions, 'key' | 'scrubber' | 'log'>>
   /** The languages in which documents may have translations. Undefined if the mount names none, and empty if access rules hide some paths. */

@@ -59,7 +59,7 @@ export async function readPicture(
 ): Promise<string> {
   const args = ['stdin', 'stdout', '-l', languages.join('+'), '--dpi', String(dpi)]
   const output = await run(program, args, pgm, pageMs, signal)
-  // A form feed ends a page. Other control characters are no text.
+  // A form feed ends a page. Other control characters are not text.
   return output
     .replace(/(?![\n\t])\p{Cc}/gu, '')
     .toWellFormed()

@@ -82,7 +82,7 @@ async function readChunks(zip: Zip, parts: ReadonlyMap<string, string>, { form, 
 async function readChunk(bytes: Buffer, form: ReadingForm, limits: ReadingLimits, depth: number): Promise<string> {
   const head = bytes.toString('latin1', 0, 4096)
   if (head.startsWith('PK')) {
-    if (depth > maxChunkDepth) throw unreadableError('The document is nested too deep.')
+    if (depth > maxChunkDepth) throw unreadableError('The document is nested too deeply.')
     return (await readDocx(bytes, form, limits, depth)).text
   }
   if (/^\s*\{\\rtf/.test(head)) return readRtf(bytes, form, limits).text

@@ -32,7 +32,7 @@ interface ChapterOptions {
   readonly label: string | undefined
 }
 
-/** Writes a chapter, or says why it cannot be read: the others still can. */
+/** Writes a chapter. If it cannot be read, writes the reason in its place. */
 async function writeChapter(zip: Zip, part: string, { writer, form, limits, label }: ChapterOptions): Promise<void> {
   const named = (page: string) => {
     if (label !== undefined && !/<h[1-6][\s>]/i.test(page)) writer.heading(1, writer.plain(label))

@@ -10,7 +10,7 @@ export interface ReadingJob {
   readonly form: ReadingForm | 'csv' | 'picture'
   /** The index of the page for `picture`. */
   readonly page?: number
-  /** The texts of pages of a PDF that OCR has read, by index. If it is given, a PDF that holds only pictures is no error. */
+  /** The texts of pages of a PDF that OCR has read, by index. If it is given, a PDF that holds only pictures is not an error. */
   readonly ocr?: ReadonlyMap<number, string>
   readonly bytes: Uint8Array
   readonly limits: ReadingLimits

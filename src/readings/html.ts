@@ -47,7 +47,7 @@ export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLi
   return readPage(decodeBytes(page, encoding) ?? '', form, limits)
 }
 
-/** One control character in this many bytes is no sign that the bytes are no text: browsers show such a page without it. */
+/** One control character in this many bytes is not a sign that the bytes are not text: browsers show such a page without it. */
 const bytesPerControl = 1000
 
 function withoutControls(bytes: Uint8Array): Uint8Array {
@@ -99,7 +99,7 @@ function createDrawings() {
   const isLabel = (name: string) => drawings > 0 && (name === 'text' || name === 'foreignobject')
   return {
     isHidden: (name: string) => drawings > 0 && skippedInDrawings.has(name),
-    /** Whether text here is no label of a drawing, as that between its shapes. */
+    /** Whether text here is not a label of a drawing, as that between its shapes. */
     isBetween: () => drawings > 0 && labels === 0,
     /** Opens an element. Returns whether it is a text of a drawing. */
     open: (name: string): boolean => {

@@ -126,7 +126,7 @@ async function parse(message: Uint8Array): Promise<Email> {
   try {
     return await PostalMime.parse(decoded ?? source, { forceRfc822Attachments: true, maxNestingDepth: maxNesting })
   } catch {
-    throw unreadableError('The mail is damaged, or its parts are nested too deep.')
+    throw unreadableError('The mail is damaged, or its parts are nested too deeply.')
   }
 }
 
@@ -178,7 +178,7 @@ async function writeBytes(
 /** Writes a message that is attached to another. */
 async function writeInner(message: Uint8Array | StoredMessage, mailbox: Mailbox, depth: number): Promise<void> {
   const { writer, limits } = mailbox
-  if (depth >= maxDepth) writer.paragraph(writer.plain('[This message is nested too deep to be read.]'))
+  if (depth >= maxDepth) writer.paragraph(writer.plain('[This message is nested too deeply to be read.]'))
   else
     await writeMessage(message instanceof Uint8Array ? await openMessage(message, limits) : message, mailbox, depth + 1)
 }

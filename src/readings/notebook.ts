@@ -24,7 +24,7 @@ function cellsIn(bytes: Uint8Array): readonly unknown[] {
   } catch {
     // The error below says it.
   }
-  throw unreadableError('The document is damaged: it is no notebook of format 4.')
+  throw unreadableError('The document is damaged: it is not a notebook of format 4.')
 }
 
 function outputText(output: unknown): string {

@@ -32,7 +32,7 @@ export async function readOdf(bytes: Uint8Array, form: ReadingForm, limits: Read
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const zip = file.subarray(0, 2).toString('latin1') === 'PK' ? await openZip(bytes, limits.unpacked) : undefined
   if (zip === undefined && !file.includes('office:document'))
-    throw unreadableError('The document is damaged: it is no OpenDocument file.')
+    throw unreadableError('The document is damaged: it is not an OpenDocument file.')
   const partOf = (name: string) => (zip === undefined ? piecesOf(file) : zip.read(name))
   const formulas = zip === undefined ? new Map() : await readFormulas(zip, form, limits)
   const facts = await readFacts(['styles.xml', 'content.xml'].filter((part) => zip?.has(part) ?? true).map(partOf))

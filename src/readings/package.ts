@@ -9,7 +9,7 @@ const maxEntries = 10_000
  * Opens a zip archive in memory, whose parts are read by name. Nothing is written to disk, so names cannot do harm.
  *
  * @param limit Maximum size of all its unpacked parts together, in bytes. The sizes that the archive states are not trusted.
- * @throws ResourceError `invalid` for bytes that are no archive, `too-large` for one of more than 10,000 parts.
+ * @throws ResourceError `invalid` for bytes that are not an archive, `too-large` for one of more than 10,000 parts.
  */
 export async function openZip(bytes: Uint8Array, limit: number) {
   const buffer = archiveIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
@@ -121,7 +121,7 @@ function unpacksToTooMuch(limit: number): Error {
 /** Any failure of the library counts as damage of the document. */
 function asDamage(error: unknown): Error {
   if (error instanceof Error && error.name === 'ResourceError') return error
-  return unreadableError('The document is damaged: it is no valid zip archive.')
+  return unreadableError('The document is damaged: it is not a valid zip archive.')
 }
 
 /** Returns the name of the part to which a reference in another part leads. */
@@ -218,7 +218,7 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
   const parser = new Parser(
     {
       onopentag: (written, attributes) => {
-        if (elements.length >= maxDepth) throw unreadableError('The document is nested too deep.')
+        if (elements.length >= maxDepth) throw unreadableError('The document is nested too deeply.')
         const namespaces = namespacesIn(attributes, elements.at(-1)?.namespaces ?? Object.create(null))
         const name = nameIn(written, namespaces)
         const own = attributesOf(attributes, name, namespaces)

@@ -248,7 +248,7 @@ function drawPage(pdfium: WrappedPdfiumModule, page: number): Picture {
 function pdfFailure(code: number): Error {
   if (code === 4) return unreadableError('The document is encrypted: save it without a password.', 'withheld')
   if (code === 5) return unreadableError('The document is encrypted by a method that is not supported.', 'withheld')
-  return unreadableError('The document is damaged: it is no valid PDF.')
+  return unreadableError('The document is damaged: it is not a valid PDF.')
 }
 
 async function loadPdfium(): Promise<WrappedPdfiumModule> {

@@ -44,7 +44,7 @@ export async function recognise(
   if (isCompound(bytes)) return formatOfCompound(bytes, limit) ?? named
   const told = signs.find(([sign]) => sign.test(head))?.[1]
   if (told !== undefined) return told
-  if (named === 'mail' && !/^\s*[\w-]+:/.test(head)) throw unreadableError('This is no mail: it has no headers.')
+  if (named === 'mail' && !/^\s*[\w-]+:/.test(head)) throw unreadableError('This is not a mail: it has no headers.')
   return exported.has(named) && detectEncoding(bytes) !== undefined ? 'text' : named
 }
 

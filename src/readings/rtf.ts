@@ -43,7 +43,7 @@ const maxDepth = 1000
 export function readRtf(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const start = source.indexOf('{\\rtf')
-  if (start === -1 || start > 100) throw unreadableError('The document is damaged: it is no RTF file.')
+  if (start === -1 || start > 100) throw unreadableError('The document is damaged: it is not an RTF file.')
   const writer = createWriter(form, limits.characters)
   const body = createBody(writer, limits.characters)
   readTokens(source.subarray(start), body)
@@ -242,7 +242,7 @@ function createBody(writer: Writer, most: number): TokenHandler & { readonly end
     open: () => {
       flush()
       ;[isFirst, isOptional, passedOver] = [true, false, 0]
-      if (groups.length >= maxDepth) throw unreadableError('The document is damaged: its groups are nested too deep.')
+      if (groups.length >= maxDepth) throw unreadableError('The document is damaged: its groups are nested too deeply.')
       groups.push(group)
     },
     close: () => {

@@ -163,7 +163,7 @@ function lists(own: SdkHandler | undefined, ofView: SdkHandler, key: string, hid
     if (typeof cursor === 'string' && cursor.startsWith(marks.view))
       return marked(await pageOf(ofView, request, context, cursor.slice(marks.view.length)), marks.view)
     if (cursor !== undefined && !(typeof cursor === 'string' && cursor.startsWith(marks.own)))
-      throw new ProtocolError(-32602, 'The cursor is not one of this list.')
+      throw new ProtocolError(-32602, 'The cursor is not from this list. Begin without one.')
     if (own === undefined) return marked(await pageOf(ofView, request, context, undefined), marks.view)
     const ownCursor = cursor === undefined ? undefined : cursor.slice(marks.own.length)
     const page = await pageOf(own, request, context, ownCursor)

@@ -57,7 +57,7 @@ export function isLong(words: readonly RatedTerm[]): boolean {
   return countOf(words) >= long.words.long
 }
 
-/** The number of words, of which two that are written together are no other one. */
+/** The number of words, without the terms of two words that are written together. */
 function countOf(words: readonly RatedTerm[]): number {
   return words.filter(({ joined }) => joined !== true).length
 }

@@ -128,7 +128,7 @@ async function post({ url, headers }: Service, guard: Guard, body: string, signa
     try {
       return JSON.parse(text) as unknown
     } catch {
-      throw unavailable('Its answer is no JSON.')
+      throw unavailable('Its answer is not JSON.')
     }
   } finally {
     response.destroy()
@@ -177,7 +177,7 @@ type Has = ((text: number) => boolean) | undefined
 type Nearest = (text: string, has?: Has, signal?: AbortSignal) => Promise<readonly number[]>
 
 /** A second ranking, by vectors. */
-export interface Meaning {
+export interface VectorRanking {
   readonly nearest: Nearest
   /** Its weight in the fusion with the ranking by words, from 0 to 1. */
   readonly weight: number

@@ -338,4 +338,4 @@ export function startFeed(options: FeedOptions) {
   }
 }
 
-export type Feed = ReturnType<typeof startFeed>
+export type IndexFeed = ReturnType<typeof startFeed>

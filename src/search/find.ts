@@ -3,7 +3,7 @@ import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts
 import { type Compound, fold, parseQuery, type Query, type QueryTerm } from '../text/analyser.ts'
 import { createLabelScore, rarityOf } from '../text/relevance.ts'
 import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
-import type { Meaning } from './embedder.ts'
+import type { VectorRanking } from './embedder.ts'
 import { afterHits, expandedBy, fusedTail, withForms } from './expansion.ts'
 import type { FoundPassage } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
@@ -62,7 +62,7 @@ export async function* findPassages(
   texts: Texts,
   visibility: Visibility,
   query: SearchQuery,
-  meaning?: Meaning,
+  meaning?: VectorRanking,
 ): AsyncGenerator<SearchHit> {
   const { signal } = query
   const visible = await visibility.of(query.allows, signal)
@@ -155,8 +155,8 @@ async function tailOf(
   const terms = firstTerms(expanded)
   const ids = await texts.find({ terms, ...defined({ where, among }), limit: block })
   const second = await rankPassages(texts, ids, { ...asked, ...expanded }, [])
-  // A passage that has only added words is no hit.
-  const hits = second.filter(({ found }) => asked.ranker.judge(found, asked.averageLength).score > 0)
+  // A passage that has only added words is not a hit.
+  const hits = second.filter(({ found }) => asked.ranker.rate(found, asked.averageLength).score > 0)
   return fusedTail(ranked, hits)
 }
 
@@ -181,7 +181,7 @@ async function ask(
   const words = documentWords(once, size)
   const rated = words.length > 0 ? once : once.map((term, index) => repeated(term, known[index], size.parts))
   const counted = known.map(({ count }) => count)
-  // A long query has enough words.
+  // Forms of words would add little to a long query.
   const hasForms = !isLong(words)
   const formed = hasForms ? await withForms(texts, rated, counted, size.parts, visible?.set) : rated
   const averageLength = size.length / Math.max(1, size.parts)

@@ -2,7 +2,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { NewText, Store, Texts } from '../store/index.ts'
 import { edition } from '../text/analyser.ts'
-import { createEmbedder, createVectors, type EmbedderOptions, type Meaning, packVector } from './embedder.ts'
+import { createEmbedder, createVectors, type EmbedderOptions, packVector, type VectorRanking } from './embedder.ts'
 import { findPassages } from './find.ts'
 import { textOf, textOfPart } from './part.ts'
 import type { EmbeddingState, SearchDocument, SearchIndex } from './search-index.ts'
@@ -204,7 +204,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
 
   return {
     /** @param degraded Called with the reason if the answer is without vectors. */
-    vectors: (degraded: (why: string) => void = () => {}): Meaning => ({
+    vectors: (degraded: (why: string) => void = () => {}): VectorRanking => ({
       weight: options.weight ?? defaultWeight,
       nearest: async (text, has, signal) => {
         if (failing !== undefined && performance.now() < restingUntil) {

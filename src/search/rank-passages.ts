@@ -13,7 +13,7 @@ const quotedShare = 0.25
 /** The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
 const fusion = 60
 /**
- * Number of best documents whose other passages are judged too, and number of those passages, because the score of a document
+ * Number of best documents whose other passages are scored too, and number of those passages, because the score of a document
  * depends on all its text. Figures: decision 12.
  */
 const completed = { documents: 20, passages: 20 }
@@ -35,9 +35,9 @@ export interface ScoredPassage {
   readonly score: number
 }
 
-export interface JudgedPassage {
+export interface RatedPassage {
   readonly found: FoundPassage
-  readonly judged: PassageScore
+  readonly rating: PassageScore
 }
 
 /** Ranks passages together, best first. */
@@ -49,8 +49,8 @@ export async function rankPassages(
   whole?: Omit<Documents, 'ids'>,
 ): Promise<readonly ScoredPassage[]> {
   const { ranker, averageDocumentLength, vectorWeight } = ranking
-  const documents = new Map<string, JudgedPassage[]>()
-  for await (const passage of judgedOf(texts, ids, ranking)) {
+  const documents = new Map<string, RatedPassage[]>()
+  for await (const passage of ratePassages(texts, ids, ranking)) {
     const { uri } = passage.found.facts
     const known = documents.get(uri)
     if (known === undefined) documents.set(uri, [passage])
@@ -63,7 +63,7 @@ export async function rankPassages(
     if (whole !== undefined && known === undefined) return []
     const all = [...passages, ...(others?.get(uri) ?? [])]
     const more = known ?? ranker.documentScore(all, averageDocumentLength)
-    return passages.map(({ found, judged }) => ({ found, score: judged.score + more }))
+    return passages.map(({ found, rating }) => ({ found, score: rating.score + more }))
   })
   const ordered = withShares(scored, whole?.paths, ranking.phrases).sort(byScore)
   if (near.length === 0) return ordered
@@ -77,11 +77,15 @@ export async function rankPassages(
     .sort(byScore)
 }
 
-/** Reads and judges passages. Yields to the event loop now and then. */
-export async function* judgedOf(texts: Texts, ids: readonly number[], ranking: Ranking): AsyncGenerator<JudgedPassage> {
+/** Reads passages and scores them. Yields to the event loop after each batch. */
+export async function* ratePassages(
+  texts: Texts,
+  ids: readonly number[],
+  ranking: Ranking,
+): AsyncGenerator<RatedPassage> {
   const { ranker, averageLength } = ranking
   const turns = Math.ceil(ids.length / inOneTurn)
-  // While passages are judged, the store reads the next ones.
+  // While passages are scored, the store reads the next ones.
   const reads = Array.from({ length: turns }, (_, turn) =>
     texts.read(ids.slice(turn * inOneTurn, (turn + 1) * inOneTurn)),
   )
@@ -90,7 +94,7 @@ export async function* judgedOf(texts: Texts, ids: readonly number[], ranking: R
   for (const read of reads) {
     for (const part of await read) {
       const found = foundOf(part)
-      yield { found, judged: ranker.judge(found, averageLength) }
+      yield { found, rating: ranker.rate(found, averageLength) }
     }
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -99,13 +103,13 @@ export async function* judgedOf(texts: Texts, ids: readonly number[], ranking: R
 /** The passages of the best documents that were not found, by the URI of their document. */
 async function othersOf(
   texts: Texts,
-  documents: ReadonlyMap<string, readonly JudgedPassage[]>,
+  documents: ReadonlyMap<string, readonly RatedPassage[]>,
   ranking: Ranking,
-): Promise<ReadonlyMap<string, readonly JudgedPassage[]>> {
+): Promise<ReadonlyMap<string, readonly RatedPassage[]>> {
   const { ranker, averageDocumentLength } = ranking
   const best = [...documents]
     .map(([uri, passages]) => {
-      const most = passages.reduce((score, { judged }) => Math.max(score, judged.score), 0)
+      const most = passages.reduce((score, { rating }) => Math.max(score, rating.score), 0)
       return { uri, passages, score: most + ranker.documentScore(passages, averageDocumentLength) }
     })
     .sort((a, b) => b.score - a.score || (a.uri < b.uri ? -1 : 1))
@@ -119,8 +123,8 @@ async function othersOf(
     return Array.from({ length: count }, (_, index) => first + index).filter((id) => !known.has(id))
   })
   const wanted = new Set(best.map(({ uri }) => uri))
-  const others = new Map<string, JudgedPassage[]>()
-  for await (const passage of judgedOf(texts, ids, ranking)) {
+  const others = new Map<string, RatedPassage[]>()
+  for await (const passage of ratePassages(texts, ids, ranking)) {
     const { uri } = passage.found.facts
     // Passages of another document may lie in between.
     if (!wanted.has(uri)) continue

@@ -2,7 +2,7 @@ import {
   type Beginnings,
   beginningsOf,
   classOf,
-  type Folded,
+  type FoldedText,
   fold,
   type QueryTerm,
   tokenize,
@@ -102,9 +102,9 @@ export function createRanker(terms: readonly RatedTerm[]) {
     /** Whether all terms are words: none is a pair of characters. */
     isOfWords,
     /** Returns the occurrences of the terms, in the order in which they begin. */
-    matches: ({ text }: Folded): readonly TermMatch[] => matchesOf(text),
+    matches: ({ text }: FoldedText): readonly TermMatch[] => matchesOf(text),
     /** The score of a passage by itself. It depends only on the arguments. */
-    judge: ({ passage, index, length, path, title }: FoundPassage, averageLength: number): PassageScore => {
+    rate: ({ passage, index, length, path, title }: FoundPassage, averageLength: number): PassageScore => {
       const counts = new Float64Array(terms.length)
       let near = 0
       const count = (seen: TextMatches, times: number) => {
@@ -130,9 +130,9 @@ export function createRanker(terms: readonly RatedTerm[]) {
       }
       return { score, counts }
     },
-    /** The increase of the score of each passage of a document, from all its judged passages. */
+    /** The increase of the score of each passage of a document, from all its scored passages. */
     documentScore: (
-      passages: readonly { readonly found: FoundPassage; readonly judged: PassageScore }[],
+      passages: readonly { readonly found: FoundPassage; readonly rating: PassageScore }[],
       averageDocumentLength: number,
     ): number => {
       const length = passages.reduce((sum, { found }) => sum + found.length, 0)
@@ -141,7 +141,7 @@ export function createRanker(terms: readonly RatedTerm[]) {
       for (const [index, { weight }] of terms.entries()) {
         if (areWords[index] !== true) continue
         let times = 0
-        for (const { judged } of passages) times += judged.counts[index] ?? 0
+        for (const { rating } of passages) times += rating.counts[index] ?? 0
         score += weight * impactOf(times, relative, { k1: bm25.k1.words, b: bm25.b })
       }
       return score

@@ -6,9 +6,9 @@ import { isInSet } from '../store/texts.ts'
 import type { FoundPassage } from './part.ts'
 import type { Allows, SearchFilter } from './search-index.ts'
 
-/** Number of documents read from the store at once, and number judged between two checks of the time. */
+/** Number of documents read from the store at once, and number checked between two looks at the clock. */
 const together = { read: 5000, judged: 64 }
-/** Time slice of judging, in milliseconds. */
+/** Time slice of checking, in milliseconds. */
 const turnMs = 8
 /** Maximum number of cached sets: one for each class of callers with the same visibility. */
 const maxSets = 64
@@ -28,7 +28,7 @@ export interface Visible {
 }
 
 interface VisibleDocuments {
-  /** The id up to which the documents have been judged. */
+  /** The id up to which the documents have been checked. */
   upTo: number
   /** 0: it has changed since it got its last version. */
   version: number

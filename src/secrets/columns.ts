@@ -25,7 +25,7 @@ export interface Columns {
   readonly secret: readonly SecretColumn[]
   /** The positions of a name and its value in a row of settings. */
   readonly pair: { readonly name: number; readonly value: number; readonly isValue: boolean } | undefined
-  /** Whether a name is a phrase, as in tables of documentation: a sentence in a cell is no secret. */
+  /** Whether a name is a phrase, as in tables of documentation: a sentence in a cell is not a secret. */
   readonly isProse?: boolean
   /** Number of cells in the row of names. */
   readonly count: number
@@ -52,7 +52,7 @@ function bareCell(text: string): string {
     .replace(/\s\[[^[\]]*\]$/, '')
 }
 
-/** The name of a column beside that of a user: there, `pass` is no count of tests. */
+/** The name of a column beside that of a user: there, `pass` is not a count of tests. */
 const shortest = (name: string) => (/^(?:pass|pw)$/i.test(name) ? 'password' : name.slice(0, 256))
 
 /** Finds the columns with secrets by the names in the first row; `undefined` if the row does not name columns. */

@@ -44,7 +44,7 @@ export interface FindOptions {
 }
 
 /** A secret in a text, and the detector that found it. */
-export interface Finding extends Span {
+export interface FoundSecret extends Span {
   readonly layer: Layer
 }
 
@@ -56,7 +56,7 @@ export interface Finding extends Span {
 const shortWord = /^[A-Za-z0-9_./~-]{0,15}$/
 
 /** Finds the secrets in a text with all detectors except secretlint, in no order; they may overlap. Linear in the length of the text. */
-export function findOwn(text: string, options: FindOptions): readonly Finding[] {
+export function findOwn(text: string, options: FindOptions): readonly FoundSecret[] {
   if (shortWord.test(text)) return []
   return textsToSearch(text, options).flatMap((decoded) =>
     finders(options).flatMap(([layer, find]) =>
@@ -71,7 +71,7 @@ export function textsToSearch(text: string, { without = [] }: FindOptions): read
 }
 
 /** Converts a span in a decoded text to a finding in the source text. */
-export function toSourceFinding(decoded: DecodedText, layer: Layer, { start, end, key }: Span): Finding {
+export function toSourceFinding(decoded: DecodedText, layer: Layer, { start, end, key }: Span): FoundSecret {
   return {
     layer,
     start: decoded.startOf(start),

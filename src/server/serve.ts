@@ -12,7 +12,7 @@ import { type Notification, ProtocolError } from './messages/messages.ts'
 import { bind, type Identity } from './protocol/bind.ts'
 import { type Channel, openChannel } from './protocol/channel.ts'
 import { createEgress } from './protocol/egress.ts'
-import type { ClientName, ServedOpening } from './protocol/envelope.ts'
+import type { ClientName, OpeningCatalog } from './protocol/envelope.ts'
 import { createOutbox, type Outbox } from './protocol/listen.ts'
 import { type ClientProfile, createClientOffers } from './protocol/method.ts'
 import { ownToolNames } from './protocol/tools.ts'
@@ -44,7 +44,7 @@ export interface ServeOptions extends Identity {
    * The mounts that are still opening: requests that need them wait; `initialize`, `server/discover` and `ping` do not.
    * Undefined: the mounts are open.
    */
-  readonly opening?: ServedOpening
+  readonly opening?: OpeningCatalog
 }
 
 /** Options that a transport adds. */

@@ -41,7 +41,7 @@ export function skillsOf(view: View, options: SkillsOptions): SkillView {
     if (told.has(`${uri} ${fault}`)) return
     if (told.size >= 1000) told.clear()
     told.add(`${uri} ${fault}`)
-    log('warn', 'a directory with a SKILL.md is no skill', { uri, fault })
+    log('warn', 'a directory with a SKILL.md is not a skill', { uri, fault })
   }
 
   const skill = async (uri: string, files: readonly Resource[], signal: AbortSignal | undefined) => {
@@ -94,11 +94,11 @@ export function skillsOf(view: View, options: SkillsOptions): SkillView {
       const isBelow = uri !== undefined && roots.some((root) => uri.startsWith(`${root}/`))
       if (!isBelow) throw notFound('no skills are looked for there')
       const files = await filesBelow(directoryOf(uri), view, options.signal).catch((error: unknown) => {
-        // A URI that is not in a directory is no skill.
+        // A URI that is not in a directory is not a skill.
         throw isResourceError(error, 'invalid') ? notFound('it is not in a directory') : error
       })
       const found = files.some((file) => file.uri === uri) ? await skill(uri, files, options.signal) : undefined
-      if (found === undefined) throw notFound('it is no skill')
+      if (found === undefined) throw notFound('it is not a skill')
       return { skill: found, cache }
     },
   }
@@ -133,7 +133,7 @@ function openCursor(cursor: string): string {
   } catch {
     // The error is thrown below.
   }
-  throw invalid('The cursor is not one of this list.', 'cursor')
+  throw invalid('The cursor is not from this list. Begin without one.', 'cursor')
 }
 
 /** Maximum size of a `SKILL.md` that a listing reads, in bytes. */

@@ -87,7 +87,7 @@ export async function filesBelow(root: string, view: View, signal: AbortSignal |
 export const directoryOf = (uri: string) => uri.slice(0, -(skillFile.length + 1))
 
 /**
- * Returns the skill of a `SKILL.md`, with all files below its directory, or the reason why it is no valid skill.
+ * Returns the skill of a `SKILL.md`, with all files below its directory, or the reason why it is not a valid skill.
  *
  * @param files The files of the directory, and possibly others.
  */
@@ -118,7 +118,7 @@ export async function skillAt(
     resources.push({ uri: read.uri, digest: read.digest, size: read.size })
     if (read.uri === uri) text = read.text
   }
-  if (text === undefined) return { fault: `its ${skillFile} is no text` }
+  if (text === undefined) return { fault: `its ${skillFile} is not text` }
   const name = decodeURIComponent(directory.slice(directory.lastIndexOf('/') + 1))
   const header = readHeader(text, name)
   if ('fault' in header) return header
@@ -154,7 +154,7 @@ export function readHeader(text: string, directory: string): SkillHeader | { rea
   if (head === undefined) return { fault: 'it does not begin with front matter between two lines of ---' }
   if (head.length > maxHeader) return { fault: `its front matter is longer than ${maxHeader} characters` }
   const frontmatter = parseHead(head)
-  if (frontmatter === undefined) return { fault: 'its front matter is no plain YAML, without tags and aliases' }
+  if (frontmatter === undefined) return { fault: 'its front matter is not plain YAML without tags and aliases' }
   if (!isPlain(frontmatter, 0) || typeof frontmatter !== 'object' || frontmatter === null || Array.isArray(frontmatter))
     return { fault: 'its front matter has no form in JSON' }
   const { name, description, compatibility, metadata } = frontmatter as Readonly<Record<string, unknown>>
@@ -165,8 +165,8 @@ export function readHeader(text: string, directory: string): SkillHeader | { rea
   if (lengthOf(description) > maxDescription)
     return { fault: `its description is longer than ${maxDescription} characters` }
   if (compatibility !== undefined && !isShortText(compatibility, maxCompatibility))
-    return { fault: `its "compatibility" is no text of at most ${maxCompatibility} characters` }
-  if (metadata !== undefined && !isTexts(metadata)) return { fault: 'its "metadata" has values that are no texts' }
+    return { fault: `its "compatibility" is not a text of at most ${maxCompatibility} characters` }
+  if (metadata !== undefined && !isTexts(metadata)) return { fault: 'its "metadata" has values that are not texts' }
   return { name, description, frontmatter: frontmatter as Readonly<Record<string, unknown>> }
 }
 

@@ -59,7 +59,10 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
 /** The quoted name of a schema for statements, and the channel of its notifications. */
 function schemaOf(name: string) {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name))
-    throw refused('The schema of the store is named with small letters, digits and underscores.', 'configuration')
+    throw refused(
+      'The name of the schema of the store must have only small letters, digits and underscores.',
+      'configuration',
+    )
   // The name of a channel has at most 63 bytes, too.
   const channel = `hikidashi_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
   return { name, quoted: `"${name}"`, channel }

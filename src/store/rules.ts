@@ -39,7 +39,8 @@ export function checkCollection(name: string): void {
 
 export function checkLease(name: string, ttlMs: number): void {
   checkText(name, 'name of a lease', limits.key)
-  if (!(Number.isFinite(ttlMs) && ttlMs >= 1)) throw refused('A lease lasts for a millisecond or more.', 'argument')
+  if (!(Number.isFinite(ttlMs) && ttlMs >= 1))
+    throw refused('A lease must last for at least a millisecond.', 'argument')
 }
 
 export function checkKey(key: string): void {
@@ -48,11 +49,11 @@ export function checkKey(key: string): void {
 
 export function checkRow({ key, value, expires, terms = [] }: NewRow): WholeRow {
   checkKey(key)
-  if (value.byteLength > limits.value) throw refused(`A value has at most ${limits.value} bytes.`, 'too-large')
+  if (value.byteLength > limits.value) throw refused(`A value may have at most ${limits.value} bytes.`, 'too-large')
   if (expires !== undefined && !Number.isSafeInteger(expires))
-    throw refused('The expiry of a row is a whole number of milliseconds.', 'argument')
+    throw refused('The expiry of a row must be a whole number of milliseconds.', 'argument')
   const each = checkTerms(terms)
-  if (each.length > limits.terms) throw refused(`A row has at most ${limits.terms} terms.`, 'too-many')
+  if (each.length > limits.terms) throw refused(`A row may have at most ${limits.terms} terms.`, 'too-many')
   return { key, value, terms: each, ...defined({ expires }) }
 }
 
@@ -71,7 +72,7 @@ export function checkQuery(query: RowQuery): RowQuery {
 }
 
 export function checkLimit(limit: number): number {
-  if (!(Number.isInteger(limit) && limit >= 0)) throw refused('A limit is a whole number.', 'argument')
+  if (!(Number.isInteger(limit) && limit >= 0)) throw refused('A limit must be a whole number.', 'argument')
   return Math.min(limit, limits.rows)
 }
 
@@ -195,7 +196,7 @@ export function textsOf(engine: Engine, name: string, open: () => void): Texts {
       open()
       checkText(model, 'model', limits.key)
       if (vectors.some(({ vector }) => vector.byteLength > limits.vector || vector.byteLength === 0))
-        throw refused(`A vector has at most ${limits.vector} bytes.`, 'too-large')
+        throw refused(`A vector may have at most ${limits.vector} bytes.`, 'too-large')
       if (vectors.length > 0) await engine.textsEmbed(name, model, vectors)
     },
     vectors: async (model, after, limit) => {
@@ -219,8 +220,8 @@ function checkNew(text: NewText): CheckedText {
     parts: parts.map((part) => {
       checkPlain(part.value)
       if (!Number.isSafeInteger(part.length) || part.length < 0)
-        throw refused('A length is a whole number.', 'argument')
-      if (part.terms.length > limits.terms) throw refused(`A part has at most ${limits.terms} terms.`, 'too-many')
+        throw refused('A length must be a whole number.', 'argument')
+      if (part.terms.length > limits.terms) throw refused(`A part may have at most ${limits.terms} terms.`, 'too-many')
       return { value: part.value, length: part.length, terms: joined(part.terms) }
     }),
   }
@@ -250,7 +251,7 @@ function wordsIn(text: string): number {
 function checkPlain(text: string): void {
   if (text.includes('\0') || !text.isWellFormed())
     throw refused('The text has characters that no text has.', 'argument')
-  if (isLonger(text, limits.value)) throw refused(`A value has at most ${limits.value} bytes.`, 'too-large')
+  if (isLonger(text, limits.value)) throw refused(`A value may have at most ${limits.value} bytes.`, 'too-large')
 }
 
 /** Whether a text has more than a number of bytes in UTF-8. A UTF-16 unit takes from one to three, so most texts are not counted. */
@@ -259,7 +260,8 @@ function isLonger(text: string, maxBytes: number): boolean {
 }
 
 function checkTextTerms(terms: readonly string[]): void {
-  if (terms.length > limits.queryTerms) throw refused(`A request has at most ${limits.queryTerms} terms.`, 'too-many')
+  if (terms.length > limits.queryTerms)
+    throw refused(`A request may have at most ${limits.queryTerms} terms.`, 'too-many')
   for (const term of terms) {
     if (!termText.test(term) || !term.isWellFormed())
       throw refused('The term has characters that no term may have.', 'argument')
@@ -270,8 +272,8 @@ function checkTextTerms(terms: readonly string[]): void {
 function checkTextQuery(query: PartQuery): PartQuery {
   checkTextTerms(query.terms.map(({ term }) => term))
   if (query.terms.some(({ weight }) => !Number.isSafeInteger(weight) || weight < 1))
-    throw refused('A weight is a whole number from 1.', 'argument')
-  if (!(Number.isInteger(query.limit) && query.limit >= 0)) throw refused('A limit is a whole number.', 'argument')
+    throw refused('A weight must be a whole number from 1.', 'argument')
+  if (!(Number.isInteger(query.limit) && query.limit >= 0)) throw refused('A limit must be a whole number.', 'argument')
   return { ...query, limit: Math.min(query.limit, limits.found) }
 }
 

@@ -1,7 +1,7 @@
 import { ownCopy } from '../core/kit/own-copy.ts'
 
 /** A text in the form that it is compared in, and where each of its UTF-16 units comes from. */
-export interface Folded {
+export interface FoldedText {
   readonly text: string
   /** Returns the position in the original at which the unit at `index` begins. For the length of `text`: the length of the original. */
   origin(index: number): number
@@ -16,7 +16,7 @@ const mark = /^[\p{M}\uff9e\uff9f\u1160-\u11ff\ud7b0-\ud7fb]$/u
  * Folds different spellings into one: NFKC, so full and half width, ligatures and composed characters are equal. Capitals stay,
  * because words are split at them. Linear in the length of the text.
  */
-export function fold(text: string): Folded {
+export function fold(text: string): FoldedText {
   const first = runOfStable(text, 0)
   if (first === text.length) return { text, origin: (index) => index }
   const parts: string[] = [text.slice(0, first)]

@@ -33,7 +33,7 @@ export interface DeferredOptions {
 export type OpeningState = 'closed' | 'opening' | 'open' | 'failed'
 
 /** A provider that is opened at its first use. */
-export interface Deferred<P extends Provider = Provider> extends Provider {
+export interface DeferredProvider<P extends Provider = Provider> extends Provider {
   /** The state of the opening. Reading it opens nothing. */
   openingState(): OpeningState
   /**
@@ -49,7 +49,7 @@ export interface Deferred<P extends Provider = Provider> extends Provider {
  *
  * @param open Opens the provider.
  */
-export function deferred<P extends Provider>(open: () => Promise<P>, options: DeferredOptions): Deferred<P> {
+export function deferred<P extends Provider>(open: () => Promise<P>, options: DeferredOptions): DeferredProvider<P> {
   const { abilities, log = () => {}, now = () => performance.now() } = options
   const { pauseMs: firstPauseMs = 1000, longestPauseMs = 60_000 } = options
   let opened: P | undefined

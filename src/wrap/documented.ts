@@ -1,4 +1,4 @@
-import { claimedPriority, requiredPriority } from '../core/entry.ts'
+import { capClaimedPriority, requiredPriority } from '../core/entry.ts'
 import { fallbackTo, isResourceError, isTransient } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
 import { createRecent } from '../core/kit/lru.ts'
@@ -26,7 +26,7 @@ const markdown = /\.(?:md|mdx|markdown)$/i
  * Adds the facts that documents state about themselves: title, description, priority, audience, and the same document in other
  * languages. Front matter of the documents that `frontMatter` matches gives the first four, before any rule does. A first heading
  * becomes the title of a document without one. A read names the other languages in `meta`. A priority in front matter is capped
- * ({@link claimedPriority}), and does not lower the priority 1 of a rule.
+ * ({@link capClaimedPriority}), and does not lower the priority 1 of a rule.
  *
  * @throws ResourceError `invalid` for a malformed glob.
  */
@@ -95,7 +95,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
 /** Contents can neither require themselves, nor lower the priority that the operator requires. */
 function priorityOf(ruled: number | undefined, claimed: number | undefined): Pick<Entry, 'priority'> {
   if (claimed === undefined) return {}
-  return { priority: ruled === requiredPriority ? ruled : claimedPriority(claimed) }
+  return { priority: ruled === requiredPriority ? ruled : capClaimedPriority(claimed) }
 }
 
 function withMeta(content: Content, { meta }: Pick<Content, 'meta'>): Content {

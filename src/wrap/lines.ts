@@ -100,7 +100,7 @@ interface Scan {
 /** Counts the lines of a chunk, and gathers those that were asked for. It stops behind the last of them. */
 function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }: PartQuery, limit: number): void {
   const bytes = chunk.bytes.subarray(Math.max(0, scan.at - chunk.start))
-  // A byte order mark is no part of the text.
+  // A byte order mark is not part of the text.
   if (scan.begins === scan.at) scan.begins = Math.max(scan.at, chunk.start)
   scan.at = Math.max(scan.at, chunk.start)
   const from = scan.at

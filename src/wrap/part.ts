@@ -66,7 +66,8 @@ export function tailIn(params: Params): number | undefined {
   const text = params.get(name)
   if (text === undefined) return undefined
   const count = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > maxLines) throw invalidTail(`A tail is a number of lines from 1 to ${maxLines}: ?tail=200.`)
+  if (count < 1 || count > maxLines)
+    throw invalidTail(`A tail must be a number of lines from 1 to ${maxLines}: ?tail=200.`)
   return count
 }
 

@@ -38,7 +38,7 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
     return seen
   }
 
-  const looking = createLooking({ intervalMs, ...defined({ maxIntervalMs }), look, changesOf: differences })
+  const looking = createPoller({ intervalMs, ...defined({ maxIntervalMs }), look, changesOf: differences })
   return {
     ...provider,
     watch: looking.watch,
@@ -62,7 +62,7 @@ function* differences(before: ReadonlyMap<string, string>, now: ReadonlyMap<stri
   for (const path of before.keys()) if (!now.has(path)) yield { path, listed: true }
 }
 
-interface LookingOptions<T> {
+interface PollerOptions<T> {
   /** Pause between two polls, in milliseconds. It varies by a fifth. */
   readonly intervalMs: number
   /** Longest pause while the source does not answer, in milliseconds: each pause is twice the one before. Default ten intervals. */
@@ -74,7 +74,7 @@ interface LookingOptions<T> {
   changesOf(before: T, now: T): Iterable<Change>
 }
 
-export interface Looking {
+export interface Poller {
   watch(signal: AbortSignal): Promise<AsyncIterable<Change>>
   /** Polls now ({@link Provider.catchUp}). Calls during a poll share the next one. */
   catchUp(): Promise<boolean>
@@ -85,7 +85,7 @@ export interface Looking {
 }
 
 /** Reports changes of a source: polls it at an interval, and compares it with its previous state. */
-export function createLooking<T>(options: LookingOptions<T>): Looking {
+export function createPoller<T>(options: PollerOptions<T>): Poller {
   const { intervalMs, maxIntervalMs = intervalMs * 10, wait = sleep, look, changesOf } = options
   let away = false
   let lookedAt: number | undefined

@@ -166,7 +166,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     throw invalid(
       form === 'text'
         ? 'This has no reading as text: it is neither text nor a document in a format that is read.'
-        : 'This has no reading as Markdown: it is no document in a format that is read.',
+        : 'This has no reading as Markdown: it is not a document in a format that is read.',
       'parameter',
       { parameter: 'as' },
     )
@@ -296,7 +296,7 @@ function readingOf(answer: ReadingAnswer): Reading {
 /** Why pages that hold only pictures are not read, in the error for a document. */
 const unread = {
   waiting: 'OCR is reading them: ask for the text again later.',
-  missing: 'OCR is not available now.',
+  missing: 'OCR is not available now: see the log of the server.',
 }
 
 function contentOf(

@@ -184,7 +184,9 @@ export function createScans(options: ScansOptions) {
 export type Scans = ReturnType<typeof createScans>
 
 function failedScan(): ResourceError {
-  return invalid(`${onlyPictures} OCR of its pages has failed.`, 'unreadable', { fault: scanFault })
+  return invalid(`${onlyPictures} OCR of its pages has failed: see the log of the server.`, 'unreadable', {
+    fault: scanFault,
+  })
 }
 
 /** The key of a content, whatever its path. */

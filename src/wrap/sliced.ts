@@ -87,7 +87,7 @@ function parse(unit: 'lines' | 'bytes', text: string): PartQuery {
   const match = /^(\d{1,15})(-(\d{1,15})?)?$/.exec(text)
   const first = Number(match?.[1])
   const last = match?.[2] === undefined ? first : match[3] === undefined ? undefined : Number(match[3])
-  if (match === null) throw badRange(`This is no range of ${unit}. Write ?${example[unit]}.`)
+  if (match === null) throw badRange(`This is not a range of ${unit}. Write ?${example[unit]}.`)
   if (unit === 'lines' && first === 0) throw badRange(`Lines are counted from 1. Write ?${example.lines}.`)
   if (last !== undefined && last < first)
     throw badRange(`The range of ${unit} ends before it begins. Write ?${example[unit]}.`)

@@ -119,7 +119,7 @@ describe.runIf(process.platform === 'linux')('the address of hikidashi ui', () =
     expect(await files()).toEqual([])
   })
 
-  test('opened a second time in the same browser is accepted; in another browser it is reported as an attack', async () => {
+  test('that is opened a second time is accepted in the same browser, and reported as an attack in another one', async () => {
     const { running, address } = await ui()
     const first = await enter(address)
     const cookie = cookieOf(first)
@@ -161,7 +161,7 @@ requires(
 )('in a browser', () => {
   const tabs = useBrowser()
 
-  test('opens the explorer; a second tab continues; a second browser locks out both, and says so', async () => {
+  test('the address opens the explorer, also in a second tab; a second browser locks out both, with a message', async () => {
     const { running, address } = await ui()
     const [name = ''] = await files()
     const context = await tabs.profile({ allowed: [/401/, /^asked elsewhere: file:/] })

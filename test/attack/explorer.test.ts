@@ -205,7 +205,7 @@ requires(
     ).toBe(true)
   })
 
-  test('UI03 UI08: SVG is drawn as an image, and a file that is no image is reported', async () => {
+  test('UI03 UI08: SVG is drawn as an image, and a file that is not an image is reported', async () => {
     const page = await tabs.open(at('picture.svg'), { allowed: [...heldBack, /Failed to load resource/] })
     const picture = page.getByRole('main').locator('img')
     await picture.waitFor()

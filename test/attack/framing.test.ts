@@ -34,7 +34,7 @@ function expectParseError(wire: Wire, answer: Answer, what: string): void {
   if (wire.transport === 'http') expect(answer.status, shown).toBe(400)
 }
 
-describe('bytes that are no valid message', () => {
+describe('bytes that are not a valid message', () => {
   const ids = [...new Set(faultyFrames.map(({ id }) => id))]
   describe.each(ids)('%s', (id) => {
     test.each(wireNames)('gives a parse error over %s, and the next message is answered', async (name) => {

@@ -59,7 +59,7 @@ describe('HTTP bodies', () => {
     expect(statuses, text).toEqual([])
   })
 
-  test('HT17: of a body longer than its Content-Length, the announced part is processed, and the rest is no request', async () => {
+  test('HT17: of a body longer than its Content-Length, the announced part is processed, and the rest is not taken for a request', async () => {
     const body = bodyOf()
     const { statuses, text } = await tell(`${head({ 'content-length': String(body.length) })}\r\n${body}xyz`)
     // The complaint about the rest may overtake the answer, and ends the connection.

@@ -63,7 +63,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
   })
   afterEach(() => store.close())
 
-  test('S301: keys and paths correspond one to one, and keys that are no path cannot be reached by any spelling', async () => {
+  test('S301: keys and paths correspond one to one, and keys that are not paths cannot be reached by any spelling', async () => {
     const held = Object.entries(heldObjects).filter(([key]) => !key.startsWith('many/'))
     for (const [key, content] of held) store.table.put(key, content)
     for (const key of oddKeys) store.table.put(key, 'canary-secret of an odd key')
@@ -196,7 +196,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     expect(count).toBeGreaterThan(1)
   })
 
-  test('S311: an ETag that is no hash is used as a version only', async () => {
+  test('S311: an ETag that is not a hash is used as a version only', async () => {
     store.table.put('parts.txt', 'in two parts', { etag: 'd41d8cd98f00b204e9800998ecf8427e-2' })
     store.table.put('wrong.txt', 'another', { etag: 'd41d8cd98f00b204e9800998ecf8427e' })
     const provider = await store.open()

@@ -469,7 +469,7 @@ describe('the role of a database mount', () => {
   })
 })
 
-test('PG06: sends every statement over the extended protocol, one at a time', async () => {
+test('PG06: PostgreSQL gets every statement over the extended protocol, one at a time', async () => {
   const folder = join(import.meta.dirname, '../../src/providers/postgres')
   const asking = readdirSync(folder).filter((file) => /client\.query\(/.test(readFileSync(join(folder, file), 'utf8')))
   expect(asking).toEqual(['session.ts'])
@@ -633,7 +633,7 @@ test('PG11: huge values, very many columns and very many rows are truncated', as
   expect([after.read - before.read, after.all - before.all]).toEqual([10 + 1001 + 1, 0])
 }, 120_000)
 
-test('PG13: values are shown exactly', async () => {
+test('PG13: values of PostgreSQL are shown exactly', async () => {
   const provider = await open()
   const text = await read(provider, 'exact/rows')
   expect(JSON.parse(text).rows[0]).toMatchObject({

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { Content, Context, Provider } from '../../src/core/provider.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
 import { env } from '../../src/providers/env/index.ts'
-import { answer } from '../../src/providers/settings/answer.ts'
+import { answerSettings } from '../../src/providers/settings/answer.ts'
 import { type Format, settings } from '../../src/providers/settings/index.ts'
 import { defaultLimits } from '../../src/providers/settings/tree.ts'
 import { type Layer, layers } from '../../src/secrets/find.ts'
@@ -56,8 +56,8 @@ async function settingsShown(
   const policy = { show: 'safe', allow } as const
   const ask = { text, path: fileOf[format], format, policy, limits: defaultLimits, without }
   const answers = [
-    await answer({ ...ask, want: { kind: 'source' } }),
-    await answer({ ...ask, want: { kind: 'json', steps: [] } }),
+    await answerSettings({ ...ask, want: { kind: 'source' } }),
+    await answerSettings({ ...ask, want: { kind: 'json', steps: [] } }),
   ]
   return answers.map((found) => ('text' in found ? found.text : JSON.stringify(found)))
 }
@@ -508,7 +508,7 @@ describe('each layer of redaction is needed', () => {
   })
 })
 
-describe('texts that are no secrets', () => {
+describe('texts that are not secrets', () => {
   test('are shown: identifiers, digests, images, versions, addresses', async () => {
     for (let round = 0; round < volumeOf(20, 3); round++)
       for (const [name, value] of Object.entries(harmless())) {

@@ -177,7 +177,7 @@ describe('an answer with embeddings', () => {
     expect(sent).toBeLessThan(200)
   }, 60_000)
 
-  test('that breaks off, is no JSON or has another status is discarded, and not quoted', async () => {
+  test('that breaks off, is not JSON or has another status is discarded, and not quoted', async () => {
     const answers: ((response: ServerResponse) => void)[] = [
       (response) => response.writeHead(200, { 'content-length': '100' }).write('a-secret', () => response.destroy()),
       (response) => void response.end('a-secret'),

@@ -62,7 +62,7 @@ describe('hikidashi access check', () => {
     expect(JSON.parse((await check('docs://notes/', '--json')).out).below).toBe('some')
   })
 
-  test('refuses an argument that is no URI, and a folder without a configuration', async () => {
+  test('refuses an argument that is not a URI, and a folder without a configuration', async () => {
     expect((await check('nonsense')).code).toBe(2)
     const { code, err } = await run(['access', 'check', 'a://b'], { cwd: join(home, 'notes') })
     expect(code).toBe(2)

@@ -19,7 +19,7 @@ describe('a server that is a command', () => {
     ['says something else and ends', 'echo', ['hello'], 'ended before it spoke MCP'],
     ['ends at once', 'false', [], 'ended before it spoke MCP'],
     ['is no program', '/etc/passwd', [], 'cannot be started (EACCES)'],
-  ])('that %s is no MCP server, and the error says so', async (_, command, args, what) => {
+  ])('that %s is not an MCP server, and the error says so', async (_, command, args, what) => {
     const error = await failure(connect({ command, args }))
     expect(error.kind).toBe('unavailable')
     expect(error.message).toContain(`The command ${command} `)

@@ -60,7 +60,7 @@ requires(
   const marked = (page: Page) =>
     page.locator('.text .line.marked').evaluateAll((lines) => lines.map((line) => line.getAttribute('data-n')))
 
-  test('the list has names first and titles after them, folders before files, and numbers in order; a single resource is no drawer', async () => {
+  test('the list has names first and titles after them, folders before files, and numbers in order; a mount of a single resource is not a folder', async () => {
     const page = await tabs.open(explorer.url)
     const names = page.locator('#tree [aria-level="2"] .name')
     await names.first().waitFor()

@@ -135,7 +135,7 @@ requires(
           localStorage.setItem(key, String(text).replaceAll('sha256.', 'sha256.x'))
     })
     await look('short.txt', 'two')
-    await page.getByText('The text of then is not kept any more.').waitFor()
+    await page.getByText('The earlier text is no longer kept.').waitFor()
   })
 
   test('a search hit is marked with its context, and a long text is loaded in parts', async () => {

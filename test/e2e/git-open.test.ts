@@ -311,7 +311,7 @@ describe('a repository that cannot be served gives an error with advice', () => 
     expect(await complaint({ repository: at })).toContain(words)
   })
 
-  test('a folder that is no repository', async () => {
+  test('a folder that is not a repository', async () => {
     expect(await complaint({ repository: folder.path })).toContain('or run git init there')
     rmSync(join(repository.gitDir, 'HEAD'))
     expect(await complaint()).toContain('has no HEAD')

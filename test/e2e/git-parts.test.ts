@@ -191,7 +191,7 @@ describe('times of a log', () => {
     '1795219200',
     '2026-11-21T25:00',
   ])('%j is refused', (text) => {
-    expect(() => parseTime('since', text, now)).toThrow('is no time')
+    expect(() => parseTime('since', text, now)).toThrow('is not a time')
   })
 })
 

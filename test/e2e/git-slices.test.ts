@@ -54,7 +54,7 @@ interface Counted {
 async function open(dateBudgetMs = 1): Promise<Counted> {
   const slices: number[] = []
   let [atOnce, most] = [0, 0]
-  const heard = (entries: number) => {
+  const onEntries = (entries: number) => {
     slices.push(entries)
     aheadMs += sliceMs
     if (atOnce === 0)
@@ -65,7 +65,7 @@ async function open(dateBudgetMs = 1): Promise<Counted> {
   }
   const provider = await createGit(
     { repository: repository.dir, watch: false, timeoutMs: 60_000 },
-    { maxAgeMs: 0, dateBudgetMs, heard },
+    { maxAgeMs: 0, dateBudgetMs, onEntries },
   )
   opened.push(provider)
   return { asked: ask(provider), provider, slices, mostAtOnce: () => most }

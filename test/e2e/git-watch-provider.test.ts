@@ -363,7 +363,7 @@ describe('a git watch', () => {
     await expect(startWatching(provider)).rejects.toThrow()
   })
 
-  test('cannot be armed while the repository is gone', async () => {
+  test('cannot start while the repository is gone', async () => {
     fill()
     await open()
     rmSync(repository.dir, { recursive: true })

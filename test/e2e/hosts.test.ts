@@ -136,7 +136,7 @@ describe('hikidashi in the configuration of a host', () => {
     [['add', 'codex', 'docs', '--url', 'http://x'], /Give folders or --url/],
     [['add', 'goose', '--scope', 'project'], /no settings for a project/],
     [['registry', 'server-json'], /--name io\.github/],
-  ])('is not added by %j', async (args, message) => {
+  ])('is not added by the wrong command line %j', async (args, message) => {
     const { code, out, err } = await cli(...args)
     expect({ refused: code === 1 || code === 2, out }).toEqual({ refused: true, out: '' })
     expect(err).toMatch(message)

@@ -172,12 +172,12 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       expect(store.requests.length).toBeLessThan(14)
     })
 
-    test('leaves out keys that are no paths, and logs so once with some of them', async () => {
+    test('leaves out keys that are not paths, and logs so once with some of them', async () => {
       for (const key of oddKeys) store.table.put(key, 'odd')
       store.table.put('fine.txt', 'fine')
       const provider = await store.open()
       for (let i = 0; i < 3; i++) expect((await listAll(provider)).map(({ path }) => path)).toEqual(['fine.txt'])
-      const warnings = provider.logged.filter(({ message }) => message.startsWith('keys that are no valid paths'))
+      const warnings = provider.logged.filter(({ message }) => message.startsWith('keys that are not valid paths'))
       expect(warnings).toHaveLength(1)
       expect(warnings[0]?.fields).toMatchObject({ keys: oddKeys.length - 1, folders: 1 })
       const { examples = [] } = (warnings[0]?.fields ?? {}) as { examples?: string[] }

@@ -149,8 +149,8 @@ describe('a context', () => {
       ],
       [['--pin', `${at}/hidden/plan.md`], 4, /Required resources are missing: docs:\/\/held\/hidden\/plan\.md/],
       [['--pin', 'held'], 2, /held is a directory\. Pin what is in it, or say --mount/],
-      [['x', '--budget', 'lots'], 2, /It is a number of tokens, at least 1, such as 8000 or 32k/],
-      [['x', '--against', 'wrong.json'], 1, /wrong\.json: This is no manifest/],
+      [['x', '--budget', 'lots'], 2, /Give a number of tokens, at least 1, such as 8000 or 32k/],
+      [['x', '--against', 'wrong.json'], 1, /wrong\.json: This is not a manifest/],
       [['x', '--basket', 'none.json'], 1, /The file none\.json cannot be read/],
     ]
     for (const [args, code, told] of cases) {

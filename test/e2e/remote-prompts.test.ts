@@ -195,7 +195,7 @@ describe.each(['sdk124', 'official'])('prompts of a mounted server over %s', (sd
   })
 })
 
-test('are absent if the mount leaves them out, or the server has none', async () => {
+test('prompts of a mounted server are absent if the mount leaves them out, or the server has none', async () => {
   const off = remote({ target: fixture('abilities', 'sdk124'), prompts: false })
   expect(off.prompts).toBeUndefined()
   const bare = remote({ target: fixture('varied', 'sdk112') })

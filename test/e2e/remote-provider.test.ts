@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { connect, type RemoteView, type Target } from '../../src/client/index.ts'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
 import { isResourceError } from '../../src/core/errors.ts'
-import { foreignOf, pathOfForeign } from '../../src/core/foreign.ts'
+import { foreignUriOf, pathOfForeign } from '../../src/core/foreign.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import type { Page, Resource, ResourceTemplate, View } from '../../src/core/view.ts'
 import { type RemoteOptions, remote } from '../../src/providers/remote/index.ts'
@@ -278,7 +278,7 @@ test('path rules of a remote mount hold for every spelling of a URI', async () =
     'memo:/=/=/today',
   ])
     expect((await failure(view.read(`${address}/${path}`))).kind, path).toBe('not-found')
-  expect(foreignOf('memo/today')).toBe('memo://today')
+  expect(foreignUriOf('memo/today')).toBe('memo://today')
   await catalog.close()
 }, 60_000)
 

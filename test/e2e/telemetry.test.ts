@@ -204,7 +204,7 @@ describe('telemetry with the SDK', () => {
   })
 })
 
-test('records spans of the built command if an SDK is registered before it starts', async () => {
+test('the built command records spans if an SDK is registered before it starts', async () => {
   const folder = createFolder()
   folder.write({ 'a.md': '# A\n' })
   const file = `${folder.outside}/spans.jsonl`

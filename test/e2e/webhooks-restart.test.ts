@@ -97,7 +97,7 @@ test('a cursor goes on after a restart, with what changed meanwhile', async () =
 }, 120_000)
 
 describe('subscriptions of webhooks after a restart', () => {
-  test('a killed server tells what changed, or a gap, and delivers again, signed, and nothing readable was stored', async () => {
+  test('a killed server reports the changes or a gap when it is back, with signatures, and stores nothing in plain text', async () => {
     const { notes, state, endpoint, client, serve, secret, asked } = await begin()
     const first = await serve()
     const { result } = await client.ask('events/subscribe', asked)

@@ -206,7 +206,7 @@ describe('events of a log that is kept in a store', () => {
   test.each([
     ['damaged', (rows: Map<string, string>, key: string) => rows.set(key, '{"id":')],
     ['gone', (rows: Map<string, string>, key: string) => rows.delete(key)],
-  ])('if the kept log is %s, a position of before has a gap, and later changes are told', async (_, harm) => {
+  ])('if the kept log is %s, an earlier position has a gap, and later changes are reported', async (_, harm) => {
     const source = listed()
     const { rows, open } = storeOfLog()
     const begin = async () => {

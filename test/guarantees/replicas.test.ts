@@ -45,7 +45,7 @@ describe.skipIf(behindNginx)('three replicas', () => holds('each client at one o
 
 // It shows that the checks work, and starts three replicas for it.
 test.runIf(isThorough)(
-  'with a log that loses rows are noticed: changes are not reported',
+  'replicas whose log loses rows fail the check: changes are not reported',
   async () => {
     const facts = await runReplicas({
       ...{ seed: 1, database, clients: 6, asked: 5, items: 10, writers: 4, writes: 4, troubles: 0, forMs: 0 },

@@ -244,7 +244,7 @@ describe('a listing of the api provider', () => {
     await expect(listAll(open([{ template: 'users/{id}', list }]))).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  test('that is no JSON is refused, and so is another media type', async () => {
+  test('that is not JSON is refused, and so is another media type', async () => {
     const route: RouteOptions = { template: 'users/{id}', list: { from: 'users' } }
     server.answer = (_, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":')
     await expect(listAll(open([route]))).rejects.toMatchObject({ kind: 'unavailable' })

@@ -99,7 +99,7 @@ describe('the tool browse', () => {
     const { browse } = await opened()
     const { content, isError } = await browse({ path: 'x' })
     expect(isError).toBe(true)
-    expect(content[0]?.text).toContain('Known are: uri')
+    expect(content[0]?.text).toContain('The arguments are: uri')
   })
 })
 

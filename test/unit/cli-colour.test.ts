@@ -92,7 +92,7 @@ describe('progress in a terminal', () => {
     expect(written).toEqual([])
   })
 
-  test('is a line every few seconds if standard error is no terminal and lines are requested', () => {
+  test('is a line every few seconds if standard error is not a terminal and lines are requested', () => {
     const lines: string[] = []
     const writeLine = (text: string) => void lines.push(text)
     const { written, pass, progress } = on({ out: true, err: false }, { what: 'documents indexed', writeLine })

@@ -48,13 +48,13 @@ describe('the newest version', () => {
     expect(asked.length).toBe(before)
   })
 
-  test('is unknown, with the reason, if the registry does not answer, refuses, or is no registry', async () => {
+  test('is unknown, with the reason, if the registry does not answer, refuses, or is not a registry', async () => {
     expect((await check({ status: 404, body: '{}' })).said).toMatch(/has no package hikidashi/)
     await expect(check({ status: 503, body: '' })).rejects.toThrow(/answers 503: the newest version is not known/)
     for (const body of ['<html>', '{}', JSON.stringify({ version: '1; rm -rf' }), JSON.stringify('x'.repeat(2e6))])
       await expect(check({ status: 200, body })).rejects.toThrow(/does not answer as a registry/)
     await expect(check(newest('1.0.0'), { registry: 'http://127.0.0.1:1/' })).rejects.toThrow(/Are you offline/)
-    await expect(check(newest('1.0.0'), { registry: 'registry' })).rejects.toThrow(/no URL of a registry/)
+    await expect(check(newest('1.0.0'), { registry: 'registry' })).rejects.toThrow(/not the URL of a registry/)
   })
 
   test('is requested from the registry that npm uses', () => {

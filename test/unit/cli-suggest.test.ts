@@ -60,7 +60,7 @@ describe('the suggestion for a wrong URI', () => {
   })
 })
 
-test('is a command if another program has that name for it', () => {
+test('the suggestion for the name of another program is the command that does the same', () => {
   expect(commandMeantBy('cat')).toBe('read')
   expect(commandMeantBy('rg')).toBe('grep')
   expect(commandMeantBy('ls')).toBeUndefined()

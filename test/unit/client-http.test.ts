@@ -73,7 +73,7 @@ describe('a server over HTTP', () => {
     ['a web page', 'text/html', '<p>'],
     ['JSON of another kind', 'application/json', '{"hello":1}'],
     ['broken JSON', 'application/json', '{'],
-  ])('that answers with %s is no MCP server', async (_, type, body) => {
+  ])('that answers with %s is not an MCP server', async (_, type, body) => {
     const url = await listen((__, response) => void response.writeHead(200, { 'content-type': type }).end(body))
     const error = await failure(connect({ url }))
     expect(error.kind).toBe('unavailable')

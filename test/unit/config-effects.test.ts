@@ -178,7 +178,7 @@ describe('parts that are left out of an untrusted configuration', () => {
   })
 })
 
-test('include a path that leads out by a link at any segment', () => {
+test('a path leads out of its folder if a link at any segment leads elsewhere', () => {
   expect(leadsOut(join(folder, 'docs'), folder)).toBe(false)
   expect(leadsOut(folder, folder)).toBe(false)
   expect(leadsOut(join(folder, 'away', 'token'), folder)).toBe(true)

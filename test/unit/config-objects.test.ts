@@ -106,7 +106,7 @@ describe.each(['s3', 'gcs'] as const)('a mount of %s in a configuration', (provi
     for (const [wrong, words] of [
       [{ endpoint: 'http://169.254.169.254' }, /gives out credentials/],
       [{ endpoint: 'http://storage.example.com' }, /not encrypted/],
-      [{ endpoint: 'https://key:secret@storage.example.com' }, /no address of a server/],
+      [{ endpoint: 'https://key:secret@storage.example.com' }, /not the address of a server/],
       [{ bucket: 'a/b' }, /name of a bucket/],
       [{ prefix: '../x' }, /prefix/],
     ] as const) {

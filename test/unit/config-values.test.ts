@@ -45,7 +45,7 @@ describe('values written as text', () => {
   ])('%j listens on host %s, port %i', (text, host, port) => expect(parseListen(text)).toEqual({ host, port }))
 
   test.each(['', ':8787', '65536', '::1:8787', 'a b:1', 'http://x:1', '1.5', -1, '8787/mcp'])(
-    '%j is no address to listen on',
+    '%j is not an address to listen on',
     (text) => expect(parseListen(text)).toBeUndefined(),
   )
 

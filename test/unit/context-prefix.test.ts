@@ -133,7 +133,7 @@ describe('a context with the manifest of an earlier one', () => {
   })
 })
 
-test('never exceeds the budget, and never overstates the reused tokens, for any change and manifest', async () => {
+test('a context with an earlier manifest never exceeds the budget, and never overstates the reused tokens', async () => {
   const folder = fc.dictionary(fc.constantFrom('a.md', 'b.ts', 'c.csv', 'd.json', 'e.txt'), awkwardText)
   const ranges = fc.array(fc.record({ start: fc.integer(), end: fc.integer() }), { maxLength: 3 })
   const forged = fc.array(
@@ -183,10 +183,10 @@ describe('the argument "earlier" of the tool', () => {
 
   test.each([
     [{ earlier: 'x' }, 'earlier: It is not an array.'],
-    [{ earlier: [1] }, 'earlier[0]: It is no entry of a manifest.'],
-    [{ earlier: [{ uri: 'a:b', level: 'all' }] }, 'earlier[0].level: It is none of'],
+    [{ earlier: [1] }, 'earlier[0]: It is not an entry of a manifest.'],
+    [{ earlier: [{ uri: 'a:b', level: 'all' }] }, 'earlier[0].level: It must be one of'],
     [{ earlier: [{ level: 'full' }] }, 'earlier[0].uri: It is not a URI.'],
-    [{ earlier: [{ uri: 'a:b', level: 'full', ranges: 1 }] }, 'earlier[0].ranges: It is no array'],
+    [{ earlier: [{ uri: 'a:b', level: 'full', ranges: 1 }] }, 'earlier[0].ranges: It is not an array'],
     [{ earlier: [{ uri: 'a:b', level: 'full', prefix: 1 }] }, 'earlier[0].prefix: It is not a text.'],
   ] satisfies [JsonObject, string][])('is refused for %j', async (given, message) => {
     await expect(call(files, given)).rejects.toThrow(message)

@@ -12,7 +12,7 @@ import {
   parseBasket,
   parseManifest,
 } from '../../src/context/index.ts'
-import { createTurns } from '../../src/context/tool.ts'
+import { createFairSemaphore } from '../../src/context/tool.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'
@@ -152,16 +152,22 @@ describe('a call of assemble_context', () => {
       [{ budget: 2_000_000 }, 'invalid: budget: It is not a number of tokens from 0 to 1000000, such as 8000 or "8k".'],
       [{ budget: -1 }, 'invalid: budget: It is not a number of tokens from 0 to 1000000, such as 8000 or "8k".'],
       [{ pins: 'x' }, 'invalid: pins: It is not an array.'],
-      [{ pins: [{ uri: 'x', level: 'most' }] }, 'invalid: pins[0].level: It is none of link, outline, windows, full.'],
+      [
+        { pins: [{ uri: 'x', level: 'most' }] },
+        'invalid: pins[0].level: It must be one of link, outline, windows, full.',
+      ],
       [{ pins: ['a', { level: 'full' }] }, 'invalid: pins[1].uri: It is not a URI.'],
-      [{ pins: [{ uri: 'x', lines: 3 }] }, 'invalid: pins[0]: There is an unknown member. Known are: uri, level.'],
+      [
+        { pins: [{ uri: 'x', lines: 3 }] },
+        'invalid: pins[0]: There is an unknown member. The members are: uri, level.',
+      ],
       [{ pins: Array(501).fill('memory://docs/a') }, 'invalid: pins: There are more than 500.'],
-      [{ pins: [uri('a/')] }, 'invalid: pins: a folder is none'],
+      [{ pins: [uri('a/')] }, 'invalid: a pin must not be a folder'],
       [{ excludes: [''] }, 'invalid: excludes[0]: It is not a URI.'],
-      [{ format: 'yaml' }, 'invalid: format: It is none of markdown, xml, json, mcp.'],
-      [{ encoding: 'p50k' }, 'invalid: encoding: It is none of o200k_base, cl100k_base.'],
-      [{ reserve: 0.9 }, 'invalid: reserve: not from 0 to 0.5'],
-      [{ half_life_days: 0 }, 'invalid: halfLife: not above 0'],
+      [{ format: 'yaml' }, 'invalid: format: It must be one of markdown, xml, json, mcp.'],
+      [{ encoding: 'p50k' }, 'invalid: encoding: It must be one of o200k_base, cl100k_base.'],
+      [{ reserve: 0.9 }, 'invalid: reserve must be from 0 to 0.5'],
+      [{ half_life_days: 0 }, 'invalid: halfLife must be above 0'],
       [{ now: 'yesterday' }, 'invalid: now: It is not a time such as 2026-01-31T12:00:00Z.'],
       [{ suggest: 'yes' }, 'invalid: suggest: It is neither true nor false.'],
       [{ suggest: true, measure: true }, 'invalid: measure: Ask to suggest or to measure, not for both.'],
@@ -175,7 +181,9 @@ describe('a call of assemble_context', () => {
       ],
     ]
     for (const [given, told] of faults) expect(await refusal(given)).toEqual(told)
-    expect(await refusal({ qeury: 'x' })).toMatch(/^invalid: There is an unknown argument\. Known are: query, budget/)
+    expect(await refusal({ qeury: 'x' })).toMatch(
+      /^invalid: There is an unknown argument\. The arguments are: query, budget/,
+    )
   })
 
   test('ends when it is cancelled', async () => {
@@ -186,7 +194,7 @@ describe('a call of assemble_context', () => {
   })
 })
 
-test('budgets such as 32k are parsed', () => {
+test('a context tool accepts budgets such as 32k', () => {
   expect(['8000', '32k', '1.5K', '1m', '8_000', '8,000', ' 4k '].map(parseBudget)).toEqual([
     8000, 32_000, 1500, 1_000_000, 8000, 8000, 4000,
   ])
@@ -251,7 +259,7 @@ describe.each(schemaRevisions)('assemble_context on %s', (revision) => {
 
 describe('callers that wait for a context', () => {
   test('take turns, however many calls one of them makes', async () => {
-    const turns = createTurns(1)
+    const turns = createFairSemaphore(1)
     const order: string[] = []
     const gates = new Map<string, () => void>()
     const run = (name: string) =>

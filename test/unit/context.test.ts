@@ -140,7 +140,7 @@ describe('the selection of a context', () => {
     })
     const { items } = await assemble(view, { ...base, query: 'query', limits: { item: 1000 } })
     expect(items.map(({ level }) => level)).toEqual(['link', 'link'])
-    expect(items.flatMap(({ notes }) => notes).join()).toMatch(/no text.*too large|too large.*no text/)
+    expect(items.flatMap(({ notes }) => notes).join()).toMatch(/not text.*too large|too large.*not text/)
   })
 
   test('has windows around the matches of a resource that is too large for its share', async () => {
@@ -340,13 +340,13 @@ describe('a search for a context', () => {
 
 test('a folder cannot be pinned, and a read folder leaves out excluded resources', async () => {
   const view = viewOf({ 'dir/in.md': 'shown', 'dir/out.md': 'hidden' })
-  await expect(assemble(view, { ...base, pins: [uri('dir/')] })).rejects.toThrow('pins: a folder is none')
+  await expect(assemble(view, { ...base, pins: [uri('dir/')] })).rejects.toThrow('a pin must not be a folder')
   const { text } = await assemble(view, { ...base, pins: [uri('dir')], excludes: [uri('dir/out.md')] })
   expect(text).toContain('shown')
   expect(text).not.toContain('hidden')
 })
 
-test('invalid modification times are ignored', async () => {
+test('a context ignores invalid modification times', async () => {
   const inner = viewOf({ 'a.md': 'query' })
   const view: View = {
     ...inner,
@@ -360,10 +360,10 @@ test('invalid modification times are ignored', async () => {
   expect(manifest[0]).not.toHaveProperty('modified')
 })
 
-test('all invalid options are reported, each with its fault', async () => {
+test('all invalid options of a context are reported, each with its fault', async () => {
   const failing = assemble(viewOf({}), { budget: 1.5, now: Number.NaN, reserve: 2, limits: { items: 1000 } })
   await expect(failing).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'argument' } })
-  await expect(failing).rejects.toThrow(/budget: .*; reserve: .*; now: .*; limits: /)
+  await expect(failing).rejects.toThrow(/budget must .*; reserve must .*; now must .*; limits must /)
 })
 
 test('a context reads few resources at once, and at most the limit', async () => {

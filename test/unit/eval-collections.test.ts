@@ -68,7 +68,7 @@ describe('published collections for the evaluation of search', () => {
   })
 })
 
-test('get other functions spread over all files, each text once, and none of the set', () => {
+test('a collection gets other functions from all files, each text once, and none of its own', () => {
   const functions = (names: string) =>
     [...names].map((name) => `def ${name}(x):\n    y = x\n    z = y\n    return z\n\n`).join('')
   folder.write({

@@ -80,7 +80,7 @@ describe('a mount in the tree of the explorer', () => {
       expect(forest.rows).toMatchObject([{ isDirectory: false, resource: { mimeType: 'text/plain' } }])
     }
   })
-  test('that holds several resources stays a drawer', async () => {
+  test('that holds several resources is shown as a folder', async () => {
     const other = { uri: 'memo://one/a', name: 'a' }
     const forest = createForest(
       viewOf(async () => ({ items: [other], cache })),

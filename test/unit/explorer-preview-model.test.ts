@@ -90,7 +90,7 @@ describe('highlighting a text', () => {
   })
 })
 
-test('shows a git log as commits and other lines', () => {
+test('a git log is previewed as commits and other lines', () => {
   const text = [
     'Log of HEAD at 9f8e7d6c5b4a, newest first.',
     '9f8e7d6c5b4a 2026-11-20T10:00:00+09:00 Ada Lovelace (HEAD, main): Add: the loom (again)',
@@ -116,7 +116,7 @@ test('shows a git log as commits and other lines', () => {
   expect(gitLogOf('Log of nothing')).toBeUndefined()
 })
 
-test('shows bytes sixteen in a row', () => {
+test('binary data is previewed in rows of sixteen bytes', () => {
   const bytes = Uint8Array.from({ length: 18 }, (_, index) => index + 0x3c)
   expect(hexRow(bytes, 0)).toEqual({
     offset: '00000000',
@@ -126,7 +126,7 @@ test('shows bytes sixteen in a row', () => {
   expect(hexRow(bytes, 1)).toMatchObject({ offset: '00000010', text: 'LM' })
 })
 
-test('has lines for any line end, and a part only if the text is truncated', () => {
+test('a previewed text has lines for any line end, and is a part only if it is truncated', () => {
   expect(linesOf('a\r\nb\n\nc\n')).toEqual(['a', 'b', '', 'c'])
   expect(linesOf('')).toEqual([''])
   expect(queryAround({ first: 10, last: 12 })).toBe('lines=1-52')

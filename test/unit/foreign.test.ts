@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  foreignOf,
+  foreignUriOf,
   hasUsualSpelling,
   isOfTemplate,
   pathOfForeign,
@@ -51,7 +51,7 @@ const unusual = {
 
 test.each(Object.entries({ ...usual, ...unusual }))('the URI %s has the path %s', (uri, path) => {
   expect(pathOfForeign(uri)).toBe(path)
-  expect(foreignOf(path)).toBe(uri)
+  expect(foreignUriOf(path)).toBe(uri)
   expect(hasUsualSpelling(path)).toBe(uri in usual)
 })
 
@@ -59,7 +59,7 @@ test('a URI that no path can hold has the path of its hash, which does not lead 
   for (const uri of ['notes://a/\u0000', 'notes://a/\u2028', `notes://${'x'.repeat(9000)}`, 'notes://\ud800']) {
     const path = pathOfForeign(uri)
     expect(path).toMatch(/^==\/[\w-]{43}$/)
-    expect(foreignOf(path)).toBeUndefined()
+    expect(foreignUriOf(path)).toBeUndefined()
     expect(hasUsualSpelling(path)).toBe(false)
   }
   expect(pathOfForeign('notes://a/\u0000')).not.toBe(pathOfForeign('notes://a/\u0001'))
@@ -67,14 +67,14 @@ test('a URI that no path can hold has the path of its hash, which does not lead 
 
 test('a path that stands for no URI gives none', () => {
   for (const path of ['', 'notes', '=', '==/x', 'notes/=b', '=file/host/=b', '=x/y', '1a/b', '=/notes://a', 'file/=x'])
-    expect(foreignOf(path), path).toBeUndefined()
+    expect(foreignUriOf(path), path).toBeUndefined()
 })
 
 test('a directory has a URI with a slash at its end', () => {
-  expect(foreignOf('notes/a/')).toBe('notes://a/')
-  expect(foreignOf('notes/')).toBe('notes://')
-  expect(foreignOf('file/')).toBe('file:///')
-  expect(foreignOf('file/srv/x y/')).toBe('file:///srv/x%20y/')
+  expect(foreignUriOf('notes/a/')).toBe('notes://a/')
+  expect(foreignUriOf('notes/')).toBe('notes://')
+  expect(foreignUriOf('file/')).toBe('file:///')
+  expect(foreignUriOf('file/srv/x y/')).toBe('file:///srv/x%20y/')
 })
 
 const piece = fc.oneof(
@@ -94,7 +94,7 @@ describe('any URI of another server', () => {
         expect(isPath(path)).toBe(true)
         const { segments } = parseUri(formatUri(address, path))
         expect(segments.join('/')).toBe(path)
-        if (!path.startsWith('==/')) expect(foreignOf(path)).toBe(uri)
+        if (!path.startsWith('==/')) expect(foreignUriOf(path)).toBe(uri)
       }),
       { numRuns: volumeOf(1000) },
     )
@@ -103,7 +103,7 @@ describe('any URI of another server', () => {
   test('has exactly one path', () => {
     fc.assert(
       fc.property(fc.array(piece, { minLength: 1, maxLength: 5 }), (pieces) => {
-        const uri = foreignOf(pieces.join('/'))
+        const uri = foreignUriOf(pieces.join('/'))
         if (uri !== undefined && !uri.endsWith('/')) expect(pathOfForeign(uri)).toBe(pieces.join('/'))
       }),
       { numRuns: volumeOf(1000) },

@@ -256,7 +256,7 @@ describe('a secret in an entry', () => {
     })
     expect(() => remote({ headers: ['authorization: ${A}'], tokenVariable: 'T' })).toThrow(/given twice/)
     for (const header of ['X-Team', ': docs', 'X Team: docs', ''])
-      expect(() => remote({ headers: [header] })).toThrow('A header is written "Name: value".')
+      expect(() => remote({ headers: [header] })).toThrow('Write a header as "Name: value".')
     expect(localLaunch({ folders: [], env: ['LANG=ja', 'TOKEN'] })).toMatchObject({
       env: { LANG: ['ja'], TOKEN: [{ variable: 'TOKEN' }] },
     })

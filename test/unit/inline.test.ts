@@ -141,8 +141,8 @@ describe('an inline resource', () => {
   test.each([
     [{ a: { text: 'x', bytes: new Uint8Array() } }, /exactly one/],
     [{ a: {} }, /exactly one/],
-    [{ 'a/': { text: 'x' } }, /no path/],
-    [{ '../a': { text: 'x' } }, /no path/],
+    [{ 'a/': { text: 'x' } }, /not the path/],
+    [{ '../a': { text: 'x' } }, /not the path/],
     [{ a: { text: 'x' }, 'a/b/c': { text: 'y' } }, /lies under "a"/],
     [{ a: { text: '\ud800' } }, /lone surrogate/],
     [{ a: { text: 'x'.repeat(1024 * 1024 + 1) } }, /longer than 1048576 bytes/],

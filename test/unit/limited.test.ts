@@ -116,7 +116,7 @@ describe('the limits of a mount', () => {
     expect((await listing.next()).value).toEqual({ path: 'b' })
   })
 
-  test('end a call at once when its caller leaves, which is no failure of the source', async () => {
+  test('end a call at once when its caller leaves, which is not a failure of the source', async () => {
     const provider = limited(
       reading(() => never),
       { failures: 1 },

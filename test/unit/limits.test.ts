@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { configJsonSchema } from '../../src/config/explain.ts'
 import { ResourceError } from '../../src/core/errors.ts'
-import { createGate, type Pass } from '../../src/server/admission/gate.ts'
+import { createGate, type TaskHandle } from '../../src/server/admission/gate.ts'
 import { completeLimits, createRate, defaultLimits } from '../../src/server/admission/limits.ts'
 import { createMeter, meterNames } from '../../src/server/telemetry/meter.ts'
 import { until } from '../support/live.ts'
@@ -197,7 +197,7 @@ describe('the gate of requests', () => {
   /** Tasks that are large, and wait for room before they begin. */
   const createLarge = (order: string[], wait: 'room' | 'turn' = 'room') => {
     const ends: (() => void)[] = []
-    const task = (name: string) => async (pass: Pass) => {
+    const task = (name: string) => async (pass: TaskHandle) => {
       await pass[wait]()
       order.push(name)
       await new Promise<void>((resolve) => ends.push(resolve))
@@ -294,7 +294,7 @@ describe('the gate of requests', () => {
     const { task, end } = createLarge(order)
     const running = Array.from({ length: 4 }, (_, i) => gate.run(task(`${i}`)))
     await until(() => order.length === 4)
-    let late: Pass | undefined
+    let late: TaskHandle | undefined
     // It waits for room, and is given up meanwhile.
     await gate.run(async (pass) => {
       late = pass

@@ -58,7 +58,7 @@ describe('a time in a request for metrics', () => {
     'NaN',
     '-1h -1h',
   ])('%j is refused, with examples', (text) => {
-    expect(() => parseTime('start', text, now)).toThrow(/"start" is no time: write one such as -1h/)
+    expect(() => parseTime('start', text, now)).toThrow(/"start" is not a time: write one such as -1h/)
   })
 
   test('a formatted duration is parsed as the same duration', () => {
@@ -71,7 +71,7 @@ describe('a time in a request for metrics', () => {
 
   test('a step is a duration or a number, and not 0', () => {
     expect(['15s', '1m', '30', '0.5', '250ms'].map(parseStep)).toEqual([15, 60, 30, 0.5, 0.25])
-    for (const text of ['0', '0s', '-5s', 'fast', '']) expect(() => parseStep(text)).toThrow(/"step" is no duration/)
+    for (const text of ['0', '0s', '-5s', 'fast', '']) expect(() => parseStep(text)).toThrow(/"step" is not a duration/)
   })
 
   test('the default step fits, is round, and is not smaller than the interval of the samples', () => {
@@ -311,7 +311,7 @@ describe('the unit of a metric', () => {
     expect(unitIn(name)).toBe(unit)
   })
 
-  test('gives values in a suitable size', () => {
+  test('gives each value a prefix that keeps it short, such as 1.5 MiB or 12.3 ms', () => {
     const write = (unit: string | undefined, value: number) => formatOf(unit).format(value)
     expect(write('bytes', 1536 * 1024)).toBe('1.5 MiB')
     expect(write('bytes', 0)).toBe('0 B')
@@ -372,8 +372,8 @@ describe('the axis of a picture', () => {
   })
 })
 
-describe('reading the elements of an answer', () => {
-  test('finds them however the answer is split, and the rest is JSON', () => {
+describe('the reader of the elements of an answer', () => {
+  test('finds them however the answer is split, and returns the rest of the answer as JSON', () => {
     const result = [{ metric: { a: '}]"\\' }, values: [[1, '{']] }, { metric: {} }, { metric: { b: '日本語' } }]
     const answer = { status: 'success', data: { resultType: 'matrix', result, stats: { x: [1] } }, warnings: ['w'] }
     const bytes = Buffer.from(JSON.stringify(answer))

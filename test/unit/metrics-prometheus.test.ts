@@ -299,7 +299,7 @@ describe('an answer of Prometheus over the limit', () => {
 describe('an empty answer of Prometheus', () => {
   test.each([
     ['a number', { resultType: 'scalar', result: [1000, '42'] }, '1 series at'],
-    ['a text', { resultType: 'string', result: [1000, 'x'] }, 'comes to a text'],
+    ['a text', { resultType: 'string', result: [1000, 'x'] }, 'is a text, not a series'],
     [
       'native histograms',
       { resultType: 'matrix', result: [{ metric: { a: 'b' }, histograms: [] }] },

@@ -162,7 +162,7 @@ describe('an error in the module of a source gives one sentence', () => {
     ['no-such-package', 'named by its path, such as "./my-source.js", or its package.'],
     ['fs', 'There is no provider "fs".'],
     ['data:text/javascript,1', 'There is no provider "data:text/javascript,1".'],
-  ])('the provider %s is no source', async (name, message) => {
+  ])('the provider %s is not a source', async (name, message) => {
     expect((await problems(name)).join()).toContain(message)
   })
 })

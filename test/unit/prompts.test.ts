@@ -89,8 +89,8 @@ describe('a prompt file', () => {
     ],
     ['a title that is a list', '---\ntitle: [x]\n---\ntext', /title/],
     ['too long', 'x'.repeat(300_000), /longer than/],
-    ['bytes', { bytes: new Uint8Array([0, 1]) }, /no text/],
-  ])('with %s is no prompt, and the log says why', async (_, file, why) => {
+    ['bytes', { bytes: new Uint8Array([0, 1]) }, /not text/],
+  ])('with %s is not a prompt, and the log says why', async (_, file, why) => {
     const warnings: string[] = []
     const provider = libraryOf({ 'bad.md': file, 'good.md': 'x' }, warnings)
     const view = viewOf([{ address: 'zed://prompt-library', provider }])
@@ -114,7 +114,7 @@ describe('filling in a prompt', () => {
     ])
   })
 
-  test('keeps text that is no placeholder', async () => {
+  test('keeps text that is not a placeholder', async () => {
     const source =
       '---\narguments: [a]\n---\n{{other}} {{a.b}} {{#if a}} {{{a}}} \\{{a}} ${a} $ARGUMENT ![[note]] {{a}}'
     expect(await said(source, { a: 'x' })).toEqual([

@@ -34,8 +34,8 @@ function epub({ chapters = [], manifest = '', spine = '', more = {} }: BookOptio
   return zip(Object.entries(parts).map(([name, data]) => ({ name, data })))
 }
 
-describe('is read chapter by chapter, with the titles of its table of contents for chapters without a heading', () => {
-  test('is read chapter by chapter, with the names of its table of contents where a chapter has no heading', async () => {
+describe('a book in EPUB', () => {
+  test('is read chapter by chapter, with the names of its table of contents for chapters without a heading', async () => {
     const bytes = epub({
       chapters: ['<p>一<a id="x"/>つ目&nbsp;の文。</p>', '<h2>はじめに</h2><p>二つ目<i/>の文。</p>'],
     })

@@ -91,7 +91,7 @@ describe('an email', () => {
 
   test('with the contents of another format is refused, or read in that format', async () => {
     await expect(read('no headers at all\n')).rejects.toMatchObject({
-      message: expect.stringContaining('no mail'),
+      message: expect.stringContaining('not a mail'),
       detail: { reason: 'unreadable' },
     })
     expect(await read('<!doctype html><p>a page</p>')).toBe('a page\n')

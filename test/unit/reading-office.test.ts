@@ -272,26 +272,6 @@ describe('a symbol character', () => {
     expect(await inWord(run)).toBe(wanted)
   })
 
-  test('footers and dates of slides are read once, slide numbers are not', async () => {
-    const shape = (type: string, text: string) =>
-      `<p:sp><p:nvSpPr><p:nvPr><p:ph type="${type}"/></p:nvPr></p:nvSpPr><p:txBody><a:p><a:r><a:t>${text}</a:t></a:r></a:p></p:txBody></p:sp>`
-    const shapes = ['dt', 'ftr', 'sldNum'].map((type) => shape(type, `the ${type}`)).join('')
-    const text = await read('pptx', replaced(pptx, [/<\/p:spTree>/, `${shapes}</p:spTree>`]))
-    expect(text.match(/the \w+/g)).toEqual(['the dt', 'the ftr'])
-    const notes = await read(
-      'pptx',
-      replaced(pptx, [/<\/p:spTree><\/p:cSld><\/p:notes>/, `${shape('hdr', 'the hdr')}$&`]),
-    )
-    expect(notes).toContain('Notes\n\nここで雨の音を流す。\n\nthe hdr\n')
-  })
-
-  test('a sheet of macros without a part is left out, beside those that have one', async () => {
-    const module = '<sheet name="Module" sheetId="2" r:id=""/></sheets>'
-    const text = await read('xlsx', replaced(xlsx, [/<\/sheets>/, module]))
-    expect(text).toBe(await read('xlsx', xlsx()))
-    await expect(read('xlsx', replaced(xlsx, [/<\/sheets>/, module.replace('""', '"rId9"')]))).rejects.toThrow('part')
-  })
-
   test('of a presentation is the visible character', async () => {
     const run = (properties: string, text: string) => `<a:r><a:rPr>${properties}</a:rPr><a:t>${text}</a:t></a:r>`
     const sign = '<a:latin typeface="Arial"/><a:sym typeface="Wingdings"/>'
@@ -299,6 +279,26 @@ describe('a symbol character', () => {
     const bytes = replaced(pptx, [/<a:r><a:t>自由な文字<\/a:t><\/a:r>/, runs])
     expect(await read('pptx', bytes)).toContain('🡪 là☺J')
   })
+})
+
+test('footers and dates of slides are read once, slide numbers are not', async () => {
+  const shape = (type: string, text: string) =>
+    `<p:sp><p:nvSpPr><p:nvPr><p:ph type="${type}"/></p:nvPr></p:nvSpPr><p:txBody><a:p><a:r><a:t>${text}</a:t></a:r></a:p></p:txBody></p:sp>`
+  const shapes = ['dt', 'ftr', 'sldNum'].map((type) => shape(type, `the ${type}`)).join('')
+  const text = await read('pptx', replaced(pptx, [/<\/p:spTree>/, `${shapes}</p:spTree>`]))
+  expect(text.match(/the \w+/g)).toEqual(['the dt', 'the ftr'])
+  const notes = await read(
+    'pptx',
+    replaced(pptx, [/<\/p:spTree><\/p:cSld><\/p:notes>/, `${shape('hdr', 'the hdr')}$&`]),
+  )
+  expect(notes).toContain('Notes\n\nここで雨の音を流す。\n\nthe hdr\n')
+})
+
+test('a sheet of macros without a part is left out, beside those that have one', async () => {
+  const module = '<sheet name="Module" sheetId="2" r:id=""/></sheets>'
+  const text = await read('xlsx', replaced(xlsx, [/<\/sheets>/, module]))
+  expect(text).toBe(await read('xlsx', xlsx()))
+  await expect(read('xlsx', replaced(xlsx, [/<\/sheets>/, module.replace('""', '"rId9"')]))).rejects.toThrow('part')
 })
 
 describe('a document within a Word document', () => {
@@ -333,7 +333,7 @@ describe('a document within a Word document', () => {
   })
 })
 
-test('the alternative text of a picture in a Word document stands apart from the words around it, and is no path of a file', async () => {
+test('the alternative text of a picture in a Word document stands apart from the words around it, and is not the path of a file', async () => {
   const picture = (descr: string) => `<w:drawing><wp:inline><wp:docPr id="1" descr="${descr}"/></wp:inline></w:drawing>`
   const body = (descr: string) =>
     `<w:p><w:r><w:t>before</w:t></w:r><w:r>${picture(descr)}</w:r><w:r><w:t>after</w:t></w:r></w:p>`

@@ -45,7 +45,7 @@ describe('a page of HTML', () => {
     },
   )
 
-  test('is no text if it has many control characters', async () => {
+  test('is not text if it has many control characters', async () => {
     const outcome = read('html', Buffer.from(`<p>Gr\x01üße</p>\x02\x03${'a'.repeat(100)}`))
     await expect(outcome).rejects.toMatchObject({ kind: 'invalid', detail: { reason: 'unreadable' } })
   })
@@ -159,7 +159,7 @@ describe('a notebook', () => {
     const bytes = Buffer.from(JSON.stringify({ nbformat: 4, cells }))
     expect(await read('ipynb', bytes)).toBe('# Tea\ngreen\n\nprint(1)\n\none\ntwo\n\n<Figure>\n\nValueError: no tea')
     await expect(read('ipynb', Buffer.from('{"a":1}'))).rejects.toMatchObject({
-      message: expect.stringContaining('no notebook'),
+      message: expect.stringContaining('not a notebook'),
       detail: { reason: 'unreadable' },
     })
   })

@@ -210,7 +210,7 @@ test.skipIf(process.platform === 'win32')(
   },
 )
 
-withTesseract('tesseract', () => {
+withTesseract('OCR by tesseract', () => {
   test('reads English and Japanese scans', async () => {
     const english = await served(await scanOf(['Invoice number 48213', 'The total is 1250 euros']), {})
     await expect(english.read()).rejects.toThrow('OCR is reading')

@@ -245,7 +245,7 @@ describe('a PDF', () => {
       detail: { reason: 'withheld' },
     })
     await expect(read('pdf', 'text', Buffer.from('%PDF-1.7 nothing'))).rejects.toMatchObject({
-      message: expect.stringContaining('no valid PDF'),
+      message: expect.stringContaining('not a valid PDF'),
       detail: { reason: 'unreadable' },
     })
   })

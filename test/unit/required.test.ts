@@ -47,7 +47,7 @@ test.each<readonly [unknown, readonly unknown[], string]>([
     [{ mounts: [{ address: 'a://b', provider: { list() {}, read() {} }, access: [{ allow: ['a'] }] }] }],
     'A mount of createCatalog needs "access", a function: it is of the type object.',
   ],
-  [createCatalog({ mounts: [] }).view({ id: 'a', roles: [] }).read, [7], 'A URI is a text.'],
+  [createCatalog({ mounts: [] }).view({ id: 'a', roles: [] }).read, [7], 'A URI must be a text.'],
   [files, [], 'files({ root }) needs "root", a text: it is missing.'],
   [files, [{ root: 3 }], 'files({ root }) needs "root", a text: it is of the type number.'],
   [git, [{}], 'git({ repository }) needs "repository", a text: it is missing.'],

@@ -276,7 +276,7 @@ describe.each(schemaRevisions)('reading tools on %s', (revision) => {
   })
 })
 
-test('have a profile that is reported if it names an unknown mount', async () => {
+test('a profile of a client that names an unknown mount is a problem of the configuration', async () => {
   const folder = createFolder()
   folder.write({
     'hikidashi.json': JSON.stringify({
@@ -291,7 +291,7 @@ test('have a profile that is reported if it names an unknown mount', async () =>
   ])
 })
 
-test('are absent for a caller without tools', async () => {
+test('reading tools are absent for a caller without tools', async () => {
   for (const name of ['off', 'codex-mcp-client']) {
     const ask = await open('2025-11-25', name)
     expect(await ask('tools/list')).toMatchObject({ result: { tools: [] } })

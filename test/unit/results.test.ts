@@ -194,14 +194,12 @@ describe('a result that is refused', () => {
     )
     expect(error).toMatchObject({ kind: 'invalid', detail: { reason: 'too-large', limit: 20_000 } })
   })
+})
 
-  test('lone surrogates in texts of a result are replaced, and other text is unchanged', async () => {
-    const own = fresh()
-    const { id } = await own.put(
-      analysisOf('cut \ud83d', { consensus: { content: 'a\u0000\u001b[2J', confidence: 1 } }),
-    )
-    expect(await own.get(id)).toMatchObject({ prompt: 'cut \ufffd', consensus: { content: 'a\u0000\u001b[2J' } })
-  })
+test('lone surrogates in texts of a result are replaced, and other text is unchanged', async () => {
+  const own = fresh()
+  const { id } = await own.put(analysisOf('cut \ud83d', { consensus: { content: 'a\u0000\u001b[2J', confidence: 1 } }))
+  expect(await own.get(id)).toMatchObject({ prompt: 'cut \ufffd', consensus: { content: 'a\u0000\u001b[2J' } })
 })
 
 describe('names in a results mount', () => {
@@ -236,7 +234,7 @@ describe('names in a results mount', () => {
   })
 })
 
-test('are listed after any path, for any ids', async () => {
+test('results are listed after any path, for any ids', async () => {
   const own = fresh()
   const ids = ['a', 'a-', 'a-b', 'a-b-c', 'a-b.c', 'a.', 'a0', 'a~', 'aa', 'B', 'Z-9', '0', '0-0']
   for (const id of ids) await own.put(analysisOf(`About ${id}`, { id }))

@@ -253,7 +253,7 @@ describe('attached to a server of version 2, a view', () => {
   })
 })
 
-test('reports a missing option', async () => {
+test('attach reports a missing option', async () => {
   expect(() => attach({} as never, viewFor())).toThrow(/attach needs a Server/)
   const server = new McpServerV1({ name: 's', version: '1' })
   expect(() => attach(server, undefined as never)).toThrow(/needs a view/)

@@ -167,7 +167,7 @@ describe('the feed of a search index', () => {
     expect(await running.catchUp(undefined, inTime())).toBe(false)
   })
 
-  test('waits for a source that hangs when it is asked to look only until the caller has waited long enough', async () => {
+  test('stops waiting for a source that hangs when its caller stops', async () => {
     const hangs: Provider = {
       ...live({ 'a.txt': { text: 'one', version: '1' } }),
       catchUp: () => new Promise(() => {}),
@@ -220,7 +220,7 @@ describe('the feed of a search index', () => {
     expect((await running.status())?.mounts[0]?.partial).toEqual({ texts: 2, maxBytes: 10_000 })
   })
 
-  test('counts what is pending only of the paths that count, and nothing during a comparison for others', async () => {
+  test('counts pending changes only of the paths that the caller may see', async () => {
     let release = () => {}
     const gate = new Promise<void>((resolve) => {
       release = resolve

@@ -14,7 +14,7 @@ const connection: Connection = {
 
 test('a session ends after its idle time, by a monotonic clock', async () => {
   vi.useFakeTimers()
-  const sessions = createSessions({ most: 10, idleTimeoutMs: 600_000 })
+  const sessions = createSessions({ maxSessions: 10, idleTimeoutMs: 600_000 })
   const id = sessions.open(owner, connection)?.id ?? expect.fail('it is open')
   // The wall clock jumps, and the next sweep comes.
   for (const jump of [86_400_000, -2 * 86_400_000, 86_400_000]) {

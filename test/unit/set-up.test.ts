@@ -114,7 +114,7 @@ describe('the set-up of a folder', () => {
     expect(mounts[1]?.config).toMatchObject({ over: [mounts[0]?.address] })
   })
 
-  test.each(['', '# no repository'])('a folder .git that holds %j is no repository', async (head) => {
+  test.each(['', '# no repository'])('a folder .git that holds %j is not a repository', async (head) => {
     mkdirSync(join(folder.root, '.git'))
     if (head !== '') writeFileSync(join(folder.root, '.git', 'description'), head)
     const { mounts } = await planSetUp([folder.root])

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { answer } from '../../src/providers/settings/answer.ts'
+import { answerSettings } from '../../src/providers/settings/answer.ts'
 import { defaultLimits } from '../../src/providers/settings/tree.ts'
 import { redactPhrase } from '../../src/secrets/find.ts'
 
 async function asJson(text: string, steps: readonly string[] = []): Promise<string> {
-  const shown = await answer({
+  const shown = await answerSettings({
     text,
     path: 'compose.yml',
     format: 'yaml',
@@ -55,7 +55,7 @@ describe('a settings file in its original text', () => {
     ['an assignment in JSON', 'json', '{ "start": "host=x password=correct-horse" }', 'correct-horse'],
   ] as const)('is shown without the secret in a value: %s', async (_, format, text, secret) => {
     for (const path of ['notes.md', 'a.txt', 'conf.js', 'conf.py', `app.${format}`]) {
-      const shown = await answer({
+      const shown = await answerSettings({
         ...{ text, path, format, want: { kind: 'source' }, policy: { show: 'safe', allow: [] } },
         ...{ limits: defaultLimits, without: [] },
       })

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bestOf, type Weighed } from '../../src/store/sqlite/texts-finding.ts'
+import { bestOf, type WeightedIds } from '../../src/store/sqlite/texts-finding.ts'
 import { volumeOf } from '../support/volume.ts'
 
 /** What it has to answer, in the plainest way. */
-function plainly(lists: readonly Weighed[], limit: number): readonly number[] {
+function plainly(lists: readonly WeightedIds[], limit: number): readonly number[] {
   const sums = new Map<number, number>()
   for (const { weight, ids } of lists) for (const id of ids) sums.set(id, (sums.get(id) ?? 0) + weight)
   return [...sums]

@@ -37,7 +37,7 @@ test('the servers in settings files of hosts are proposed as comments, without t
   for (const line of text.split('\n')) if (line.includes('"remote"')) expect(line.trim()).toMatch(/^\/\//)
 })
 
-test('a settings file that is missing or no JSON has no servers', async () => {
+test('a settings file that is missing or not JSON has no servers', async () => {
   folder = createFolder()
   expect(await serversIn(folder.root)).toEqual([])
   folder.write({ '.mcp.json': '{"mcpServers": ' })

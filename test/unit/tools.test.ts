@@ -91,7 +91,7 @@ describe.each(schemaRevisions)('tools on %s', (revision) => {
   })
 })
 
-test('refuse a cursor that the lists of tools and prompts did not give', async () => {
+test('tools refuse a cursor that the lists of tools and prompts did not give', async () => {
   const ask = await open('2025-11-25', speaker)
   for (const method of ['tools/list', 'prompts/list'])
     expect(await ask(method, { cursor: 'stale' }), method).toMatchObject({
@@ -99,7 +99,7 @@ test('refuse a cursor that the lists of tools and prompts did not give', async (
     })
 })
 
-test('report in a failed call what the model can correct, and no internals', async () => {
+test('tools report in a failed call what the model can correct, and no internals', async () => {
   const ask = await open('2025-11-25', speaker)
   expect(await ask('tools/call', say('wrong'))).toMatchObject({
     result: { isError: true, content: [{ type: 'text', text: 'text: It is wrong.' }] },
@@ -114,7 +114,7 @@ test('report in a failed call what the model can correct, and no internals', asy
   expect(JSON.stringify(await ask('tools/call', say('hunter2-hunter2')))).not.toContain('hunter2')
 })
 
-test('follow changes of roles at once, and each call is recorded', async () => {
+test('tools follow changes of roles at once, and each call is recorded', async () => {
   const records: AuditRecord[] = []
   const roles: string[] = []
   const ask = await open(
@@ -136,7 +136,7 @@ test('follow changes of roles at once, and each call is recorded', async () => {
   ])
 })
 
-test('report progress without known secrets, with the token of the client', async () => {
+test('tools report progress without known secrets, with the token of the client', async () => {
   const telling: Tool = {
     ...echo,
     call: async (_, __, report) => {

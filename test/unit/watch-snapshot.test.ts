@@ -22,7 +22,7 @@ describe('the first stat of a file in a watched directory', () => {
   })
 })
 
-test('the names that came and went are told when a directory has other names', () => {
+test('a directory whose names have changed reports the names that came and went', () => {
   const files = snapshot()
   files.note(0, at(since - 500), false, look(since + 50))
   const { came, gone } = files.renew({ names: ['b', 'c/'], links: new Set() })

@@ -144,7 +144,7 @@ describe('an llms.txt as the list of a mount', () => {
     }
   })
 
-  test('a list of a type that is not served is no page, also after it was read as a list', async () => {
+  test('a list of a type that is not served is not a page, also after it was read as a list', async () => {
     const provider = open({ types: ['text/html'] })
     const read = () => provider.read({ path: 'llms.txt', params: new Map() }, context())
     server.answer = (_, response) => response.writeHead(200, { 'content-type': 'text/markdown', etag: '"1"' }).end(list)

@@ -284,7 +284,7 @@ test.each([
   [{ allowAddresses: ['10/8'] }, /names no address/],
   [{ redirects: ['https://a/b'] }, /without a path/],
   [{ redirects: ['http://a'] }, /not encrypted/],
-  [{ pages: [{ path: '/a' }] }, /no path of a page/],
+  [{ pages: [{ path: '/a' }] }, /not the path of a page/],
   [{ pages: [{ path: 'a' }, { path: 'a' }] }, /named twice/],
 ])('a web mount with %j is refused', (options, message) => {
   expect(() => open(options)).toThrow(message)

@@ -179,7 +179,7 @@ describe.each(schemaRevisions)('search and fetch on %s', (revision) => {
     expect(whole.split('\n').length).toBeGreaterThan(text.split('\n').length)
     expect(whole.split('\n').every((line) => line === '' || line === 'anchor line')).toBe(true)
     const bytes = await fetch('file:///app/logo.bin')
-    expect([bytes.text, bytes.metadata.note]).toEqual(['', 'This is no text.'])
+    expect([bytes.text, bytes.metadata.note]).toEqual(['', 'This is not text.'])
   })
 
   test('answer for a denied document as for an absent one', async () => {

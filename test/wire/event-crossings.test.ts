@@ -92,7 +92,7 @@ describe('metric.crossed', () => {
     for (const one of [stream, falls]) one.close()
   })
 
-  test('a page has at most as many crossings as asked for, and the next one the others', async () => {
+  test('a page has at most the requested number of crossings, and the next page has the others', async () => {
     const values: Record<string, number> = { a: 1, b: 1, c: 1 }
     const { client } = await start([await gauge(values)])
     const asked = crossed({ uri: waiting, above: 10 })

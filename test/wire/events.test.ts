@@ -163,7 +163,7 @@ describe('events/poll', () => {
     expect(urisOf(events)).toEqual(['x://m/docs/'])
   })
 
-  test('tells a gap: when anything may have changed, when the log began anew, and for a cursor that it does not know', async () => {
+  test('reports a gap: when anything may have changed, when the log began anew, and for a cursor that it does not know', async () => {
     const { source, client } = await start()
     const { cursor } = await client.poll(changed)
     source.tell({})
@@ -270,7 +270,7 @@ async function startGuarded() {
   }
 }
 
-describe('access', () => {
+describe('access to events', () => {
   test('is checked at each delivery: denied looks like absent', async () => {
     const { source, hidden, reader, guest } = await startGuarded()
     const { cursor } = await guest.poll(changed)
@@ -368,7 +368,7 @@ describe('events/stream', () => {
     resumed.close()
   })
 
-  test('tells a gap within the stream', async () => {
+  test('reports a gap within the stream', async () => {
     const { source, client } = await start()
     const stream = await client.stream(changed)
     await until(() => stream.of('active').length > 0)
@@ -386,7 +386,7 @@ describe('events/stream', () => {
     stream.close()
   })
 
-  test('a limit of streams is an error of the extension', async () => {
+  test('refuses more streams than the limit, with the error of the Events extension', async () => {
     const catalog = catalogOf([{ address: 'x://m', provider: live({ a: '' }) }], { changes: { subscriptions: 2 } })
     const client = eventClient((await serve({ view: catalog.view })).url)
     const streams = [await client.stream(changed), await client.stream(changed)]

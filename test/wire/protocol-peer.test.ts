@@ -12,7 +12,7 @@ import {
   type Response,
   revisions,
 } from '../../src/server/messages/messages.ts'
-import { type Channel, type Era, openChannel, type Served } from '../../src/server/protocol/channel.ts'
+import { type Channel, type Era, openChannel, type ServedMethods } from '../../src/server/protocol/channel.ts'
 import type { Call, Method } from '../../src/server/protocol/method.ts'
 import { memory } from '../support/memory.ts'
 
@@ -35,7 +35,7 @@ class Wire extends PerRequestHTTPServerTransport {
   }
 }
 
-async function openPeer({ server: info, capabilities, instructions, methods }: Served, era: Era): Promise<Peer> {
+async function openPeer({ server: info, capabilities, instructions, methods }: ServedMethods, era: Era): Promise<Peer> {
   const server = new Server(
     { ...info },
     {
@@ -87,7 +87,7 @@ const meta = {
 /** Repeats what it was given. */
 const echo: Method = async ({ params, revision }) => ({ echoed: Object.keys(params).sort(), revision })
 
-const served: Served = {
+const served: ServedMethods = {
   server: { name: 'served', version: '1.2.3', title: 'Served' },
   capabilities: { resources: { subscribe: true, listChanged: true }, completions: {}, tools: {}, prompts: {} },
   instructions: 'Read what is listed.',

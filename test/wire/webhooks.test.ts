@@ -134,7 +134,7 @@ describe('events/subscribe', () => {
     })
   })
 
-  test('a limit of subscriptions is an error of the extension', async () => {
+  test('refuses more subscriptions than the limit, with the error of the Events extension', async () => {
     const { client, subscribe, paramsOf } = await start({ maxPerPrincipal: 1 })
     await subscribe()
     expect((await client.ask('events/subscribe', paramsOf({ arguments: {} }))).error).toMatchObject({
@@ -160,7 +160,7 @@ describe('events/subscribe', () => {
   })
 })
 
-describe('delivery', () => {
+describe('the delivery of events', () => {
   test('tries again with the same id, and stops after its attempts until it is refreshed', async () => {
     let fails = true
     const behave: Behave = ({ body }) => (body.type === undefined && fails ? { status: 503 } : undefined)

@@ -5,7 +5,7 @@ import { type AccessRule, compileVerdict, type Verdict } from '../../core/access
 import { fallbackTo } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
-import { createResolver, type ResolvableMount, type Resolved } from '../../core/router.ts'
+import { createResolver, type ResolvableMount, type ResolvedUri } from '../../core/router.ts'
 import type { LeftOutReason } from '../../providers/files/index.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { requireLocal } from '../operations/local.ts'
@@ -94,7 +94,7 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
     throw new CommandError(exitCodes.notFound, 'To this caller it looks missing.')
 }
 
-/** Returns why the mount leaves out a path that its access rules allow. A missing file is no reason: it may be created. */
+/** Returns why the mount leaves out a path that its access rules allow. A missing file does not prevent it: it may be created. */
 async function leftOutBy(
   { mount, path = '' }: AccessReport,
   planned: readonly PlannedMount[],
@@ -116,7 +116,7 @@ interface Ruled extends ResolvableMount {
   readonly scopes: readonly string[]
 }
 
-function judge(uri: string, who: Principal, found: Resolved<Ruled> | undefined): AccessReport {
+function judge(uri: string, who: Principal, found: ResolvedUri<Ruled> | undefined): AccessReport {
   const about = { uri, roles: who.roles }
   if (found === undefined) return { ...about, allowed: false, reason: 'no-mount' }
   const { mount, path, below } = found

@@ -48,7 +48,7 @@ function parseSince(value: string): number {
   if (duration !== undefined) return Date.now() - duration
   const time = /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) : Number.NaN
   if (!Number.isNaN(time)) return time
-  throw new InvalidArgumentError('It is a duration such as 30m, 12h or 7d, or a date such as 2026-11-29.')
+  throw new InvalidArgumentError('Give a duration such as 30m, 12h or 7d, or a date such as 2026-11-29.')
 }
 
 async function print(options: AuditOptions, io: Io): Promise<void> {
@@ -88,7 +88,7 @@ async function print(options: AuditOptions, io: Io): Promise<void> {
   }
   if (records.length === 0) io.say('No record matches.')
   if (more > 0) io.say(`${more} older records match, too: --limit`)
-  if (damaged > 0) io.say(`${damaged} lines of ${log} are no records.`)
+  if (damaged > 0) io.say(`${damaged} lines of ${log} are not records.`)
 }
 
 function jsonOf(one: ContentReadAgain): object {
@@ -97,5 +97,5 @@ function jsonOf(one: ContentReadAgain): object {
 
 function textOf(one: ContentReadAgain): string {
   if ('reason' in one) return `  (not readable again: ${one.reason})\n`
-  return 'text' in one ? one.text : `  (${formatSize(one.bytes.length)} that are no text: --json)\n`
+  return 'text' in one ? one.text : `  (${formatSize(one.bytes.length)} that are not text: --json)\n`
 }

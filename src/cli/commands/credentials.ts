@@ -62,7 +62,7 @@ function addWord(word: string, words: readonly string[] = []): readonly string[]
 function parseBetween(text: string, least: number, most: number, what: string): number {
   const duration = parseDuration(text)
   if (duration === undefined || duration < least || duration > most)
-    throw new InvalidArgumentError(`It is a duration such as ${what}.`)
+    throw new InvalidArgumentError(`Give a duration such as ${what}.`)
   return duration
 }
 

@@ -26,9 +26,9 @@ export function define(command: Command, io: Io): void {
   addSourceOptions(command)
     .addHelpText(
       ...examples(`
-  hikidashi diff README.md                     prints the version of now
+  hikidashi diff README.md                     prints the current version
   hikidashi diff README.md --since VERSION     and later: the difference
-  hikidashi diff                               names the state of now
+  hikidashi diff                               names the current state
   hikidashi diff --since STATE                 and later: all that changed`),
     )
     .action((uri: string | undefined, options: DiffOptions) => diff(uri, options, io))
@@ -36,7 +36,7 @@ export function define(command: Command, io: Io): void {
 
 async function diff(named: string | undefined, options: DiffOptions, io: Io): Promise<void> {
   const limit = Number(options.limit)
-  if (!Number.isSafeInteger(limit) || limit < 1) throw usageError('--limit is a whole number, at least 1.')
+  if (!Number.isSafeInteger(limit) || limit < 1) throw usageError('--limit must be a whole number, at least 1.')
   await withSource(options, io, async ({ view, uriOf }) => {
     if (named === undefined) await printChanges(view, { limit, ...defined({ since: options.since }) }, options, io)
     else await printDiff(view, uriOf(named), options, io)
@@ -56,7 +56,7 @@ async function printChanges(
   for (const line of linesOf(found)) await io.out.write(`${line}\n`)
   if (found.unknown) throw new CommandError(exitCodes.notFound, tooOld(found.since))
   if (found.more > 0) io.say(`${found.more} more changes are left out: --limit`)
-  for (const address of found.unavailable) io.say(`${address} does not answer now: its changes are told later.`)
+  for (const address of found.unavailable) io.say(`${address} does not answer now: its changes are reported later.`)
   io.say(`For the next call: --since ${found.since}`)
 }
 
@@ -69,7 +69,7 @@ function linesOf({ created, updated, deleted }: ChangedResources): readonly stri
   )
 }
 
-const tooOld = (since: string) => `The earlier state is too old or unknown. The state of now is --since ${since}`
+const tooOld = (since: string) => `The earlier state is too old or unknown. The current state is --since ${since}`
 
 async function printDiff(view: View, uri: string, { since = '', json }: DiffOptions, io: Io): Promise<void> {
   const { contents } = await withSuggestion(uri, view.read(`${uri}?since=${encodeURIComponent(since)}`))
@@ -80,8 +80,8 @@ async function printDiff(view: View, uri: string, { since = '', json }: DiffOpti
   const { version, text } = content
   if (json) return writeJson(io.out, { uri, ...delta, ...defined({ version }), text })
   if (delta.reason === 'unknown')
-    throw new CommandError(exitCodes.notFound, `The version is too old or unknown. The version of now is ${version}`)
+    throw new CommandError(exitCodes.notFound, `The version is too old or unknown. The current version is ${version}`)
   if (since !== '') await io.out.write(delta.state === 'whole' ? `The whole is shorter than a diff:\n${text}` : text)
   if (delta.state === 'unchanged') io.say('Nothing has changed.')
-  io.say(`The version of now: ${version}`)
+  io.say(`The current version: ${version}`)
 }

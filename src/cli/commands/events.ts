@@ -33,7 +33,7 @@ export function define(command: Command, io: Io): void {
 function parseLimit(value: string): number {
   const limit = Number(value)
   if (/^\d+$/.test(value) && limit >= 1 && limit <= 10_000) return limit
-  throw new InvalidArgumentError('It is a number from 1 to 10000.')
+  throw new InvalidArgumentError('Give a number from 1 to 10000.')
 }
 
 async function show(

@@ -124,7 +124,7 @@ matches, outlines and links, best first. Without a query: only the pins, or else
 
 function parseTokens(value: string): number {
   const tokens = parseBudget(value) ?? 0
-  if (tokens < 1) throw new InvalidArgumentError('It is a number of tokens, at least 1, such as 8000 or 32k.')
+  if (tokens < 1) throw new InvalidArgumentError('Give a number of tokens, at least 1, such as 8000 or 32k.')
   return tokens
 }
 
@@ -133,25 +133,25 @@ const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86
 function parseAge(value: string): number {
   const [, number, unit = 'd'] = /^(\d{1,9}(?:\.\d{1,6})?)([mhdw])?$/.exec(value.trim()) ?? []
   const age = Number(number) * (units[unit] ?? 0)
-  if (!(age > 0)) throw new InvalidArgumentError('It is a time above 0: 30d, 12h, 90m.')
+  if (!(age > 0)) throw new InvalidArgumentError('Give a time above 0: 30d, 12h, 90m.')
   return age
 }
 
 function parseShare(value: string): number {
   const share = value.trim() === '' ? Number.NaN : Number(value)
-  if (!(share >= 0 && share <= 0.5)) throw new InvalidArgumentError('It is a number from 0 to 0.5.')
+  if (!(share >= 0 && share <= 0.5)) throw new InvalidArgumentError('Give a number from 0 to 0.5.')
   return share
 }
 
 function parseScore(value: string): number {
   const score = value.trim() === '' ? Number.NaN : Number(value)
-  if (!(score >= 0 && score <= 1)) throw new InvalidArgumentError('It is a number from 0 to 1.')
+  if (!(score >= 0 && score <= 1)) throw new InvalidArgumentError('Give a number from 0 to 1.')
   return score
 }
 
 function parseTime(value: string): number {
   const time = /^\d{4}-\d{2}-\d{2}/.test(value) ? Date.parse(value) : Number.NaN
-  if (Number.isNaN(time)) throw new InvalidArgumentError('It is a time such as 2026-01-31 or 2026-01-31T12:00:00Z.')
+  if (Number.isNaN(time)) throw new InvalidArgumentError('Give a time such as 2026-01-31 or 2026-01-31T12:00:00Z.')
   return time
 }
 

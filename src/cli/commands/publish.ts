@@ -25,7 +25,7 @@ export function defineBundle(command: Command, io: Io): void {
   hikidashi bundle mcpb
   hikidashi bundle mcpb --output hikidashi.mcpb --force
   hikidashi bundle mcpb --all-platforms
-  hikidashi bundle mcpb --config shop.json         # a drawer for colleagues, who are asked for its secrets`),
+  hikidashi bundle mcpb --config shop.json         # a bundle for colleagues, who are asked for its secrets`),
   )
   command
     .command('mcpb')

@@ -86,7 +86,7 @@ async function putAll({ provider, address }: WritableMount, values: readonly Pos
   return kept
 }
 
-/** Returns the failure of one analysis, with its position in the file. It is no fault of the command line. */
+/** Returns the failure of one analysis, with its position in the file. It is not a fault of the command line. */
 function wrong(error: unknown, position: string): unknown {
   if (!isResourceError(error)) return error
   return commandFailure(

@@ -100,20 +100,20 @@ ${exitCodeHelp}`,
 
 function parseHttp(value: string): Listen {
   const listen = parseListen(value)
-  if (listen === undefined) throw new InvalidArgumentError('It is a port, or HOST:PORT such as 127.0.0.1:8787.')
+  if (listen === undefined) throw new InvalidArgumentError('Give a port, or HOST:PORT such as 127.0.0.1:8787.')
   return listen
 }
 
 /** Adds an allowed value of the Host header. It refuses URLs, which no such header contains. */
 function addHost(value: string, hosts: readonly string[] = []): readonly string[] {
   if (/^[^/\s]+$/.test(value)) return addWord(value, hosts)
-  throw new InvalidArgumentError('It is NAME or NAME:PORT, such as context.example.org:8787.')
+  throw new InvalidArgumentError('Give NAME or NAME:PORT, such as context.example.org:8787.')
 }
 
 /** Parses the name of a replica, which begins the ids of its sessions. */
 function parseReplica(value: string): string {
   if (/^[a-z0-9-]{1,32}$/.test(value)) return value
-  throw new InvalidArgumentError('It is a name of up to 32 characters of a-z, 0-9 and "-".')
+  throw new InvalidArgumentError('Give a name of up to 32 characters of a-z, 0-9 and "-".')
 }
 
 /** @throws CommandError for options of HTTP over stdio, where they have no effect, and for tokens unless the user chose stdio. */

@@ -62,7 +62,7 @@ export function defineComplete(command: Command, io: Io): void {
 
 function addVariable(text: string, variables: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
   const equals = text.indexOf('=')
-  if (equals < 1) throw new InvalidArgumentError('It is written NAME=VALUE.')
+  if (equals < 1) throw new InvalidArgumentError('Write NAME=VALUE.')
   return new Map([...variables, [text.slice(0, equals), text.slice(equals + 1)]])
 }
 

@@ -40,7 +40,7 @@ listens only on this machine. The address that it prints on stdout works in one 
 
 function parsePort(value: string): number {
   const port = Number(value)
-  if (!/^\d+$/.test(value) || port > 65_535) throw new InvalidArgumentError('It is a number from 0 to 65535.')
+  if (!/^\d+$/.test(value) || port > 65_535) throw new InvalidArgumentError('Give a number from 0 to 65535.')
   return port
 }
 

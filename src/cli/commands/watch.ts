@@ -78,7 +78,7 @@ async function begin(
     throw nothingFound(`No changes can be reported for ${listOf(uris, list === true)}.`, meant)
   }
   const unheard = uris.filter((uri) => !heard.has(uri))
-  // If the user named no URIs, a mount that cannot be watched, such as a search, is no error.
+  // If the user named no URIs, a mount that cannot be watched, such as a search, is not an error.
   if (named.length === 0 && unheard.length > 0)
     io.say(`Not watched, because nothing reports their changes: ${unheard.join(', ')}`)
   else for (const uri of unheard) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)

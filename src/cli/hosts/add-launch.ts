@@ -157,7 +157,7 @@ function refuseUrl(url: string): void {
 }
 
 function headerOf(header: string): [string, Value] {
-  if (!headerForm.test(header)) throw usageError('A header is written "Name: value".')
+  if (!headerForm.test(header)) throw usageError('Write a header as "Name: value".')
   const colon = header.indexOf(':')
   const name = header.slice(0, colon).trim()
   const value = pieces(header.slice(colon + 1).trim())

@@ -156,7 +156,7 @@ async function askIndex(
   signal: AbortSignal,
   cleaning: Promise<{ readonly secrets: Secrets }>,
 ): Promise<Brief> {
-  const [{ requireLocal, openLocal }, { briefFor, hookIsOff }, { cleanView }, { searchedMounts }, { secrets }] =
+  const [{ requireLocal, openLocal }, { briefFor, briefWhenOff }, { cleanView }, { searchedMounts }, { secrets }] =
     await Promise.all([
       import('../operations/local.ts'),
       import('../../context/brief.ts'),
@@ -166,7 +166,7 @@ async function askIndex(
     ])
   process.chdir(folder)
   const local = await requireLocal(defined({ config }), { secrets, say: () => {} })
-  if (local.config?.context?.hook === false) return hookIsOff
+  if (local.config?.context?.hook === false) return briefWhenOff
   // Mounts that no search covers, such as git, and those that a survey of the folder finds, would take longer than the answer.
   const { complete: _, ...known } = local
   const catalog = await openLocal({ ...known, mounts: searchedMounts(local.mounts) }, () => {}, secrets)

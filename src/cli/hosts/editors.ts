@@ -52,7 +52,7 @@ export const claudeCode: Host = {
     ...(typeof command === 'string' ? { command: [command, ...textsIn(args)] } : {}),
     ...(typeof url === 'string' ? { url } : {}),
   }),
-  waysOf: (launch, entry, context) => [{ label: 'The same by a command', text: addCommand(launch, entry, context) }],
+  waysOf: (launch, entry, context) => [{ label: 'Or as a command', text: addCommand(launch, entry, context) }],
   next: 'Restart Claude Code, or type /mcp. It asks before it uses a server of a project.',
 }
 
@@ -139,10 +139,10 @@ function waysOf(_: unknown, { value, inputs }: Entry, { name, scope }: EntryCont
   const config = encodeURIComponent(JSON.stringify(value))
   const asked = inputs === undefined ? '' : `&inputs=${encodeURIComponent(JSON.stringify(inputs))}`
   return [
-    { label: 'The same by a command', text: `code --add-mcp ${joinCommand([JSON.stringify(whole)])}` },
-    { label: 'As a link', text: `vscode:mcp/install?${encodeURIComponent(JSON.stringify(whole))}` },
+    { label: 'Or as a command', text: `code --add-mcp ${joinCommand([JSON.stringify(whole)])}` },
+    { label: 'Or as a link', text: `vscode:mcp/install?${encodeURIComponent(JSON.stringify(whole))}` },
     {
-      label: 'As a link for web pages',
+      label: 'Or as a link for web pages',
       text: `https://insiders.vscode.dev/redirect/mcp/install?name=${encodeURIComponent(name)}&config=${config}${asked}`,
     },
   ]
@@ -177,7 +177,7 @@ export const cursor: Host = {
     const config = encodeURIComponent(Buffer.from(JSON.stringify(value)).toString('base64'))
     return [
       {
-        label: 'The same as a link',
+        label: 'Or as a link',
         text: `cursor://anysphere.cursor-deeplink/mcp/install?name=${encodeURIComponent(name)}&config=${config}`,
       },
     ]

@@ -45,7 +45,7 @@ const codex: Host = {
     if (scope === 'project') return []
     const { url, bearer_token_env_var: variable, http_headers, env_http_headers, env_vars } = value
     if (http_headers !== undefined || env_http_headers !== undefined || env_vars !== undefined) return []
-    const label = 'The same by a command'
+    const label = 'Or as a command'
     if (launch.transport === 'stdio') {
       const words = joinCommand([String(value.command), ...textsIn(value.args)])
       return [{ label, text: `codex mcp add ${name} -- ${words}` }]
@@ -171,7 +171,7 @@ const goose: Host = {
       ['description', gooseDescription],
     ] as const)
       query.append(key, text)
-    return [{ label: 'As a link', text: `goose://extension?${query.toString().replaceAll('+', '%20')}` }]
+    return [{ label: 'Or as a link', text: `goose://extension?${query.toString().replaceAll('+', '%20')}` }]
   },
   next: 'Start a new session of Goose.',
 }

@@ -27,7 +27,7 @@ export interface FoundRecords {
   readonly records: readonly Partial<AuditRecord>[]
   /** Number of older matches that are left out. */
   readonly more: number
-  /** Number of lines that are no records. */
+  /** Number of lines that are not records. */
   readonly damaged: number
 }
 
@@ -94,7 +94,7 @@ const maxRefSegments = 12
 
 /**
  * Reads the content of a record again as it was: the resource itself if it still has the version, else the file in the commit from
- * which it was read. The rules and the redaction of now apply.
+ * which it was read. The current rules and redaction apply.
  *
  * @param mounts The addresses of the mounts.
  */

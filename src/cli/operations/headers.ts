@@ -30,7 +30,7 @@ export function addHeaderOptions(command: Command): Command {
 }
 
 function addHeader(header: string, headers: readonly string[] = []): readonly string[] {
-  if (!headerForm.test(header)) throw new InvalidArgumentError('It is written "Name: value".')
+  if (!headerForm.test(header)) throw new InvalidArgumentError('Write "Name: value".')
   return [...headers, header]
 }
 
@@ -38,9 +38,7 @@ function addHeader(header: string, headers: readonly string[] = []): readonly st
 export function addHeaderEnv(pair: string, pairs: readonly string[] = []): readonly string[] {
   const [name = '', variable = ''] = splitPair(pair)
   if (!headerForm.test(`${name}:`) || variable === '')
-    throw new InvalidArgumentError(
-      'It is written NAME=VARIABLE: the name of a header, and that of an environment variable.',
-    )
+    throw new InvalidArgumentError('Write NAME=VARIABLE: the name of a header, and that of an environment variable.')
   return [...pairs, pair]
 }
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { OpenedCatalog } from '../../config/build.ts'
-import { type BriefOptions, briefFor, hookIsOff } from '../../context/brief.ts'
+import { type BriefOptions, briefFor, briefWhenOff } from '../../context/brief.ts'
 import { createMemory, type Memory } from '../../context/memory.ts'
 import { defined, isObject, jsonIn } from '../../core/kit/object.ts'
 import type { PendingOpen } from '../../core/opening.ts'
@@ -35,7 +35,7 @@ export async function serveOtherProcess(
   const line = await firstLine(socket)
   const request = line?.startsWith('{"hikidashi"') ? jsonIn(line) : undefined
   if (isObject(request) && typeof request.prompt === 'string') {
-    if (!hook) return void socket.end(`${JSON.stringify(hookIsOff)}\n`)
+    if (!hook) return void socket.end(`${JSON.stringify(briefWhenOff)}\n`)
     const answer = await opening
       .whenOpen()
       .then((catalog) => {
@@ -52,7 +52,7 @@ export async function serveOtherProcess(
   socket.end()
 }
 
-/** Waits for the first line of a socket, and puts everything back that is not a question of a hook. */
+/** Resolves to the first line of a socket; undefined if it does not come in time. The bytes that were read are put back. */
 function firstLine(socket: Socket): Promise<string | undefined> {
   return new Promise((done) => {
     const chunks: Buffer[] = []

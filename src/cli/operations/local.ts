@@ -45,7 +45,7 @@ export interface Local {
 }
 
 /** Result of reading a configuration: the set-up, or its problems. */
-export type Planned = { readonly local: Local } | { readonly problems: readonly ConfigProblem[] }
+export type PlanResult = { readonly local: Local } | { readonly problems: readonly ConfigProblem[] }
 
 /**
  * Plans the mounts to serve: of the folders and the configuration that are named; else of `hikidashi.json` in the current folder;
@@ -58,7 +58,7 @@ export type Planned = { readonly local: Local } | { readonly problems: readonly 
 export async function planLocal(
   { folders = [], config: named, name, only }: LocalOptions,
   secrets: Secrets,
-): Promise<Planned> {
+): Promise<PlanResult> {
   if (named === '') throw usageError('The name of the configuration is empty.')
   const file = named ?? (folders.length === 0 && existsSync(defaultConfig) ? defaultConfig : undefined)
   const assumed = file === undefined && folders.length === 0

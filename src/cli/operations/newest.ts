@@ -40,7 +40,7 @@ export async function printNewest(installed: Installed, { out, say }: Pick<Io, '
 async function newestIn(registry: string): Promise<string | undefined> {
   const url = URL.canParse(registry) ? new URL('hikidashi/latest', registry.replace(/\/*$/, '/')) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw commandFailure('npm_config_registry is no URL of a registry.')
+    throw commandFailure('npm_config_registry is not the URL of a registry.')
   const origin = `${url.origin}${url.pathname}`
   try {
     const response = await fetch(url, {

@@ -42,7 +42,7 @@ const localVariables =
 /** Parses `owner/repo[#ref]` (a repository of GitHub), or a URL of git with `#ref`. */
 export function parseRemote(text: string): RemoteRepository {
   const [, place = '', ref = 'HEAD'] = /^([^#]*)(?:#(.*))?$/s.exec(text) ?? []
-  if (!isRef(ref)) throw usageError(`${JSON.stringify(ref)} is no branch, tag or hash of a commit.`)
+  if (!isRef(ref)) throw usageError(`${JSON.stringify(ref)} is not a branch, a tag or the hash of a commit.`)
   if (/^[\w.-]+\/[\w.-]+$/.test(place)) return { url: `https://github.com/${place}.git`, ref, name: nameIn(place) }
   // Other transports, such as ext::, run commands.
   const isUrl =

@@ -115,7 +115,7 @@ function nearOf({ matches }: RuleGlob, readings: readonly Reading[], paths: read
   return undefined
 }
 
-/** Returns the other readings of a glob, the likeliest first. A text that is no glob is no reading. */
+/** Returns the other readings of a glob, the likeliest first. A text that is not a glob is left out. */
 function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): readonly Reading[] {
   const read = (text: string): readonly Reading[] =>
     text === glob

@@ -71,7 +71,7 @@ export function addSourceOptions(command: Command): Command {
 /** Parses the value of an option that is a whole number, at least 1. */
 export function parseCount(value: string): number {
   const number = Number(value)
-  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('It is a whole number, at least 1.')
+  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('Give a whole number, at least 1.')
   return number
 }
 

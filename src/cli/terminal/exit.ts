@@ -25,7 +25,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Returns the error of a failure that is no fault of the command line. */
+/** Returns the error of a failure that is not a fault of the command line. */
 export function commandFailure(message: string): CommandError {
   return new CommandError(exitCodes.failed, message)
 }

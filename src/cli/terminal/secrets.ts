@@ -81,7 +81,7 @@ function secretsInHeader(header: string): readonly string[] {
 /** Returns the text after the first colon or equals sign: a password after a name. */
 const passwordIn = (text: string) => text.replace(/^[^:=]*[:=]/, '')
 
-/** Whether the whole value of a variable is a secret, judged by the variable's name. A URL or the path of a file is no secret. */
+/** Whether the whole value of a variable is a secret, judged by the variable's name. A URL or the path of a file is not a secret. */
 const isSecretWhole = (name: string, value: string) =>
   kindOfKey(name) !== undefined && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value) && !isFile(value)
 

@@ -75,9 +75,9 @@ const entriesPerLook = 50
  * Divides work on many entries into time slices, so that it never blocks the event loop for long: `if (slices.due()) await
  * slices.rest()`.
  *
- * @param heard Called with the number of entries of each slice.
+ * @param onEntries Called with the number of entries of each slice.
  */
-export function createSlices(heard?: (entries: number) => void) {
+export function createSlices(onEntries?: (entries: number) => void) {
   let count = 0
   let looked = 0
   return {
@@ -90,7 +90,7 @@ export function createSlices(heard?: (entries: number) => void) {
       return breath.due()
     },
     rest: async (): Promise<void> => {
-      heard?.(count)
+      onEntries?.(count)
       count = 0
       looked = 0
       await breath.take()

@@ -12,7 +12,7 @@ import { followAddress, route } from './state/route.ts'
 import { connection, followAttention, liveness, startSession, takeTicket, wish } from './state/session.ts'
 import './shell/shell.css'
 import { lastSegment } from '../../client/wire.ts'
-import { adding } from './basket/picked.ts'
+import { pendingAdd } from './basket/picked.ts'
 import { startBasket } from './basket/store.ts'
 import { Header } from './frame/header.tsx'
 import { open, startKeys } from './shell/keys.ts'
@@ -99,7 +99,7 @@ function Panes() {
         ) : null}
       </div>
       {open.value === undefined ? null : <Palette />}
-      {adding.value === undefined ? null : <AddingDialog />}
+      {pendingAdd.value === undefined ? null : <AddingDialog />}
       <WishDialog />
     </div>
   )

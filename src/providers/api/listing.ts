@@ -4,7 +4,7 @@ import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Entry } from '../../core/provider.ts'
 import { unreachable } from '../http/client.ts'
-import type { Fetched } from '../http/fetched.ts'
+import type { FetchedDocument } from '../http/fetched.ts'
 import { parsePointer } from '../settings/tree.ts'
 import { encodeFrom, type Route } from './route.ts'
 
@@ -21,7 +21,7 @@ export interface RouteItem {
 
 interface ListingOptions {
   readonly base: HttpUrl
-  readonly load: (url: HttpUrl, signal: AbortSignal, fresh: boolean) => Promise<Fetched>
+  readonly load: (url: HttpUrl, signal: AbortSignal, fresh: boolean) => Promise<FetchedDocument>
   /** Maximum number of entries of one route. */
   readonly maxEntries: number
   readonly log: Log
@@ -68,11 +68,11 @@ export async function listRoute(
 }
 
 /** Parses the body of an answer. @throws ResourceError `unavailable` for anything but JSON. */
-function jsonOf({ body }: Fetched, url: HttpUrl): unknown {
+function jsonOf({ body }: FetchedDocument, url: HttpUrl): unknown {
   try {
     return JSON.parse(body.toString())
   } catch {
-    throw unreachable(url, 'its answer is no JSON')
+    throw unreachable(url, 'its answer is not JSON')
   }
 }
 
@@ -103,7 +103,7 @@ function itemOf(route: Route, value: unknown): RouteItem | undefined {
 interface FetchedPage {
   readonly base: HttpUrl
   readonly url: HttpUrl
-  readonly fetched: Fetched
+  readonly fetched: FetchedDocument
   readonly body: unknown
   /** Page number, from 0. */
   readonly page: number

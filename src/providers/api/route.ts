@@ -161,7 +161,7 @@ function checkList(template: string, list: RouteList, inPath: readonly string[])
   const cursor = typeof list.next === 'object' && 'cursor' in list.next ? [list.next.cursor] : []
   const pointers = [list.items, list.title, list.description, list.modified, ...Object.values(values), ...cursor]
   for (const pointer of pointers) if (pointer !== undefined) parsePointer(pointer)
-  if (/[#\\\s]|\.\.|^\/\//.test(list.from)) throw fault(template, '"from" of its list is no path below "url"')
+  if (/[#\\\s]|\.\.|^\/\//.test(list.from)) throw fault(template, '"from" of its list is not a path below "url"')
   return values
 }
 

@@ -28,7 +28,7 @@ import {
   ignoreOptions,
   rememberVerdicts,
   type StatEntry,
-  type Walk,
+  type Walker,
 } from './walk.ts'
 import { createWatch } from './watch.ts'
 
@@ -182,7 +182,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
 }
 
 interface TranslationOptions {
-  readonly walk: Walk
+  readonly walk: Walker
   readonly pool: Pool
   /** Language tags as paths have them. */
   readonly languages: readonly string[]

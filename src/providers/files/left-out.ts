@@ -17,7 +17,7 @@ import {
   ignoreOptions,
   mayRead,
   type NameRule,
-  type Position,
+  type OpenedEntry,
 } from './walk.ts'
 
 /** Why a file or a folder is not served. */
@@ -79,7 +79,7 @@ const maxTargets = 8
 export async function openLeftOut(options: FilesOptions) {
   const { log, symlinks, allowMounts, hardlinks, ...chosen } = completeOptions(options)
   const judge = createNameJudge({ ...options, ...chosen })
-  const visible = (path: string, ignores: Position['aliases'][0]['ignores']) => judge(path, ignores) === undefined
+  const visible = (path: string, ignores: OpenedEntry['aliases'][0]['ignores']) => judge(path, ignores) === undefined
   const permit = { allowMounts, hardlinks }
   const ignoring = ignoreOptions(chosen)
   const pool = createPool()
@@ -87,9 +87,9 @@ export async function openLeftOut(options: FilesOptions) {
   const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoring })
   const names = createNameCache(visible, symlinks === 'beneath', pool)
   const walk = createWalk({ places, pool, visible, permit, names, symlinks, ignoreFiles })
-  const byName = (at: Position, step: string) => leftOutByName(at, step, judge, options.exclude)
+  const byName = (at: OpenedEntry, step: string) => leftOutByName(at, step, judge, options.exclude)
 
-  const byLink = async (at: Position, name: string, depth: number, signal: AbortSignal): Promise<LeftOut> => {
+  const byLink = async (at: OpenedEntry, name: string, depth: number, signal: AbortSignal): Promise<LeftOut> => {
     const found = { path: `${at.aliases[0].path}${name}` }
     if (symlinks === 'deny') return { ...found, reason: 'link-denied' }
     let target: string
@@ -107,7 +107,12 @@ export async function openLeftOut(options: FilesOptions) {
   }
 
   /** Returns why a name in a directory is not served, judged by its name and file type. */
-  const byKind = async (at: Position, name: string, signal: AbortSignal, depth = 0): Promise<LeftOut | undefined> => {
+  const byKind = async (
+    at: OpenedEntry,
+    name: string,
+    signal: AbortSignal,
+    depth = 0,
+  ): Promise<LeftOut | undefined> => {
     const stats = await lookAt(at.place, name, pool, signal)
     const found = { path: `${at.aliases[0].path}${name}` }
     if (stats === undefined) return { ...found, reason: 'missing' }
@@ -128,7 +133,7 @@ export async function openLeftOut(options: FilesOptions) {
     return undefined
   }
 
-  const enters = async (at: Position, name: string, directory: boolean, signal: AbortSignal): Promise<boolean> => {
+  const enters = async (at: OpenedEntry, name: string, directory: boolean, signal: AbortSignal): Promise<boolean> => {
     const found = await walk.enter(at, name, directory, signal).catch(fallbackTo(undefined, 'not-found'))
     found?.place.close()
     return found !== undefined
@@ -182,7 +187,7 @@ export async function openLeftOut(options: FilesOptions) {
 }
 
 /** Returns the name in a directory that is canonically equivalent to a missing name, if there is exactly one; else the name itself. */
-async function listedSpelling({ place }: Position, name: string, pool: Pool, signal: AbortSignal): Promise<string> {
+async function listedSpelling({ place }: OpenedEntry, name: string, pool: Pool, signal: AbortSignal): Promise<string> {
   if (!isComposable(name) || (await lookAt(place, name, pool, signal)) !== undefined) return name
   const names = await fs.promises.readdir(place.at)
   const [only = name, ...others] = names.filter((one) => canonicalPath(one) === canonicalPath(name))
@@ -191,7 +196,7 @@ async function listedSpelling({ place }: Position, name: string, pool: Pool, sig
 
 /** Returns the rule by which a name in a directory is not served. */
 function leftOutByName(
-  { aliases }: Position,
+  { aliases }: OpenedEntry,
   step: string,
   judge: ReturnType<typeof createNameJudge>,
   exclude: FilesOptions['exclude'],
@@ -213,14 +218,14 @@ function leftOutByName(
 /** Counts the files below the root that are left out, within a number of names. */
 async function countLeftOut(
   walk: ReturnType<typeof createWalk>,
-  byKind: (at: Position, name: string, signal: AbortSignal) => Promise<LeftOut | undefined>,
+  byKind: (at: OpenedEntry, name: string, signal: AbortSignal) => Promise<LeftOut | undefined>,
   maxNames: number,
   see: (path: string, isWalked: boolean) => void,
   signal: AbortSignal,
 ): Promise<LeftOutCounts> {
   const counts: Partial<Record<LeftOutReason, number>> = {}
   let seen = 0
-  const countIn = async (position: Position): Promise<void> => {
+  const countIn = async (position: OpenedEntry): Promise<void> => {
     for (const entry of await fs.promises.readdir(position.place.at, { withFileTypes: true })) {
       signal.throwIfAborted()
       if (seen++ >= maxNames) return

@@ -33,14 +33,14 @@ import {
   maxDepth,
   mayRead,
   type NameCache,
-  type Position,
-  type Walk,
+  type OpenedEntry,
+  type Walker,
 } from './walk.ts'
 
 import type { StateOfDirectory } from './watch.ts'
 
 export interface EntriesOptions {
-  readonly walk: Walk
+  readonly walk: Walker
   readonly permit: PermitOptions
   readonly rules: Rules | undefined
   readonly headings: Headings
@@ -49,7 +49,7 @@ export interface EntriesOptions {
 }
 
 interface ListedDirectory {
-  readonly position: Position
+  readonly position: OpenedEntry
   readonly names: DirectoryNames
 }
 
@@ -115,7 +115,7 @@ export function createEntries({ walk, permit, rules, headings, pool, leaveOut }:
   }
 
   /** Returns the entry of the target of a symbolic link. */
-  const entryAt = async (directory: Position, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
+  const entryAt = async (directory: OpenedEntry, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
     try {
       return await describe(await walk.enter(directory, name, false, signal), signal)
     } catch (error) {
@@ -159,7 +159,7 @@ export function createEntries({ walk, permit, rules, headings, pool, leaveOut }:
   }
 
   /** Returns the entry of a file, and closes its position. */
-  const describe = async ({ place, aliases }: Position, signal: AbortSignal): Promise<Entry> => {
+  const describe = async ({ place, aliases }: OpenedEntry, signal: AbortSignal): Promise<Entry> => {
     try {
       const { path } = aliases[0]
       const facts = rules?.(path) ?? unruled
@@ -276,7 +276,7 @@ interface ListerOptions extends EntriesOptions {
 
 /** A directory that is being listed. */
 interface Frame {
-  readonly position: Position
+  readonly position: OpenedEntry
   readonly names: DirectoryNames
   /** Index of the next name. */
   index: number
@@ -301,7 +301,7 @@ const confirmedMs = 20
 /** Lists files, and describes one file or directory. Both return the same entry for a file. */
 export function createLister(options: ListerOptions) {
   const { walk, names, confirm, keptMs, check, leaveOut } = options
-  const open = async (position: Position, after: string, signal: AbortSignal): Promise<Frame> => {
+  const open = async (position: OpenedEntry, after: string, signal: AbortSignal): Promise<Frame> => {
     const found = await names.of(position, signal)
     const index = after === '' ? 0 : indexAfter(found.names, after)
     // The directory that contains `after` sorts before it, and holds the names after it.
@@ -313,7 +313,7 @@ export function createLister(options: ListerOptions) {
   /** Opens a child directory; undefined when it is gone or not served. */
   const descend = async (frame: Frame, name: string, signal: AbortSignal): Promise<Frame | undefined> => {
     const after = frame.after.startsWith(name) ? frame.after.slice(name.length) : ''
-    let position: Position | undefined
+    let position: OpenedEntry | undefined
     try {
       position = await walk.enter(frame.position, name.slice(0, -1), true, signal)
       return await open(position, after, signal)

@@ -21,7 +21,7 @@ import type { ByteRange, Context } from '../../core/provider.ts'
  * A file or directory that was found, held open so that access checks and reads refer to the same object. On Linux it is a descriptor
  * (`O_PATH`): it stays valid when its name changes.
  */
-export interface Place extends Shared {
+export interface Place extends RefCounted {
   /** A file system path that opens exactly this object; its children are at `${at}/${name}`. */
   readonly at: string
   /** Stats of the place at the time when it was found. */
@@ -77,7 +77,7 @@ export interface Places {
 }
 
 /** Reference-counted object, which is closed when its last user closes it. It starts with one user. */
-export interface Shared {
+export interface RefCounted {
   keep(): void
   close(): void
 }
@@ -85,7 +85,7 @@ export interface Shared {
 interface CallTerms<T> {
   readonly signal: AbortSignal
   /** Held open until the call has ended, even if the caller aborts, so that its descriptor is not reused during the call. */
-  readonly hold?: Shared
+  readonly hold?: RefCounted
   /** Receives a result that arrives after the abort. */
   readonly late?: (value: T) => void
 }
@@ -490,7 +490,7 @@ export function rangeWithin(
   const { start, end: wanted = size } = range ?? { start: 0 }
   const end = Math.min(wanted, size)
   if (![start, wanted].every(Number.isSafeInteger) || start < 0 || wanted < start)
-    throw invalid('A range of bytes is two whole numbers, the first no larger than the second.', 'range', { size })
+    throw invalid('A range of bytes must be two whole numbers, the first no larger than the second.', 'range', { size })
   if (start > 0 && start >= size)
     throw invalid(`The range begins after the end. The size in bytes is ${size}.`, 'range', { size })
   if (end - start <= limit) return { start, end }

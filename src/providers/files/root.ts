@@ -19,7 +19,7 @@ import {
   type Places,
   type Pool,
   type ReadHandle,
-  type Shared,
+  type RefCounted,
   tickMs,
 } from './place.ts'
 
@@ -261,7 +261,7 @@ function selfTest(root: Descriptor, real: string): void {
 }
 
 /** Reference-counted file descriptor. It is closed after its last user has closed it, and never while a call uses it. */
-export interface Descriptor extends Shared {
+export interface Descriptor extends RefCounted {
   readonly fd: number
   /** A path below /proc that opens the object of the descriptor. */
   readonly at: string
@@ -269,7 +269,7 @@ export interface Descriptor extends Shared {
 
 interface OpenTerms {
   readonly signal: AbortSignal
-  readonly hold?: Shared
+  readonly hold?: RefCounted
   /** Whether calls on the open file answer at once, so that they may run on this thread. */
   readonly local: boolean
   /** Whether the path itself answers at once, so that it is opened on this thread. Default false. */
@@ -451,7 +451,7 @@ async function resolveRoot({ root, within }: RootOptions): Promise<string> {
   }
 }
 
-/** Throws for a root in which only git writes: its configuration may hold passwords, and its objects are no files for people. */
+/** Throws for a root in which only git writes: its configuration may hold passwords, and its objects are not files for people. */
 async function refuseGitDirectory(root: string, real: string): Promise<void> {
   const found = await gitDirectoryAround(real)
   if (found === undefined) return

@@ -137,7 +137,7 @@ interface Alias {
 }
 
 /** A file or directory that may be served, held open. The receiver must close its place. */
-export interface Position {
+export interface OpenedEntry {
   readonly place: Place
   /** The requested name comes first, as the directories list it. A place reached through symbolic links must be visible under each name. */
   readonly aliases: readonly [Alias, ...Alias[]]
@@ -154,12 +154,12 @@ export interface Position {
 export type Allows = (path: string) => boolean
 
 /** Finds files that may be served. Every method throws `not-found` for anything else, whatever the reason. */
-export interface Walk {
-  root(signal: AbortSignal, allows?: Allows): Promise<Position>
+export interface Walker {
+  root(signal: AbortSignal, allows?: Allows): Promise<OpenedEntry>
   /** Opens a child of a directory. The parent stays open. */
-  enter(parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position>
+  enter(parent: OpenedEntry, name: string, directory: boolean, signal: AbortSignal): Promise<OpenedEntry>
   /** Opens a path: a directory when it ends in `/`. */
-  to(path: string, caller: Caller): Promise<Position>
+  to(path: string, caller: Caller): Promise<OpenedEntry>
 }
 
 type Caller = Pick<Context, 'signal' | 'allows'>
@@ -182,12 +182,12 @@ export const maxDepth = 256
 /** Maximum number of symbolic links in one path. Otherwise directories that link to each other could be reached by very many paths. */
 const maxLinksInPath = 4
 
-export function createWalk(options: WalkOptions): Walk {
+export function createWalk(options: WalkOptions): Walker {
   const { places, pool, visible, permit, symlinks, ignoreFiles, names } = options
   const { look = (place, name, signal) => lookAt(place, name, pool, signal) } = options
   const spelling = createSpelling(names, look)
 
-  const root = async (signal: AbortSignal, allows: Allows = () => true): Promise<Position> => {
+  const root = async (signal: AbortSignal, allows: Allows = () => true): Promise<OpenedEntry> => {
     const place = await places.root(signal)
     try {
       const alias: Alias = { path: '', ignores: await ignoreFiles.inside(place, '', undefined, signal) }
@@ -199,7 +199,12 @@ export function createWalk(options: WalkOptions): Walk {
   }
 
   /** Opens the target of a link by a walk that follows no links, so that only a target that is served by its own path is found. */
-  const follow = async (parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position> => {
+  const follow = async (
+    parent: OpenedEntry,
+    name: string,
+    directory: boolean,
+    signal: AbortSignal,
+  ): Promise<OpenedEntry> => {
     const target = await places.child(parent.place, name, { directory, follow: true }, signal)
     let real: string | undefined
     try {
@@ -218,12 +223,12 @@ export function createWalk(options: WalkOptions): Walk {
 
   /** Opens a child by its listed name, or by a canonically equivalent one. */
   const find = async (
-    parent: Position,
+    parent: OpenedEntry,
     name: string,
     directory: boolean,
     signal: AbortSignal,
     follows = followed,
-  ): Promise<Position> => {
+  ): Promise<OpenedEntry> => {
     try {
       const step = directory ? `${name}/` : name
       const { device, allows, trail } = parent
@@ -271,7 +276,7 @@ export function createWalk(options: WalkOptions): Walk {
     }
   }
 
-  const to = async (path: string, { signal, allows }: Caller, follows = followed): Promise<Position> => {
+  const to = async (path: string, { signal, allows }: Caller, follows = followed): Promise<OpenedEntry> => {
     let position = await root(signal, allows)
     if (path === '') return position
     const directory = path.endsWith('/')
@@ -336,7 +341,7 @@ export interface DirectoryNames {
 }
 
 interface ListedNames {
-  of(directory: Position, signal: AbortSignal): Promise<DirectoryNames>
+  of(directory: OpenedEntry, signal: AbortSignal): Promise<DirectoryNames>
 }
 
 /** Returns the stats of one child of a directory, without following links; undefined when it is missing or inaccessible. */
@@ -352,7 +357,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
 
   return {
     /** Whether a directory lists the found place under exactly the given name. */
-    isListed: async (parent: Position, name: string, signal: AbortSignal): Promise<boolean> => {
+    isListed: async (parent: OpenedEntry, name: string, signal: AbortSignal): Promise<boolean> => {
       if (facts.of(parent.place)?.has(`exactly ${name}`)) return true
       if (!(await mayBeSpelledOtherwise(parent.place, name, signal))) {
         facts.note(parent.place, `exactly ${name}`)
@@ -362,7 +367,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
       return [name, `${name}/`].some((one) => listed[indexAfter(listed, one) - 1] === one)
     },
     /** Returns the only other name in a directory that is canonically equivalent: people and models compose letters, macOS decomposes them. */
-    listedFor: async (parent: Position, name: string, signal: AbortSignal): Promise<string | undefined> => {
+    listedFor: async (parent: OpenedEntry, name: string, signal: AbortSignal): Promise<string | undefined> => {
       if (!isComposable(name)) return undefined
       const listed = await names.of(parent, signal)
       const byForm = composed.get(listed) ?? byCanonicalForm(listed.names)
@@ -435,7 +440,7 @@ function sortRun(names: string[]): string[] {
 
 interface NamesSnapshot {
   readonly stamp: string
-  readonly position: Pick<Position, 'aliases'>
+  readonly position: Pick<OpenedEntry, 'aliases'>
   /** Time after which the snapshot is stale, in milliseconds, as `performance.now()` returns it. */
   readonly until: number
   readonly names: DirectoryNames
@@ -457,13 +462,13 @@ const noLinks: ReadonlySet<string> = new Set()
  */
 export function createNameCache(visible: Visibility, links: boolean, pool: Pool, mine = false) {
   const snapshots = createRecent<NamesSnapshot>(maxNames, ({ names }) => names.names.length + 8)
-  const reading = new Map<string, { readonly position: Position; readonly snapshot: Promise<NamesSnapshot> }>()
+  const reading = new Map<string, { readonly position: OpenedEntry; readonly snapshot: Promise<NamesSnapshot> }>()
 
   /** Whether a name in a directory is visible, judged by the name alone. */
-  const shows = ({ aliases }: Pick<Position, 'aliases'>, name: string): boolean =>
+  const shows = ({ aliases }: Pick<OpenedEntry, 'aliases'>, name: string): boolean =>
     aliases.every(({ path, ignores }) => visible(`${path}${name}`, ignores))
 
-  const read = async (position: Position): Promise<NamesSnapshot> => {
+  const read = async (position: OpenedEntry): Promise<NamesSnapshot> => {
     const { place } = position
     const time = Date.now()
     const inPool = () => readNames(place, pool)
@@ -475,7 +480,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
     return { stamp: stampOf(place.stats), position: { aliases: position.aliases }, until, names }
   }
 
-  const selectNames = async ({ names, linked }: FoundNames, position: Position): Promise<DirectoryNames> => {
+  const selectNames = async ({ names, linked }: FoundNames, position: OpenedEntry): Promise<DirectoryNames> => {
     const selected: string[] = []
     const isShown = (name: string) => shows(position, name)
     for (const name of names) {
@@ -496,7 +501,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   }
 
   return {
-    of: async (position: Position, signal: AbortSignal): Promise<DirectoryNames> => {
+    of: async (position: OpenedEntry, signal: AbortSignal): Promise<DirectoryNames> => {
       signal.throwIfAborted()
       const { path } = position.aliases[0]
       const stamp = stampOf(position.place.stats)
@@ -530,7 +535,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
 export type NameCache = ReturnType<typeof createNameCache>
 
 /** Whether two positions have the same aliases: the same paths with the same ignore rules. */
-export function sameAliases(a: Pick<Position, 'aliases'>, b: Pick<Position, 'aliases'>): boolean {
+export function sameAliases(a: Pick<OpenedEntry, 'aliases'>, b: Pick<OpenedEntry, 'aliases'>): boolean {
   return (
     a.aliases.length === b.aliases.length &&
     a.aliases.every(({ path, ignores }, i) => path === b.aliases[i]?.path && ignores === b.aliases[i]?.ignores)

@@ -33,9 +33,9 @@ import {
   maxDepth,
   mayRead,
   type NameCache,
-  type Position,
+  type OpenedEntry,
   sameAliases,
-  type Walk,
+  type Walker,
 } from './walk.ts'
 
 import {
@@ -172,7 +172,7 @@ export interface Directory {
   readonly linked: Set<string>
   /** Names of symbolic links with a new target, of which clients were not notified yet. */
   readonly turned: Set<string>
-  aliases: Position['aliases']
+  aliases: OpenedEntry['aliases']
   snapshot: FileStates
   /** The file system watch. Undefined: the directory has none, and is only compared in rounds. */
   handle: WatchHandle | undefined
@@ -288,7 +288,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
   return {
     all: all as ReadonlySet<Directory>,
     /** Adds a directory with unknown contents, and watches it if possible. */
-    add: (parent: Directory | undefined, position: Position): Directory => {
+    add: (parent: Directory | undefined, position: OpenedEntry): Directory => {
       const directory = createDirectory(parent, position)
       all.add(directory)
       parent?.children.set(nameOf(directory), directory)
@@ -332,7 +332,7 @@ function nameOf({ path, parent }: Directory): string {
   return path.slice(parent?.path.length ?? 0)
 }
 
-function createDirectory(parent: Directory | undefined, position: Position): Directory {
+function createDirectory(parent: Directory | undefined, position: OpenedEntry): Directory {
   return {
     path: position.aliases[0].path,
     parent,
@@ -356,7 +356,7 @@ type WatchedTree = ReturnType<typeof createTree>
 interface TreeOptions {
   readonly directories: Directories
   readonly schedule: Schedule<Directory>
-  readonly walk: Walk
+  readonly walk: Walker
   readonly names: NameCache
   readonly permit: PermitOptions
   readonly pool: Pool
@@ -391,7 +391,7 @@ function createTree(options: TreeOptions) {
     schedule.later(directory, retryDelayMs)
   }
 
-  const add = async (parent: Directory | undefined, position: Position, cause: Cause): Promise<Directory> => {
+  const add = async (parent: Directory | undefined, position: OpenedEntry, cause: Cause): Promise<Directory> => {
     // First add the watch, then scan, so that no change is missed.
     const directory = directories.add(parent, position)
     await scan(directory, position, directory, cause)
@@ -399,12 +399,12 @@ function createTree(options: TreeOptions) {
   }
 
   /** Adds a child directory if it is to be served and not known yet. */
-  const visit = async (parent: Directory, position: Position, name: string, stats: MaybeStats, cause: Cause) => {
+  const visit = async (parent: Directory, position: OpenedEntry, name: string, stats: MaybeStats, cause: Cause) => {
     const known = parent.children.get(name)
     // Only a walk finds the target of a symbolic link.
     const isLink = parent.snapshot.names.links.has(name.slice(0, -1))
     if (known !== undefined && !isLink && stats?.isDirectory() && known.identity === identityOf({ stats })) return
-    let child: Position | undefined
+    let child: OpenedEntry | undefined
     try {
       child = await walk.enter(position, name.slice(0, -1), true, signal)
       if (known?.identity === identityOf(child.place)) return
@@ -425,7 +425,7 @@ function createTree(options: TreeOptions) {
     const { heard, whole, parent } = directory
     directory.heard = new Set()
     directory.whole = false
-    let position: Position | undefined
+    let position: OpenedEntry | undefined
     try {
       position = await walk.to(directory.path, { signal })
       if (identityOf(position.place) === directory.identity) {
@@ -481,7 +481,7 @@ function createTree(options: TreeOptions) {
 }
 
 /** Adds a child directory if it is to be served and not known yet. */
-type Visit = (parent: Directory, position: Position, name: string, stats: MaybeStats, cause: Cause) => Promise<void>
+type Visit = (parent: Directory, position: OpenedEntry, name: string, stats: MaybeStats, cause: Cause) => Promise<void>
 
 /** Compares the known state of directories with the file system. `visit` is called for each directory in them. */
 function createScan(options: TreeOptions, visit: Visit) {
@@ -490,7 +490,7 @@ function createScan(options: TreeOptions, visit: Visit) {
   /** Returns the stats of the served file at a name; for a symbolic link, those of its target. */
   const servedAt = async (
     directory: Directory,
-    position: Position,
+    position: OpenedEntry,
     name: string,
     stats: MaybeStats,
   ): Promise<MaybeStats> => {
@@ -521,7 +521,7 @@ function createScan(options: TreeOptions, visit: Visit) {
    */
   const look = async (
     directory: Directory,
-    position: Position,
+    position: OpenedEntry,
     indices: readonly number[],
     cause: Cause,
     heard?: Directory['heard'],
@@ -564,7 +564,7 @@ function createScan(options: TreeOptions, visit: Visit) {
 
   const scan = async (
     directory: Directory,
-    position: Position,
+    position: OpenedEntry,
     { heard, whole }: Pick<Directory, 'heard' | 'whole'>,
     cause: Cause,
   ) => {
@@ -598,7 +598,7 @@ function createScan(options: TreeOptions, visit: Visit) {
 async function tellPassed(
   { directories, names, pool, leaveOut, signal }: TreeOptions,
   directory: Directory,
-  position: Position,
+  position: OpenedEntry,
   found: readonly string[],
   heard: Directory['heard'] = new Set(),
 ): Promise<void> {

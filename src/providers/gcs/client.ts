@@ -139,7 +139,7 @@ export function toCallerError(error: unknown): unknown {
   if (error instanceof NoCredentialsError)
     return unavailable(
       'There are no credentials, or they cannot be used. Set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, ' +
-        'name a "keyFile", or say "anonymous": true for a public bucket. Those of a machine of Google are requested only with ' +
+        'name a "keyFile", or say "anonymous": true for a public bucket. The credentials of a machine at Google are used only with ' +
         'METADATA_SERVER_DETECTION=assume-present.',
     )
   const code = errorCodeOf(error)

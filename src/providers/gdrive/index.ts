@@ -17,7 +17,7 @@ import type {
   Template,
 } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
-import { createLooking } from '../../wrap/polled.ts'
+import { createPoller } from '../../wrap/polled.ts'
 import { createClient } from './client.ts'
 import { isServed, mayRead, shownType, titleOf } from './model.ts'
 import { completeOptions, type GdriveOptions } from './options.ts'
@@ -219,7 +219,7 @@ function createWatch(snapshot: DriveSnapshot, intervalMs: number) {
       yield { path, listed: true }
     }
   }
-  const looking = createLooking({ intervalMs, look: (signal) => snapshot.fresh(signal), changesOf })
+  const looking = createPoller({ intervalMs, look: (signal) => snapshot.fresh(signal), changesOf })
 
   return {
     watch: looking.watch,

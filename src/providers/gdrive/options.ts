@@ -59,7 +59,7 @@ export function completeOptions(options: GdriveOptions) {
   for (const id of ids)
     if (!isId(id))
       throw invalid(
-        'This is not an id of Drive. It is the last part of the link to a folder or drive.',
+        'This is not an id of Drive. Take the last part of the link to the folder or shared drive.',
         'configuration',
       )
   if (what.kind === 'drives' && what.ids?.length === 0)

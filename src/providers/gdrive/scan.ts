@@ -196,7 +196,7 @@ export async function findScope(client: DriveClient, what: ServedPart, signal: A
         'drive',
       )
       if (mimeType !== folderType || trashed === true)
-        throw unavailable('The id in "folder" is no folder, or it is in the bin. Correct it.')
+        throw unavailable('The id in "folder" is not that of a folder, or the folder is in the bin. Correct it.')
       const corpus: Corpus = typeof driveId === 'string' ? { driveId } : {}
       return { anchors: [{ id: known(id), path: '', corpus }], shared: false, corpora: [corpus] }
     }

@@ -244,7 +244,7 @@ export async function anchor(location: Location) {
   }
 }
 
-export type Anchored = Awaited<ReturnType<typeof anchor>>
+export type AnchoredFolders = Awaited<ReturnType<typeof anchor>>
 
 async function openAnchors({ gitDir, commonDir, workTree }: Location): Promise<Anchors> {
   const opened: Folder[] = []

@@ -49,23 +49,23 @@ export async function createGit(
     readonly maxAgeMs?: number
     readonly dateBudgetMs?: number
     /** Receives the number of refs, or of names in a tree, that each time slice has processed. */
-    readonly heard?: (entries: number) => void
+    readonly onEntries?: (entries: number) => void
   },
 ): Promise<Provider> {
-  const settings = { ...completeOptions(options), ...defined({ heard: tuning.heard }) }
+  const settings = { ...completeOptions(options), ...defined({ onEntries: tuning.onEntries }) }
   const repository = await openRepository(settings, tuning.maxAgeMs ?? maxAgeMs).catch((error: unknown) => {
     throw fileSystemError(error)
   })
   const { launcher, objects, trees, refs, shallow, config } = repository
   const commits = createCommits(launcher, objects, config.format === 'sha1' ? 40 : 64)
-  const directories = createGitDirectories(commits, trees, tuning.heard)
+  const directories = createGitDirectories(commits, trees, tuning.onEntries)
   const pages = createPages(repository, commits)
   const readBlob = createBlobReader(launcher, objects, settings.maxBytes)
   const { maxCommits, timeoutMs } = settings
   const budgetMs = tuning.dateBudgetMs ?? Math.min(datesTimeoutMs, timeoutMs)
   const datesOf = createDates(launcher, maxCommits, budgetMs, shallow)
   const list = createLister({ refs, directories, objects, datesOf, pages: pages.entries })
-  const complete = createCompleter(launcher, commits, directories, tuning.heard)
+  const complete = createCompleter(launcher, commits, directories, tuning.onEntries)
   const closing = new AbortController()
   const steadily = createSteadily(repository)
 

@@ -51,7 +51,7 @@ interface GitItems {
 
 type GitDirectories = ReturnType<typeof createGitDirectories>
 
-export function createGitDirectories(commits: Commits, trees: Trees, heard?: (entries: number) => void) {
+export function createGitDirectories(commits: Commits, trees: Trees, onEntries?: (entries: number) => void) {
   const rootOf = (commit: string): TreeDirectory => ({ commit, tree: `${commit}^{tree}`, inside: '' })
 
   /** Returns the directory of a ref, or of a prefix of ref names. */
@@ -94,7 +94,7 @@ export function createGitDirectories(commits: Commits, trees: Trees, heard?: (en
     items: async ({ tree, names }: GitDirectory): Promise<GitItems> => {
       const files = tree === undefined ? undefined : await trees.read(tree.tree)
       if (names === undefined || !names.goesOn) return files === undefined ? itemsIn([]) : filesIn(files)
-      const slices = createSlices(heard)
+      const slices = createSlices(onEntries)
       const children = await names.children(slices)
       return files === undefined ? namesIn(names, children) : bothIn(files, names, children, slices)
     },
@@ -350,7 +350,7 @@ export function createCompleter(
   launcher: Launcher,
   commits: Commits,
   directories: GitDirectories,
-  heard?: (entries: number) => void,
+  onEntries?: (entries: number) => void,
 ) {
   /** Cache of the latest commits, by the id of the newest one. */
   const logs = createRecent<readonly LogLine[]>(16)
@@ -366,7 +366,7 @@ export function createCompleter(
   }
 
   const refs = async (value: string, table: RefTable): Promise<Completion> => {
-    const slices = createSlices(heard)
+    const slices = createSlices(onEntries)
     const offered = offers(value)
     if (table.head !== undefined) offered.take('HEAD')
     for (let i = 0; i < table.refs.length; i++) {
@@ -384,7 +384,7 @@ export function createCompleter(
     if (entered === undefined) return nothing
     const items = await directories.items(entered)
     // Items without an entry are longer ref names, which are not paths at this ref.
-    const slices = createSlices(heard)
+    const slices = createSlices(onEntries)
     const offered = offers(value)
     for (let i = 0; i < items.length; i++) {
       const item = items.at(i)

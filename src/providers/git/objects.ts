@@ -579,7 +579,7 @@ const maxRememberedNames = 10_000
 const maxDepth = 256
 const maxPath = 4096
 
-export function createTrees(objects: Objects, idBytes: number, heard?: (entries: number) => void) {
+export function createTrees(objects: Objects, idBytes: number, onEntries?: (entries: number) => void) {
   const known = createRecent<GitTree>(maxRememberedBytes, ({ weight }) => weight)
   /** The ids of trees by the requested name: the id of a commit in the form `id^{tree}`. */
   const ids = createRecent<string>(maxRememberedNames)
@@ -589,7 +589,8 @@ export function createTrees(objects: Objects, idBytes: number, heard?: (entries:
 
   const load = async (name: string): Promise<GitTree> => {
     const object = await objects.read(name, maxTreeBytes)
-    const tree = known.get(object.oid) ?? (await parseTree(object.oid, ownBytes(object), idBytes, createSlices(heard)))
+    const tree =
+      known.get(object.oid) ?? (await parseTree(object.oid, ownBytes(object), idBytes, createSlices(onEntries)))
     known.set(object.oid, tree)
     if (name !== object.oid) ids.set(name, object.oid)
     return tree

@@ -322,7 +322,7 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
   const author = params.get('author')
   if (author !== undefined && (author === '' || author.length > maxAuthor || /\p{Cc}/u.test(author)))
     throw invalid(
-      `The parameter "author" is a part of a name or address of 1 to ${maxAuthor} characters.`,
+      `The parameter "author" must be a part of a name or address of 1 to ${maxAuthor} characters.`,
       'parameter',
       { parameter: 'author' },
     )
@@ -336,7 +336,7 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
   }
 }
 
-/** @throws ResourceError `invalid` for a parameter "path" that is no path. */
+/** @throws ResourceError `invalid` for a parameter "path" that is not a path. */
 export function pathIn(params: Params): string | undefined {
   const path = params.get('path')
   if (path === undefined || (path !== '' && isPath(path))) return path
@@ -349,7 +349,7 @@ function parseLimit(text: string | undefined, most: number): number {
   if (text === undefined) return Math.min(defaultLimit, most)
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
   if (limit >= 1 && limit <= most) return limit
-  throw invalid(`The parameter "limit" is a whole number from 1 to ${most}.`, 'parameter', {
+  throw invalid(`The parameter "limit" must be a whole number from 1 to ${most}.`, 'parameter', {
     parameter: 'limit',
     limit: most,
   })
@@ -440,7 +440,7 @@ export function parseTime(name: string, text: string, now: number): number {
   const time = whole === undefined ? Number.NaN : Date.parse(`${day}T${minutes}${seconds}${zone}`)
   if (!Number.isNaN(time)) return Math.max(0, Math.floor(time / 1000))
   throw invalid(
-    `The parameter "${name}" is no time: write 2026-11-21, 2026-11-21T10:00:00Z or "2 weeks".`,
+    `The parameter "${name}" is not a time: write 2026-11-21, 2026-11-21T10:00:00Z or "2 weeks".`,
     'parameter',
     { parameter: name },
   )

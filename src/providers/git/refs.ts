@@ -395,7 +395,7 @@ export interface RefsOptions {
   /** Names of the refs and ref directories to read: the parts of the globs before their first wildcard. */
   readonly patterns: readonly string[]
   /** Receives the number of entries processed at once; only for tests. */
-  readonly heard?: (entries: number) => void
+  readonly onEntries?: (entries: number) => void
   readonly launcher: Launcher
   /** Called before refs are read: checks that the repository is still valid, and shows git its current state. */
   readonly refresh: () => Promise<Refreshed>
@@ -451,7 +451,7 @@ export function createRefs(options: RefsOptions) {
 
   const load = async (): Promise<RefTable> => {
     const { leftOut, shallow } = await options.refresh()
-    const slices = createSlices(options.heard)
+    const slices = createSlices(options.onEntries)
     const { bytes, name, oid } = await ask()
     const isLeftOut = (ref: string) => leftOut.some((one) => ref === one || ref.startsWith(`${one}/`))
     const isBranch = name?.startsWith('refs/heads/') === true && isServable(name) && !isLeftOut(name)
@@ -468,10 +468,10 @@ export function createRefs(options: RefsOptions) {
       refs,
       ...(headOid === undefined ? {} : { head: { oid: headOid, ...defined({ branch }) } }),
       ...(branch !== undefined && served ? { branch } : {}),
-      isTip: async (id) => id === headOid || holdsId(refs, id, createSlices(options.heard)),
+      isTip: async (id) => id === headOid || holdsId(refs, id, createSlices(options.onEntries)),
       tips: async function* () {
         if (headOid !== undefined) yield headOid
-        for await (const ref of refsIn(refs, createSlices(options.heard))) yield ref.oid
+        for await (const ref of refsIn(refs, createSlices(options.onEntries))) yield ref.oid
       },
       names: createNames(refs),
       fingerprint,

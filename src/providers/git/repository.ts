@@ -11,7 +11,7 @@ import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { findProgram, isProgram } from '../program.ts'
 import {
-  type Anchored,
+  type AnchoredFolders,
   type Anchors,
   anchor,
   entriesOf,
@@ -67,7 +67,7 @@ export interface GitOptions extends RepositoryPlace {
 export interface Settings
   extends Required<Omit<GitOptions, 'refs' | 'within'>>,
     Pick<GitOptions, 'within'>,
-    Pick<RefsOptions, 'serves' | 'patterns' | 'heard'> {}
+    Pick<RefsOptions, 'serves' | 'patterns' | 'onEntries'> {}
 
 const defaultRefs = ['HEAD', 'refs/heads/**', 'refs/tags/**']
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
@@ -523,7 +523,7 @@ export interface Repository {
   readonly settings: Settings
   readonly location: Location
   /** The directories of the repository, held open. */
-  readonly anchors: Anchored
+  readonly anchors: AnchoredFolders
   readonly config: RepositoryConfig
   readonly mirror: Mirror
   readonly launcher: Launcher
@@ -628,7 +628,7 @@ async function read(settings: Settings, maxAgeMs: number, connected: Connected):
   const refs = createRefs({ ...settings, launcher, refresh, maxAgeMs, idLength: idBytes * 2 })
   // Errors show at the start instead of at the first request.
   await refs.table()
-  const trees = createTrees(objects, idBytes, settings.heard)
+  const trees = createTrees(objects, idBytes, settings.onEntries)
   return { ...connected, settings, objects, trees, refs, shallow: () => shallow }
 }
 
@@ -666,7 +666,7 @@ async function warnOfOwner({ commonDir }: Location, { log }: Settings): Promise<
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()
   if (own !== undefined && uid !== own)
-    log('warn', 'a git repository belongs to another user, who decides what is served', { uid })
+    log('warn', 'a git repository belongs to another user, who can change what is served', { uid })
 }
 
 type Version = readonly [major: number, minor: number]

@@ -12,7 +12,7 @@ import { decodeBytes, labelOf } from '../../text/encoding/decode.ts'
 import { createClient, type Get, type HttpAnswer, type HttpRequest, unreachable } from './client.ts'
 
 /** A fetched document. */
-export interface Fetched extends MediaType {
+export interface FetchedDocument extends MediaType {
   readonly body: Buffer
   /** Hash of the body and its media type. */
   readonly version: string
@@ -22,10 +22,10 @@ export interface Fetched extends MediaType {
 }
 
 /** Fetches a URL; `fresh` revalidates even a recent answer. */
-type Fetch = (ask: HttpRequest & { readonly fresh?: boolean }) => Promise<Fetched>
+type Fetch = (ask: HttpRequest & { readonly fresh?: boolean }) => Promise<FetchedDocument>
 
 interface CachedFetch {
-  readonly fetched: Fetched
+  readonly fetched: FetchedDocument
   readonly etag: string | undefined
   readonly modified: string | undefined
   /** The epoch in which the answer was requested: see {@link createFetch}. */
@@ -100,7 +100,7 @@ function conditionsOf(known: CachedFetch | undefined): Readonly<Record<string, s
   return known?.modified === undefined ? {} : { 'If-Modified-Since': known.modified }
 }
 
-function fetchedOf(answer: HttpAnswer): Fetched {
+function fetchedOf(answer: HttpAnswer): FetchedDocument {
   const type = mediaTypeOf(answer.header('content-type'))
   const hash = createHash('sha256').update(`${type.mimeType} ${type.charset}\n`).update(answer.body)
   const version = hash.digest('base64url').slice(0, 22)

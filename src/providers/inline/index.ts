@@ -42,7 +42,7 @@ export function inline(options: InlineOptions): Provider {
   for (const [path, resource] of Object.entries(resources)) {
     if (!isPath(path) || path.endsWith('/'))
       throw invalid(
-        `${JSON.stringify(path)} is no path of a resource: write one such as "greeting" or "team/hello".`,
+        `${JSON.stringify(path)} is not the path of a resource: write one such as "greeting" or "team/hello".`,
         'configuration',
       )
     const found = holdOf(path, resource)

@@ -7,7 +7,7 @@ import { firstIndex } from '../../core/kit/sorted.ts'
 import type { Measurements } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, Content, Context, Params, Provider } from '../../core/provider.ts'
-import { createLooking, type Looking } from '../../wrap/polled.ts'
+import { createPoller, type Poller } from '../../wrap/polled.ts'
 import { formatChart } from './chart.ts'
 import { completeMetrics, parseSeriesRequest, queryTemplate, type SeriesRequest, templates } from './complete.ts'
 import { formatCsv, formatJson } from './data.ts'
@@ -185,7 +185,7 @@ interface PollState {
  * Watches by polling: notifies of all series (and query results) when there are new samples, of alerts, rules and targets when their pages
  * differ, and of metrics that appear or disappear.
  */
-function createWatch(source: Source, directories: Directories, intervalMs: number): Looking {
+function createWatch(source: Source, directories: Directories, intervalMs: number): Poller {
   const look = async (signal: AbortSignal): Promise<PollState> => {
     const [stamp, { entries }, pages] = await Promise.all([
       source.stamp(signal),
@@ -195,7 +195,7 @@ function createWatch(source: Source, directories: Directories, intervalMs: numbe
     return { stamp, paths: new Set(entries.map(({ path }) => path)), pages: new Map(pages) }
   }
   const sampled = source.query === undefined ? [seriesFolder] : [seriesFolder, 'query']
-  return createLooking({ intervalMs, look, changesOf: (before, now) => differences(before, now, sampled) })
+  return createPoller({ intervalMs, look, changesOf: (before, now) => differences(before, now, sampled) })
 }
 
 function digest(page: unknown): string {

@@ -2,11 +2,6 @@ import { defined, isObject } from '../../core/kit/object.ts'
 import { noAnswer } from './request.ts'
 import type { PageName } from './source.ts'
 
-/**
- * The pages of Prometheus: alerts, rules and targets, without facts that change with every read, and without facts that may contain a secret
- * (the scraped addresses with their parameters).
- */
-
 /** Maximum number of items per page. */
 const most = 1000
 /** Maximum length of a text, in characters. */
@@ -14,6 +9,10 @@ const maxText = 2000
 
 type MetricFacts = Readonly<Record<string, unknown>>
 
+/**
+ * Makes the page `alerts`, `rules` or `targets` of an answer of Prometheus, without facts that change with every read, and without facts that
+ * may contain a secret (the scraped addresses with their parameters).
+ */
 export function pageOf(name: PageName, data: unknown): MetricFacts {
   switch (name) {
     case 'alerts':

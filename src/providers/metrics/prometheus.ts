@@ -64,7 +64,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     const single = singleIn(data)
     if (single !== undefined) return { series: [single], total: 1, notes: [] }
     if (memberOf(data, 'resultType') === 'string')
-      return { series: [], total: 0, notes: ['The query comes to a text, which is no series.'] }
+      return { series: [], total: 0, notes: ['The result of the query is a text, not a series.'] }
     if (!Array.isArray(memberOf(data, 'result'))) throw noAnswer()
     const notes = [
       ...(histograms === 0

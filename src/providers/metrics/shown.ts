@@ -125,7 +125,7 @@ export interface Gap {
   readonly to: number
 }
 
-/** Returns the gaps in a series, in order. Slightly more than a step is no gap, because samples have jitter. */
+/** Returns the gaps in a series, in order. Slightly more than a step is not a gap, because samples have jitter. */
 export function gapsOf(times: Float64Array, step: number): readonly Gap[] {
   const gaps: Gap[] = []
   for (let index = 1; index < times.length; index++) {
@@ -141,7 +141,6 @@ export function edgesOf(gaps: readonly Gap[]): readonly number[] {
   return [...gaps].sort((a, b) => b.to - b.from - (a.to - a.from)).flatMap(({ after }) => [after, after + 1])
 }
 
-/** A value with its time. */
 export interface TimedValue {
   readonly value: number
   readonly time: number

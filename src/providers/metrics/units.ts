@@ -146,7 +146,7 @@ export function parseTime(name: string, text: string, now: number): number {
   const time = relativeTime(text, now) ?? unixTime(text) ?? calendarTime(text)
   if (time !== undefined && time >= 0 && time < lastTimeSeconds) return time
   throw invalid(
-    `The parameter "${name}" is no time: write one such as -1h, -7d, now, 2026-11-21T10:00:00Z or 1795255200 (Unix seconds).`,
+    `The parameter "${name}" is not a time: write one such as -1h, -7d, now, 2026-11-21T10:00:00Z or 1795255200 (Unix seconds).`,
     'parameter',
     { parameter: name },
   )
@@ -179,7 +179,7 @@ function calendarTime(text: string): number | undefined {
 export function parseStep(text: string): number {
   const step = parseDuration(text) ?? unixTime(text)
   if (step !== undefined && step >= 0.001) return step
-  throw invalid('The parameter "step" is no duration: write one such as 15s, 5m or 1h.', 'parameter', {
+  throw invalid('The parameter "step" is not a duration: write one such as 15s, 5m or 1h.', 'parameter', {
     parameter: 'step',
   })
 }

@@ -13,8 +13,8 @@ const faults: Readonly<Record<number, string>> = {
   3159: 'The database accepts only encrypted connections: turn "tls" on.',
   1820: 'The password of the account has expired. Set another one.',
   1862: 'The password of the account has expired. Set another one.',
-  4151: 'The account is locked.',
-  3118: 'The account is locked.',
+  4151: 'The account is locked. Unlock it there: ALTER USER … ACCOUNT UNLOCK.',
+  3118: 'The account is locked. Unlock it there: ALTER USER … ACCOUNT UNLOCK.',
 }
 
 const full = 'The database has no free connection. Raise max_connections, or lower "connections".'
@@ -25,12 +25,12 @@ const away: Readonly<Record<number, string>> = {
   1040: full,
   1203: full,
   1226: full,
-  1129: 'The database has blocked this host after too many errors: FLUSH HOSTS there.',
-  1053: 'The database is starting or stopping.',
+  1129: 'The database has blocked this host after too many errors. Run FLUSH HOSTS there.',
+  1053: 'The database is starting or stopping. Try again later.',
   1205: locked,
   1213: locked,
   1317: late,
-  1907: 'The database is stopping.',
+  1907: 'The database is stopping. Try again later.',
   1969: late,
   3024: late,
   1028: late,

@@ -40,7 +40,7 @@ export function parseEndpoint(text: string, insecure: boolean): Endpoint {
   const hasPort = port === undefined || (Number(port) > 0 && Number(port) < 65_536)
   if ((scheme !== 'https' && scheme !== 'http') || match === null || !hasPort || !isAddress)
     throw refuse(
-      'is no address of a server. Write one such as "https://storage.example.com" or "http://127.0.0.1:9000".',
+      'is not the address of a server. Write one such as "https://storage.example.com" or "http://127.0.0.1:9000".',
     )
   if (segments.length > 0 || query !== undefined)
     throw refuse('has a path or a query. Remove it: the bucket has its own key.')
@@ -57,7 +57,7 @@ function parsed(text: string) {
     return parseUri(text)
   } catch {
     throw invalid(
-      'The endpoint is no address of a server, or holds a name and password. Write one such as "https://storage.example.com".',
+      'The endpoint is not the address of a server, or holds a name and password. Write one such as "https://storage.example.com".',
       'configuration',
     )
   }

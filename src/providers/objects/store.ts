@@ -147,7 +147,7 @@ export function createOddKeys(prefix: string, log: Log) {
     directoryOf: (key: string): string | undefined => {
       const path = key.slice(prefix.length)
       if (key.startsWith(prefix) && path !== '' && isPath(path)) return path
-      // A common prefix is no key; the keys below it are unknown here.
+      // A common prefix is not a key; the keys below it are unknown here.
       note(`${key}…`)
       return undefined
     },
@@ -157,7 +157,7 @@ export function createOddKeys(prefix: string, log: Log) {
       if (count === told) return
       told = count
       const keys = [...[...odd].slice(0, named), ...[...folders].slice(0, named)].slice(0, named)
-      log('warn', 'keys that are no valid paths are left out: give the objects other keys to serve them', {
+      log('warn', 'keys that are not valid paths are left out: give the objects other keys to serve them', {
         keys: odd.size,
         folders: folders.size,
         // Keys are untrusted: escape line ends and terminal control characters.

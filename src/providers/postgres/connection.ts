@@ -104,10 +104,10 @@ const faults: Readonly<Record<string, string>> = {
 
 const away: Readonly<Record<string, string>> = {
   '53300': 'The database has no free connection. Raise max_connections, or lower "connections".',
-  '57P03': 'The database is starting or stopping.',
-  '57P01': 'The database ended the connection.',
-  '57P02': 'The database ended the connection.',
-  '57P05': 'The database ended the connection.',
+  '57P03': 'The database is starting or stopping. Try again later.',
+  '57P01': 'The database ended the connection. Try again.',
+  '57P02': 'The database ended the connection. Try again.',
+  '57P05': 'The database ended the connection. Try again.',
   '57014': 'The statement exceeded its time-out.',
   '55P03': 'Another session holds a lock for longer than the lock time-out.',
   '25P03': 'The database ended a transaction that took too long.',

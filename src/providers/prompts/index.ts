@@ -65,7 +65,7 @@ export function prompts(options: PromptsOptions): Provider {
   /** Reads the prompt at a path. `undefined`: the file is not a prompt, for any reason. */
   const read = async (path: string, context: Context): Promise<Written | undefined> => {
     const [content] = await source.read({ path, params: new Map() }, context)
-    if (content === undefined || !('text' in content)) return void tell(path, 'it is no text')
+    if (content === undefined || !('text' in content)) return void tell(path, 'it is not text')
     if (content.text.length > maxLength) return void tell(path, `it is longer than ${maxLength} characters`)
     return parse(path, content.text)
   }

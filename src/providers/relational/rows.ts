@@ -112,7 +112,7 @@ const valueType = /uuid|numeric|decimal|date|time|bytea|blob|binary|real|double|
 
 /**
  * Creates the test whether a row has a key. A database also accepts other spellings (`01` for `1`): only that of the row, the shown one, and
- * those of types whose values are no texts count.
+ * those of types whose values are not texts count.
  */
 function createKeyTest({ columns }: Relation, { key: names, readable }: RowAccess, key: readonly string[]) {
   const types = names.map((name) => columns.find((column) => column.name === name)?.type ?? '')
@@ -141,7 +141,7 @@ function limitIn(params: Params, most: number): number {
   if (text === undefined) return Math.min(defaultLimit, most)
   const limit = Number(text)
   if (!/^[0-9]{1,9}$/.test(text) || limit < 1 || limit > most)
-    throw invalid(`The parameter "limit" is a whole number from 1 to ${most}.`, 'parameter', {
+    throw invalid(`The parameter "limit" must be a whole number from 1 to ${most}.`, 'parameter', {
       parameter: 'limit',
       limit: most,
     })
@@ -155,7 +155,7 @@ function columnsIn(params: Params, { readable }: RowAccess): readonly string[] {
   const isKnown = columns?.every((column) => readable.includes(column)) && new Set(columns).size === columns.length
   if (columns === undefined || !isKnown)
     throw invalid(
-      'The parameter "columns" is names of columns of this table, each once, separated by commas.',
+      'The parameter "columns" must be names of columns of this table, each once, separated by commas.',
       'parameter',
       { parameter: 'columns' },
     )
@@ -169,7 +169,7 @@ function afterIn(params: Params, { key }: RowAccess): readonly string[] | undefi
     throw invalid('The rows of this table have no key, so there is no "after".', 'parameter', { parameter: 'after' })
   const after = rowKeyOf(text, key.length)
   if (after === undefined)
-    throw invalid('The parameter "after" is the key of a row, as an answer gives it in "next".', 'parameter', {
+    throw invalid('The parameter "after" must be the key of a row, as an answer gives it in "next".', 'parameter', {
       parameter: 'after',
     })
   return after

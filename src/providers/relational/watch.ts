@@ -1,6 +1,6 @@
 import { followAbort, sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
-import { createLooking, type Looking } from '../../wrap/polled.ts'
+import { createPoller, type Poller } from '../../wrap/polled.ts'
 import { enumDocument, pagesFrom, relationDocument, routineDocument, versionOf } from './documents.ts'
 import type { CatalogItem, NamedItem, ObjectName, Source, SourceContext } from './model.ts'
 import { depthOf, keyOf } from './names.ts'
@@ -24,7 +24,7 @@ interface Sight {
  * @param hasRows Whether rows of a table are served, by its key.
  */
 export function createWatch(source: Source, intervalMs: number, hasRows: (key: string) => boolean) {
-  let looking: Looking | undefined
+  let looking: Poller | undefined
 
   const lookAt = async (signal: AbortSignal, before: Sight | undefined): Promise<Sight> => {
     const context = { signal }
@@ -50,7 +50,7 @@ export function createWatch(source: Source, intervalMs: number, hasRows: (key: s
   return {
     watch: (signal: AbortSignal): Promise<AsyncIterable<Change>> => {
       const hints = createHints(source, signal)
-      looking = createLooking({
+      looking = createPoller({
         intervalMs,
         maxIntervalMs: Math.min(intervalMs, retryDelayMs),
         wait: hints.wait,

@@ -1,5 +1,5 @@
 import type { RemoteView } from '../../client/index.ts'
-import { claimedPriority } from '../../core/entry.ts'
+import { capClaimedPriority } from '../../core/entry.ts'
 import { attempt, fallbackTo, ResourceError } from '../../core/errors.ts'
 import { pathOfForeign, templateOfForeign } from '../../core/foreign.ts'
 import { createSlices } from '../../core/kit/breath.ts'
@@ -73,7 +73,7 @@ export function describe(facts: Description, mark: string): Description | undefi
     ...(title === undefined ? {} : { title: shorten(title, maxTextLengths.title) }),
     ...(description === undefined ? {} : { description: shorten(description, maxTextLengths.description) }),
     ...defined({ mimeType, audience }),
-    ...(priority === undefined ? {} : { priority: claimedPriority(priority) }),
+    ...(priority === undefined ? {} : { priority: capClaimedPriority(priority) }),
     ...(icons === undefined
       ? {}
       : { icons: icons.filter(({ src }) => src.length <= maxTextLengths.icon).slice(0, maxIcons) }),

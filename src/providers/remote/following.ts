@@ -1,6 +1,6 @@
 import type { RemoteView } from '../../client/index.ts'
 import { isResourceError } from '../../core/errors.ts'
-import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
+import { foreignUriOf, pathOfForeign } from '../../core/foreign.ts'
 import { sleep, untilAborted } from '../../core/kit/abort.ts'
 import { coalesceRuns } from '../../core/kit/once.ts'
 import type { Log } from '../../core/log.ts'
@@ -57,13 +57,13 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
     const directory = path === '' || path.endsWith('/') ? path : `${path}/`
     const inIt = last === undefined ? [] : [...take(entriesIn(last, { prefix: directory }), maxInDirectory)]
     if (inIt.length === 0) {
-      const uri = (await isSpelled(path)) ? foreignOf(path) : undefined
+      const uri = (await isSpelled(path)) ? foreignUriOf(path) : undefined
       return uri === undefined ? [] : [uri]
     }
     if (!view.isOurs) return inIt.map(({ uri }) => uri)
     // Another hikidashi accepts a directory as a subscription to everything below it.
     if (path === '') return (await view.mounts()).map(({ uri }) => uri)
-    const uri = foreignOf(directory)
+    const uri = foreignUriOf(directory)
     return uri === undefined ? [] : [uri]
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type ConnectOptions, connect, type RemoteView, type Target } from '../../client/index.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
-import { foreignOf, hasUsualSpelling, isOfTemplate, pathOfForeign, withParams } from '../../core/foreign.ts'
+import { foreignUriOf, hasUsualSpelling, isOfTemplate, pathOfForeign, withParams } from '../../core/foreign.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -120,7 +120,7 @@ export function remote(options: RemoteOptions): Provider {
   /** Returns the server's URI of a path. An unlisted URI must have the usual spelling: access rules know it by one path only. */
   const uriOf = async (path: string, context: Context): Promise<string> => {
     const listed = hasUsualSpelling(path) ? undefined : entryAt(await snapshot(context), path)?.uri
-    const uri = listed ?? ((await isSpelled(path, context.signal)) ? foreignOf(path) : undefined)
+    const uri = listed ?? ((await isSpelled(path, context.signal)) ? foreignUriOf(path) : undefined)
     if (uri === undefined || path.endsWith('/')) throw notFound('no URI of the server is at this path')
     return uri
   }

@@ -1,6 +1,6 @@
 import type { RemoteView } from '../../client/index.ts'
 import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
-import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
+import { foreignUriOf, pathOfForeign } from '../../core/foreign.ts'
 import { followFor, untilAborted } from '../../core/kit/abort.ts'
 import { createSlices, sortInSlices } from '../../core/kit/breath.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
@@ -129,7 +129,7 @@ export async function childrenThere(
   prefix: string,
   { mark, signal }: { readonly mark: string; readonly signal: AbortSignal },
 ): Promise<readonly Entry[]> {
-  const uri = view.readsDirectories === false || view.isOurs ? undefined : foreignOf(prefix)
+  const uri = view.readsDirectories === false || view.isOurs ? undefined : foreignUriOf(prefix)
   if (uri === undefined) return []
   // Try without and with the final slash: servers name directories in both forms.
   for (const spelled of [uri.replace(/([^/])\/$/, '$1'), uri]) {

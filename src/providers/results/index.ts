@@ -3,7 +3,7 @@ import { notFound } from '../../core/errors.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Content, Params, Provider, Template } from '../../core/provider.ts'
-import type { Recording } from '../../core/tool.ts'
+import type { RecordStore } from '../../core/tool.ts'
 import type { Collection, Store } from '../../store/store.ts'
 import {
   createTags,
@@ -46,7 +46,7 @@ export interface SimilarAnalysis {
 }
 
 /** Results of wall-bounce analyses: a provider that serves stored results, with methods that store them. */
-export interface Results extends Omit<Provider, keyof Recording>, Recording {
+export interface Results extends Omit<Provider, keyof RecordStore>, RecordStore {
   /** Stores an analysis, given as {@link NewAnalysis}. */
   put(value: unknown): Promise<Stored>
   get(id: string): Promise<Analysis | undefined>

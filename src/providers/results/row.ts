@@ -51,7 +51,7 @@ export function parseRow(row: Row) {
     const head = JSON.parse(bytes.toString('utf8', 0, end)) as Head
     return { id: row.key, row, head, json, analysis: (): Analysis => JSON.parse(json()) as Analysis }
   } catch (error) {
-    throw new ResourceError('internal', 'a row of the store is no result', {}, { cause: error })
+    throw new ResourceError('internal', 'a row of the store is not a result', {}, { cause: error })
   }
 }
 

@@ -28,7 +28,7 @@ const credentials: ReadonlyMap<string, string> = new Map(
     NotSignedUp: 'The account of the store is not signed up. Check it there.',
     CredentialsProviderError:
       'There are no credentials, or they cannot be used. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a "profile", or say ' +
-      '"anonymous": true for a public bucket. Those of an EC2 machine are requested only with AWS_EC2_METADATA_DISABLED=false.',
+      '"anonymous": true for a public bucket. The credentials of an EC2 machine are used only with AWS_EC2_METADATA_DISABLED=false.',
   }),
 )
 

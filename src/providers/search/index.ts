@@ -14,8 +14,15 @@ import {
   searchStatusMimeType,
   searchStatusPath,
 } from '../../core/search-answer.ts'
-import type { Feeding, FeedStatus, MountProgress } from '../../core/tool.ts'
-import { askToCatchUp, type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
+import type { FeedStatus, IndexFeeder, MountProgress } from '../../core/tool.ts'
+import {
+  askToCatchUp,
+  type FedMount,
+  type IndexFeed,
+  readCurrent,
+  readFeedStatus,
+  startFeed,
+} from '../../search/feed.ts'
 import { hasParameter } from '../../search/feed-documents.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
@@ -52,7 +59,7 @@ export interface SearchOptions {
 }
 
 /** A provider of search results over other mounts. */
-export type Search = Provider & Feeding
+export type Search = Provider & IndexFeeder
 
 /** Maximum time for which a search waits until the index has every earlier change, in milliseconds. */
 const catchUpMs = 10_000
@@ -92,7 +99,7 @@ export function search(options: SearchOptions): Search {
   const { index, store, name, log = () => {} } = options
   let fed: readonly FedMount[] | undefined
   let readers: ReadonlyMap<string, MountReader> | undefined
-  let feeding: Feed | undefined
+  let feeding: IndexFeed | undefined
   const fedMounts = () => {
     fed ??= options.mounts()
     return fed

@@ -81,32 +81,32 @@ function refused(parameter: string, message: string) {
 function parseCount(name: string, value: string, least: number, most: number): number {
   const number = /^\d{1,6}$/.test(value) ? Number(value) : Number.NaN
   if (number >= least && number <= most) return number
-  throw refused(name, `${name} is a whole number from ${least} to ${most}.`)
+  throw refused(name, `${name} must be a whole number from ${least} to ${most}.`)
 }
 
 function parseMount(value: string): readonly string[] {
   try {
     return [parseAddress(value).text]
   } catch {
-    throw refused('mount', 'mount is the address of a mount, such as file:///docs.')
+    throw refused('mount', 'mount must be the address of a mount, such as file:///docs.')
   }
 }
 
 function parseMime(value: string): string {
   const type = value.toLowerCase()
   if (/^[\w.+-]{1,100}\/(?:\*|[\w.+-]{1,100})$/.test(type)) return type
-  throw refused('mime', 'mime is a MIME type, such as text/markdown, or text/* for all texts.')
+  throw refused('mime', 'mime must be a MIME type, such as text/markdown, or text/* for all texts.')
 }
 
 function parseAudience(value: string): Audience {
   if (value === 'user' || value === 'assistant') return value
-  throw refused('audience', 'audience is user or assistant.')
+  throw refused('audience', 'audience must be user or assistant.')
 }
 
 function parsePriority(value: string): number {
   const number = /^\d(?:\.\d{1,9})?$|^\.\d{1,9}$/.test(value) ? Number(value) : Number.NaN
   if (number >= 0 && number <= 1) return number
-  throw refused('minPriority', 'minPriority is a number from 0 to 1.')
+  throw refused('minPriority', 'minPriority must be a number from 0 to 1.')
 }
 
 function parsePath(value: string): string {
@@ -115,18 +115,18 @@ function parsePath(value: string): string {
     compileGlob(value)
     return value
   } catch {
-    throw refused('path', 'path is a glob over the paths below a mount, such as guides/**/*.md.')
+    throw refused('path', 'path must be a glob over the paths below a mount, such as guides/**/*.md.')
   }
 }
 
 function parseFresh(value: string): boolean {
   if (value === 'true' || value === 'false') return value === 'true'
-  throw refused('fresh', 'fresh is true or false.')
+  throw refused('fresh', 'fresh must be true or false.')
 }
 
 function parseForm(value: string): SearchCall['as'] {
   if (value === 'json' || value === 'markdown') return value
-  throw refused('as', 'as is json or markdown.')
+  throw refused('as', 'as must be json or markdown.')
 }
 
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
@@ -140,7 +140,7 @@ function parseSince(value: string, now: number): number {
   if (Number.isFinite(time)) return time
   throw refused(
     'since',
-    'since is a date (2026-01-31), a time (2026-01-31T09:00:00Z), or how long ago at most (12h, 7d).',
+    'since must be a date (2026-01-31), a time (2026-01-31T09:00:00Z), or how long ago at most (12h, 7d).',
   )
 }
 

@@ -134,13 +134,13 @@ const parsers: Readonly<Record<Format, (text: string, budget: Budget) => Setting
 const maxPointers = 100
 
 /** Answers a request about a file. Its errors contain no part of the file. */
-export async function answer(ask: SettingsRequest): Promise<SettingsAnswer> {
+export async function answerSettings(ask: SettingsRequest): Promise<SettingsAnswer> {
   try {
     return await find(ask)
   } catch (error) {
     if (isParseFault(error)) return { fault: error.fault }
     // A recursive function ran out of stack: always a RangeError.
-    if (error instanceof RangeError) return parseFault('It is nested too deep to be read.', 0, ask.limits.maxDepth)
+    if (error instanceof RangeError) return parseFault('It is nested too deeply to be read.', 0, ask.limits.maxDepth)
     throw error
   }
 }

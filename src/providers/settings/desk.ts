@@ -51,7 +51,7 @@ export function createSettingsReader(options: DeskOptions) {
 }
 
 const noText =
-  'This is no text, so there are no settings in it that could be read. If it is in another encoding than UTF-8, the operator ' +
+  'This is not text, so no settings can be read from it. If it is in an encoding other than UTF-8, the operator ' +
   'can name it ("encodings").'
 
 /** Reads the text of a file. @throws ResourceError `too-large` beyond the limit. */

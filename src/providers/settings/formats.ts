@@ -19,7 +19,7 @@ const names: readonly (readonly [RegExp, Format])[] = [
   [/\.properties$/, 'properties'],
 ]
 
-/** Lock files are no settings: tools write them for themselves. */
+/** Lock files are not settings: tools write them for themselves. */
 const locks = /^(?:package-lock|npm-shrinkwrap)\.json$|^composer\.lock$|^pnpm-lock\.yaml$/
 
 /** Returns the format of a configuration file; `undefined` for any other file. */
@@ -38,7 +38,7 @@ export function createFormats({ include, formats: own = {} }: FormatRules): Form
   const rules = Object.entries(own).map(([pattern, format]) => {
     if (!formats.includes(format))
       throw invalid(
-        `${JSON.stringify(format)} is no format of settings: write one of ${formats.join(', ')}.`,
+        `${JSON.stringify(format)} is not a format of settings: write one of ${formats.join(', ')}.`,
         'configuration',
       )
     return { matches: compileGlobs([pattern]), format }

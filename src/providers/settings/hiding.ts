@@ -146,7 +146,7 @@ export function editJson(text: string, words: readonly Span[], parts: readonly S
     if (own.length === 0) return []
     if (text[word.start - 1] !== '"') return [{ ...word, text: mark }]
     const rest = `"${withoutParts(text, word, own)}"`
-    // A text that lost half of an escape is no JSON.
+    // A text that lost half of an escape is not JSON.
     return [{ start: word.start - 1, end: word.end + 1, text: jsonIn(rest) === undefined ? mark : rest }]
   })
 }

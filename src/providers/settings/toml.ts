@@ -38,7 +38,7 @@ function measure(text: string, budget: Budget): void {
   for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|\n/g)) {
     if (bracket === '\n') continue
     if (bracket === '[' || bracket === '{') {
-      if (++depth > 500) throw parseFault('It is nested too deep to be read.', index, 500)
+      if (++depth > 500) throw parseFault('It is nested too deeply to be read.', index, 500)
     } else depth = Math.max(0, depth - 1)
   }
   budget.enter(0, 0)

@@ -73,9 +73,13 @@ export function textNode(text: string, span: Omit<Scalar, 'kind' | 'text' | 'jso
 export function parsePointer(pointer: string): readonly string[] {
   if (pointer === '') return []
   if (!pointer.startsWith('/'))
-    throw invalid('A pointer begins with "/": write ?pointer=/db/host, or leave it empty for all of it.', 'parameter', {
-      parameter: 'pointer',
-    })
+    throw invalid(
+      'A pointer must begin with "/": write ?pointer=/db/host, or leave it empty for all of it.',
+      'parameter',
+      {
+        parameter: 'pointer',
+      },
+    )
   if (/~(?![01])/.test(pointer))
     throw invalid('In a pointer, "~" is written as "~0", and "/" within a name as "~1".', 'parameter', {
       parameter: 'pointer',

@@ -1,8 +1,8 @@
 import { parentPort } from 'node:worker_threads'
-import { answer, type Reply, type SettingsRequest } from './answer.ts'
+import { answerSettings, type Reply, type SettingsRequest } from './answer.ts'
 
 parentPort?.on('message', (ask: SettingsRequest) => {
-  answer(ask).then(
+  answerSettings(ask).then(
     (found) => parentPort?.postMessage(found),
     () => parentPort?.postMessage({ error: true } satisfies Reply),
   )

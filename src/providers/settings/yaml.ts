@@ -35,7 +35,7 @@ export function parseYaml(text: string, budget: Budget): SettingsTree {
   refuseBrackets(text)
   refuseVersions(text)
   const parsed = parseAllDocuments(text, options)
-  // Directives alone are no document, and an error only of a single one.
+  // Directives alone are not a document, and an error only of a single one.
   if ('empty' in parsed) refuseErrors(parseDocument(text, options).errors)
   // Between two ends of documents there may be nothing but comments.
   const documents = parsed.filter(({ contents, errors, directives: { docStart } }) => {
@@ -94,7 +94,7 @@ const words: Readonly<Record<string, string>> = {
 
 function refuseBrackets(text: string): void {
   const index = deepNestingIn(text, maxBrackets)
-  if (index !== undefined) throw parseFault('It is nested too deep to be read.', index, maxBrackets)
+  if (index !== undefined) throw parseFault('It is nested too deeply to be read.', index, maxBrackets)
 }
 
 /** Refuses a second version of one document: the library takes the last one. */

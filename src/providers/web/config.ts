@@ -75,7 +75,7 @@ function checkWeb({ pages = [], match, llms }: OptionsOf<typeof webShape>, conte
   createRefuser(context)('pages', 'No page is named.', fix)
 }
 
-/** Fault of a mount whose address is no web address, and that has no `url`. */
+/** Fault of a mount whose address is not a web address, and that has no `url`. */
 const noUrl = 'The address of the mount is not an http or https URL, and there is no "url".'
 
 export const source = defineSource({

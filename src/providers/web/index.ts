@@ -65,7 +65,7 @@ export function web(options: WebOptions): Provider {
   )
   if (bad !== undefined)
     throw invalid(
-      `${JSON.stringify(bad.path)} is no path of a page: write one such as "docs/intro", without a slash at either end.`,
+      `${JSON.stringify(bad.path)} is not the path of a page: write one such as "docs/intro", without a slash at either end.`,
       'configuration',
     )
   if (named.size < pages.length) throw invalid('A page is named twice in "pages".', 'configuration')

@@ -11,7 +11,7 @@ export interface CellStyle {
 
 const plainStyle: CellStyle = { kind: 'plain', font: '' }
 
-/** The values of a cell that are no numbers or texts ([MS-XLS], 2.5.10). */
+/** The values of a cell that are neither numbers nor texts ([MS-XLS], 2.5.10). */
 const errors: Readonly<Record<number, string>> = {
   0: '#NULL!',
   7: '#DIV/0!',

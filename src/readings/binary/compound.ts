@@ -19,7 +19,7 @@ const signature = 'd0cf11e0a1b11ae1'
 const headerBytes = 512
 const entryBytes = 128
 const maxEntries = 200_000
-/** Numbers of sectors from here on are no sectors: the end of a chain, a free sector, a sector of a table. */
+/** Numbers of sectors from here on are not sectors: the end of a chain, a free sector, a sector of a table. */
 const noSector = 0xfffffffa
 
 const damaged = (what: string) => unreadableError(`The document is damaged: ${what}.`)
@@ -36,7 +36,7 @@ export function isCompound(bytes: Uint8Array): boolean {
  */
 export function openCompound(bytes: Uint8Array, limit: number): Storage {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (!isCompound(file) || file.length < headerBytes) throw damaged('it is no compound file')
+  if (!isCompound(file) || file.length < headerBytes) throw damaged('it is not a compound file')
   const [shift, miniShift] = [file.readUInt16LE(30), file.readUInt16LE(32)]
   if (shift < 7 || shift > 16 || miniShift < 4 || miniShift >= shift) throw damaged('its sectors have no possible size')
   const sector = (number: number) => file.subarray((number + 1) << shift, (number + 2) << shift)

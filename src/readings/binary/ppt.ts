@@ -58,7 +58,7 @@ const damaged = (what: string) => unreadableError(`The document is damaged: ${wh
 
 /** Reads a presentation of PowerPoint 97 to 2003 ([MS-PPT]): slide by slide, with its notes. */
 export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
-  if (!isCompound(bytes)) throw damaged('it is no presentation of PowerPoint')
+  if (!isCompound(bytes)) throw damaged('it is not a PowerPoint presentation')
   const file = openCompound(bytes, limits.unpacked)
   // A file for PowerPoint 95 and 97 holds the presentation twice.
   const root = file.storage('PP97_DUALSTORAGE') ?? file

@@ -85,7 +85,7 @@ export function readXls(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
 }
 
 function workbookIn(bytes: Uint8Array, limits: ReadingLimits): Buffer {
-  // Before Excel 5 a workbook was no compound file.
+  // Before Excel 5 a workbook was not a compound file.
   if (!isCompound(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const root = openCompound(bytes, limits.unpacked)
   const stream = root.stream('Workbook') ?? root.stream('Book')

@@ -3,7 +3,7 @@ import { type ErrorReason, ResourceError } from '../../core/errors.ts'
 import { withResolvers } from '../../core/kit/abort.ts'
 
 /** Handle of a running task. */
-export interface Pass {
+export interface TaskHandle {
   /**
    * Await it before fetching a large content: resolves when there is memory for it. Meanwhile the task occupies no slot.
    *
@@ -60,10 +60,10 @@ export function createGate(concurrent: number, waiting: number, most: SlotCount 
      * seconds. So nobody can hold many large answers in memory by not reading them.
      */
     run: async <T>(
-      task: (pass: Pass) => Promise<T>,
+      task: (pass: TaskHandle) => Promise<T>,
       share = '',
       taken?: () => Promise<unknown>,
-    ): Promise<{ readonly value: T } | { readonly refused: Crowded }> => {
+    ): Promise<{ readonly value: T } | { readonly refused: NoSlotReason }> => {
       const first = small.take(share)
       if ('refused' in first) return first
       let second: Claim | undefined
@@ -112,7 +112,7 @@ function tooMuch(): ResourceError {
 }
 
 /** Why there is no slot: the share is exhausted, or the whole semaphore. */
-export type Crowded = Extract<ErrorReason, 'share' | 'busy'>
+export type NoSlotReason = Extract<ErrorReason, 'share' | 'busy'>
 
 interface SlotCount {
   /** Maximum number of claims that hold a slot at once. */
@@ -168,7 +168,7 @@ function createSemaphore({ concurrent, waiting }: SlotCount, most: SlotCount) {
     /** Number of claims that hold a slot, and that wait for one, at the moment. */
     count,
     /** Returns at once: a claim, or the reason for a refusal. */
-    take: (key: string): Claim | { readonly refused: Crowded } => {
+    take: (key: string): Claim | { readonly refused: NoSlotReason } => {
       const share = shares.get(key) ?? { running: 0, queue: [] }
       let waiter: ReturnType<typeof withResolvers<void>> | undefined
       if (count.running < concurrent && share.running < most.concurrent) settle(key, share, 1)

@@ -2,12 +2,12 @@ import type { ErrorReason } from '../../core/errors.ts'
 import type { Principal } from '../../core/provider.ts'
 import { codes, failure, isObject, type RequestId, type Response } from '../messages/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import type { Crowded } from './gate.ts'
+import type { NoSlotReason } from './gate.ts'
 import type { RefusedRequest } from './limits.ts'
 
 /** Answers that tell a client to retry later, in JSON-RPC and in HTTP. */
 
-export type Overload = Crowded | Extract<ErrorReason, 'rate'>
+export type Overload = NoSlotReason | Extract<ErrorReason, 'rate'>
 
 const messages: Readonly<Record<Overload, string>> = {
   rate: 'There were too many requests. Try again later.',

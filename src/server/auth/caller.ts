@@ -92,7 +92,7 @@ export interface Grant {
 }
 
 /** A valid token of which only the digest is known. */
-export interface Restored {
+export interface RestoredToken {
   readonly grant: Grant
   /** Calls `end` when the token may have become invalid before its expiry. Returns a function that cancels this. */
   watch(end: () => void): () => void
@@ -114,7 +114,7 @@ export interface Verifier {
    *
    * @throws ResourceError `unavailable` when it cannot be checked at the moment.
    */
-  restore?(digest: string): Promise<Restored | undefined>
+  restore?(digest: string): Promise<RestoredToken | undefined>
   /** Calls `end` when a valid token may have become invalid before its expiry. Returns a function that cancels this. */
   watch?(token: string, grant: Grant, end: () => void): () => void
 }

@@ -4,7 +4,7 @@ import { isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate } from '../admission/gate.ts'
 import { valuesOf } from '../exchange.ts'
-import { type Caller, callAt, digestOf, type Restored, type TokenVerdict, type Verifier } from './caller.ts'
+import { type Caller, callAt, digestOf, type RestoredToken, type TokenVerdict, type Verifier } from './caller.ts'
 import { type AuthorizationOptions, type Claims, createNeeds, type Issuer, judgeClaims, networkOf } from './claims.ts'
 import { fetchJson } from './fetch.ts'
 import { createJwtVerifier, createMemo, issuerOf, type JwtIssuer } from './jwt.ts'
@@ -38,7 +38,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
   const verifiers = await createVerifiers(options, resource)
   const logRefusal = createRefusalLog(log)
 
-  const callerOf = (digest: string, { grant, watch }: Restored, isRestorable: boolean): Caller => ({
+  const callerOf = (digest: string, { grant, watch }: RestoredToken, isRestorable: boolean): Caller => ({
     principal: grant.principal,
     credential: digest,
     isRestorable,
@@ -72,7 +72,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
         const verdict = await verifier.verify(token, digest)
         if (!('grant' in verdict)) return refused(verdict.fault)
         const { grant } = verdict
-        const watch: Restored['watch'] = (end) => verifier.watch?.(token, grant, end) ?? (() => {})
+        const watch: RestoredToken['watch'] = (end) => verifier.watch?.(token, grant, end) ?? (() => {})
         return callerOf(digest, { grant, watch }, verifier.restore !== undefined)
       } catch (error) {
         if (!isResourceError(error)) throw error

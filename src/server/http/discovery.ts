@@ -57,7 +57,7 @@ export function createDiscovery(given: PublicOptions, version: string, path: str
   const { name, description, title, websiteUrl } = given
   if (!cardName.test(name) || name.length > 200)
     throw invalid(
-      `${JSON.stringify(name)} is no name of a public server, such as "org.example/context".`,
+      `${JSON.stringify(name)} is not the name of a public server, such as "org.example/context".`,
       'configuration',
     )
   if (description.length === 0 || description.length > 100)

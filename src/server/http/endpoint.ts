@@ -12,7 +12,7 @@ import { codes, failure, isObject, modernRevision } from '../messages/messages.t
 import { claimedRevision } from '../protocol/envelope.ts'
 import type { SubscriptionService } from '../protocol/event-options.ts'
 import { localPrincipal, type ServeOptions } from '../serve.ts'
-import { createMeter, measureMeter } from '../telemetry/meter.ts'
+import { createMeter, metricsOfMeter } from '../telemetry/meter.ts'
 import { createCors } from './cors.ts'
 import { createEntrance } from './entrance.ts'
 import { accepts, mediaFault, replaceAbsoluteTarget } from './guard.ts'
@@ -54,7 +54,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
   const entrance = createEntrance({ everybody, limits, addresses, meter, onRefused })
   const { allowedOrigins = [] } = options
   const cors = allowedOrigins.length === 0 ? undefined : createCors(allowedOrigins)
-  const forget = options.measurements?.add(() => measureMeter(meter))
+  const forget = options.measurements?.add(() => metricsOfMeter(meter))
   meter.gauge('inFlight', () => gate.running)
   meter.gauge('waiting', () => gate.waiting)
 

@@ -47,8 +47,8 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   const { onRefused } = options
   const { sessions: most } = limits
   const sessions = createSessions({
-    most,
-    mostOf: perPrincipal?.sessions ?? most,
+    maxSessions: most,
+    maxPerPrincipal: perPrincipal?.sessions ?? most,
     idleTimeoutMs,
     replica: options.replica,
   })

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../../core/provider.ts'
 import { traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
-import type { Crowded, Gate, Pass } from '../admission/gate.ts'
+import type { Gate, NoSlotReason, TaskHandle } from '../admission/gate.ts'
 import { countOverload, overloadAnswer, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
 import {
@@ -62,7 +62,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     // An answer becomes a stream of events only when a notification precedes it.
     let events = undefined as EventStream | undefined
     /** Sends the answer, or returns it when its content is still to be read. */
-    const reply = async (pass?: Pass): Promise<Response | undefined> => {
+    const reply = async (pass?: TaskHandle): Promise<Response | undefined> => {
       offerLink(response, message, caller.linkFor)
       const answered = await channel.request(message, {
         pass,
@@ -93,7 +93,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     if (ran.value !== undefined) await sendStreamed(response, ran.value, events)
   }
 
-  const refuseBusy = (message: Request, response: ServerResponse, { principal }: Caller, reason: Crowded) => {
+  const refuseBusy = (message: Request, response: ServerResponse, { principal }: Caller, reason: NoSlotReason) => {
     const refused = overloadAnswer(message.id, reason)
     countOverload(refused, meter, options.onRefused, principal, message)
     const { status, headers } = headOf(refused)

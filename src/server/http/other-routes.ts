@@ -3,7 +3,7 @@ import type { DegradedMount } from '../../core/changes.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log, Measurements, MetricFamily } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
-import type { Posting } from '../../core/tool.ts'
+import type { PostEndpoint } from '../../core/tool.ts'
 import { isLoopback } from '../../core/uri.ts'
 import type { Gate } from '../admission/gate.ts'
 import { overloadAnswer, statusOfOverload } from '../admission/overload.ts'
@@ -11,12 +11,12 @@ import type { Caller } from '../auth/caller.ts'
 import { refuse, refuseMethod, replyEmpty, replyJson, replyText } from '../exchange.ts'
 import { failure, modernRevision, type Request, type Response, wireError } from '../messages/messages.ts'
 import type { Egress } from '../protocol/egress.ts'
-import type { ServedOpening } from '../protocol/envelope.ts'
+import type { OpeningCatalog } from '../protocol/envelope.ts'
 import type { Entrance } from './entrance.ts'
 
 export interface HealthState {
   readonly draining: boolean
-  readonly opening?: ServedOpening
+  readonly opening?: OpeningCatalog
   readonly degraded?: () => readonly DegradedMount[]
 }
 
@@ -51,7 +51,7 @@ export interface Postings {
   /** Common prefix of their paths, such as `/results/`. Every request below it is authenticated first. */
   readonly under: string
   /** Returns the endpoint at a path; undefined when it does not exist, or the principal may not post there. */
-  at(path: string, principal: Principal): Posting | undefined
+  at(path: string, principal: Principal): PostEndpoint | undefined
 }
 
 export interface PostingServices {
@@ -64,7 +64,7 @@ export interface PostingServices {
 
 /** Handles a post and answers it. */
 export async function servePosting(
-  posting: Posting,
+  posting: PostEndpoint,
   value: unknown,
   response: ServerResponse,
   { principal, share }: Caller,

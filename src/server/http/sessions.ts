@@ -17,9 +17,9 @@ export interface HttpSession {
 }
 
 export interface SessionLimits {
-  readonly most: number
+  readonly maxSessions: number
   /** Maximum number of sessions per principal. */
-  readonly mostOf?: number
+  readonly maxPerPrincipal?: number
   /** Maximum idle time, in milliseconds. */
   readonly idleTimeoutMs: number
   /** The name of this replica: ids begin with it and a dot, so that a proxy finds the replica of a session. Default: no name. */
@@ -27,7 +27,7 @@ export interface SessionLimits {
 }
 
 /** The open sessions: found by id and owner, closed when idle. */
-export function createSessions({ most, mostOf = most, idleTimeoutMs, replica }: SessionLimits) {
+export function createSessions({ maxSessions, maxPerPrincipal = maxSessions, idleTimeoutMs, replica }: SessionLimits) {
   const sessions = new Map<string, { readonly session: HttpSession; used: number }>()
 
   const close = async (session: HttpSession): Promise<void> => {
@@ -52,7 +52,8 @@ export function createSessions({ most, mostOf = most, idleTimeoutMs, replica }: 
   return {
     /** Opens a session. Returns undefined when the maximum is reached. */
     open: (owner: SessionOwner, connection: Connection, mailbox?: Mailbox): HttpSession | undefined => {
-      const isFull = () => sessions.size >= most || (mostOf < most && countOf(owner) >= mostOf)
+      const isFull = () =>
+        sessions.size >= maxSessions || (maxPerPrincipal < maxSessions && countOf(owner) >= maxPerPrincipal)
       if (isFull()) sweep()
       if (isFull()) return undefined
       const session: HttpSession = {

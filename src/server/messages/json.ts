@@ -48,7 +48,7 @@ function checkStructure(text: string): void {
         break
       case '"': {
         const end = endOfString(text, at)
-        // A string without an end is no JSON.
+        // A string without an end is not JSON.
         if (end === -1) return
         lastString = text.slice(at, end + 1)
         at = end

@@ -20,7 +20,7 @@ import {
   requiredString,
   stringsIn,
 } from '../messages/messages.ts'
-import type { Served } from './channel.ts'
+import type { ServedMethods } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
 import { type EventOptions, eventCapabilities, eventMethodNames } from './event-options.ts'
 import type { Call, ExtraMethod, Method } from './method.ts'
@@ -90,7 +90,7 @@ export function bind(
   log: Log,
   subscription: Subscription | undefined,
   toolbox: Toolbox | undefined,
-): Served {
+): ServedMethods {
   const { name, version, title, instructions, events = {} } = identity
   return {
     server: { name, version, ...defined({ title }) },

@@ -3,7 +3,7 @@ import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import { runInSpan, type TraceContext, telemetry, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
-import type { Pass } from '../admission/gate.ts'
+import type { TaskHandle } from '../admission/gate.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { LinkFor } from '../messages/messages.ts'
 import {
@@ -32,8 +32,8 @@ import {
   handshakeFault,
   type Introduction,
   initializeResult,
+  type OpeningCatalog,
   type Result,
-  type ServedOpening,
   shakeHands,
   untilReadyFor,
 } from './envelope.ts'
@@ -50,7 +50,7 @@ export interface RequestOptions {
   /** Receives the notifications of this request (progress, logs), all of them before its answer. */
   readonly onNotification?: ((notification: Notification) => void) | undefined
   /** The request's admission from the gate. Default: no waiting. */
-  readonly pass?: Pass | undefined
+  readonly pass?: TaskHandle | undefined
   /** Trace context of the transport. The request belongs to its trace, unless its `_meta` has one. */
   readonly trace?: TraceContext | undefined
   /** Returns how the transport sends a content that is read meanwhile. The caller then writes the answer with `replyLong`. */
@@ -87,7 +87,7 @@ export interface Channel {
 }
 
 /** The methods and the introduction of a server. */
-export interface Served extends Introduction {
+export interface ServedMethods extends Introduction {
   /** Settings of events. Default: none. */
   readonly events?: EventOptions
   /** The methods by name, without those of the protocol itself (`initialize`, `ping`, `server/discover`). */
@@ -108,7 +108,7 @@ interface ChannelOptions {
   /** Time-out of a request, in milliseconds, with or without progress. */
   readonly timeoutMs: number
   /** The catalog that is still opening: requests that need the mounts wait for it, within their time-out. Undefined: it is open. */
-  readonly opening?: ServedOpening | undefined
+  readonly opening?: OpeningCatalog | undefined
   readonly onClose?: () => void
   readonly retell?: () => void
 }
@@ -125,7 +125,7 @@ const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'log
 /** Methods that only 2026-07-28 has. */
 const modernOnly = new Set(['events/list', 'events/poll', 'events/subscribe', 'events/unsubscribe'])
 
-const freePass: Pass = { room: async () => {}, turn: async () => {} }
+const freePass: TaskHandle = { room: async () => {}, turn: async () => {} }
 
 const timedOut: WireError = {
   code: codes.internal,
@@ -133,7 +133,7 @@ const timedOut: WireError = {
   data: { reason: 'timeout' satisfies ErrorReason },
 }
 
-export function openChannel(served: Served, options: ChannelOptions): Channel {
+export function openChannel(served: ServedMethods, options: ChannelOptions): Channel {
   const { era, view, viewOf, log, egress, timeoutMs, opening, onClose, retell } = options
   let handshake: Handshake | undefined
   let revision: Revision | undefined = era === 'modern' ? modernRevision : undefined

@@ -1,6 +1,6 @@
 import type { ErrorReason } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { createGate, type Gate, type Pass } from '../admission/gate.ts'
+import { createGate, type Gate, type TaskHandle } from '../admission/gate.ts'
 import { overloadAnswer } from '../admission/overload.ts'
 import { formatJson } from '../messages/json.ts'
 import {
@@ -123,7 +123,7 @@ export function createConnection(
     cancel: AbortController,
     { onNotification, deliver, taken, linkFor, trace }: ReceiveOptions,
   ): Promise<Response | undefined> => {
-    const ask = async (pass?: Pass): Promise<Response | undefined> => {
+    const ask = async (pass?: TaskHandle): Promise<Response | undefined> => {
       const response = await channel.request(request, { cancel, onNotification, pass, linkFor, trace })
       if (response === undefined || deliver === undefined) return response
       await deliver(response)

@@ -186,7 +186,7 @@ export function completeResult(method: string, result: Result, revision: Revisio
 }
 
 /** A catalog that may still be opening. */
-export interface ServedOpening {
+export interface OpeningCatalog {
   /** The open catalog; undefined until it is open. */
   readonly opened: unknown
   /** Waits until it is open. Throws ResourceError `unavailable` when it could not be opened. */
@@ -194,14 +194,14 @@ export interface ServedOpening {
 }
 
 /** Returns a promise for the moment when a request can be handled; undefined when it can be at once. */
-export function untilReadyFor(opening: ServedOpening, method: string): Promise<unknown> | undefined {
+export function untilReadyFor(opening: OpeningCatalog, method: string): Promise<unknown> | undefined {
   if (opening.opened !== undefined || immediateMethods.has(method)) return undefined
   return opening.whenOpen()
 }
 
 /** Waits until a post can be handled. Resolves to false after a time-out, when it has answered the request. */
 export async function waitUntilOpen(
-  opening: ServedOpening | undefined,
+  opening: OpeningCatalog | undefined,
   response: ServerResponse,
   timeoutMs: number,
 ): Promise<boolean> {

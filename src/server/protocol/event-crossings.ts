@@ -157,7 +157,7 @@ const noSeries = () =>
     'argument',
   )
 
-/** @throws ResourceError `invalid` for a resource that is no series. */
+/** @throws ResourceError `invalid` for a resource that is not a series. */
 async function readSeries(view: View, uri: string, { start, end, step }: Span, signal: AbortSignal | undefined) {
   const options = defined({ signal })
   const asked = `${uri}${uri.includes('?') ? '&' : '?'}start=${start}&end=${end}&step=${step}`

@@ -1,7 +1,7 @@
 import type { Principal } from '../../core/provider.ts'
 import type { JsonObject, Tool, ToolApp, ToolProgress } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
-import type { Pass } from '../admission/gate.ts'
+import type { TaskHandle } from '../admission/gate.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { LinkFor, LogLevel, Revision } from '../messages/messages.ts'
 import { isObject, type Notification, type Params, type WireError } from '../messages/messages.ts'
@@ -17,7 +17,7 @@ export interface Call {
   readonly revision: Revision
   /** Aborts when the client cancels, when the request times out, and when the channel closes. */
   readonly signal: AbortSignal
-  readonly pass: Pass
+  readonly pass: TaskHandle
   /** Returns how the transport sends a content that is read meanwhile. Undefined when it sends whole answers only. */
   readonly sending?: (() => AnswerSender) | undefined
   /** Creates a link to a content that is too large for an answer. Undefined when the transport serves none. */

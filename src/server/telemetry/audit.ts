@@ -3,7 +3,7 @@ import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Principal } from '../../core/provider.ts'
-import type { Posting, Tool } from '../../core/tool.ts'
+import type { PostEndpoint, Tool } from '../../core/tool.ts'
 import type { CallOptions, Page, ReadResult, Subscription, View } from '../../core/view.ts'
 
 /** The audit record of one request. It never contains the content of the answer, nor the token. */
@@ -135,7 +135,7 @@ export function auditedTool(tool: Tool, audit: Audit, facts: AuditedFacts): Tool
 }
 
 /** Wraps an endpoint so that each post is recorded. */
-export function auditedPosting(posting: Posting, path: string, audit: Audit, facts: AuditedFacts): Posting {
+export function auditedPosting(posting: PostEndpoint, path: string, audit: Audit, facts: AuditedFacts): PostEndpoint {
   const { recorded } = createRecorder(audit, facts)
   return { post: (value, context) => recorded('post', path, context, posting.post(value, context), () => ({})) }
 }

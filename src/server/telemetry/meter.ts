@@ -52,7 +52,7 @@ const gauges: Readonly<Partial<Record<MeterName, string>>> = {
 }
 
 /** Converts a meter to metrics, by the conventions of Prometheus: refusals are one metric, with the reason as its label. */
-export function measureMeter(meter: Meter): readonly MetricFamily[] {
+export function metricsOfMeter(meter: Meter): readonly MetricFamily[] {
   const counts = meter.read()
   const names = Object.keys(meterNames) as MeterName[]
   const refusals = names.filter((name) => name.startsWith('refused'))

@@ -87,7 +87,7 @@ function connectorFetch(view: View): Tool {
       const part = partOf(whole, id)
       const metadata = {
         ...defined({ mimeType, revision }),
-        ...(contents.some((content) => 'text' in content) ? {} : { note: 'This is no text.' }),
+        ...(contents.some((content) => 'text' in content) ? {} : { note: 'This is not text.' }),
         ...part.metadata,
       }
       const named = title ?? name ?? nameOf(id)

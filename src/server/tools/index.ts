@@ -227,7 +227,7 @@ const changedLimits = { least: 1, most: 1000, otherwise: 100 }
 const changedInput = objectSchema([], {
   since: {
     type: 'string',
-    description: 'The `since` of an earlier answer. Without it, the answer only names the state of now.',
+    description: 'The `since` of an earlier answer. Without it, the answer only names the current state.',
   },
   uri: { type: 'string', description: 'Only resources at or below this URI.' },
   limit: limitSchema(changedLimits.otherwise, changedLimits.most),
@@ -256,13 +256,16 @@ function changedTool(changed: NonNullable<View['changed']>): Tool {
       'Lists the resources that were created, updated or deleted since an earlier call, each with its version. Call it once without arguments, and later with the `since` of the answer. read_resource with a version shows what is different in a text.',
     inputSchema: changedInput,
     outputSchema: objectSchema(['since', 'unknown', 'created', 'updated', 'deleted'], {
-      since: { type: 'string', description: 'Names the state of now, for the next call.' },
+      since: { type: 'string', description: 'Names the current state, for the next call.' },
       unknown: { type: 'boolean', description: 'Whether the earlier state is too old or unknown.' },
       created: changedSchema,
       updated: changedSchema,
       deleted: changedSchema,
       more: { type: 'integer', description: 'The number of changes that are left out.' },
-      unversioned: { type: 'integer', description: 'The number of resources whose changes cannot be told.' },
+      unversioned: {
+        type: 'integer',
+        description: 'The number of resources of which it is not known whether they changed.',
+      },
       unavailable: { type: 'array', items: { type: 'string' } },
     }),
     annotations: readOnly,
@@ -278,13 +281,11 @@ function changedTool(changed: NonNullable<View['changed']>): Tool {
         ...linesOf('deleted', found.deleted),
       ]
       const text = [
-        ...(found.unknown
-          ? ['The earlier state is too old or unknown: nothing can be told of the time since then.']
-          : []),
+        ...(found.unknown ? ['The earlier state is too old or unknown: the changes since then are not known.'] : []),
         ...(lines.length > 0 ? lines : since === undefined || found.unknown ? [] : ['Nothing has changed.']),
         ...(found.more === 0 ? [] : [`${found.more} more changes are left out: ask for more, or for one uri.`]),
-        ...(found.unversioned === 0 ? [] : [`Changes of ${found.unversioned} resources cannot be told.`]),
-        ...found.unavailable.map((address) => `${address} does not answer now: its changes are told later.`),
+        ...(found.unversioned === 0 ? [] : [`Of ${found.unversioned} resources it is not known whether they changed.`]),
+        ...found.unavailable.map((address) => `${address} does not answer now: its changes are reported later.`),
         `For the next call: since ${found.since}`,
       ]
       return { text: text.join('\n'), structured: { ...found } }

@@ -44,7 +44,7 @@ const contentSchema = objectSchema(['uri'], {
   state: {
     type: 'string',
     enum: ['unchanged', 'diff', 'whole'],
-    description: 'With `since`: whether the text is unchanged, or this is a unified diff or the whole text.',
+    description: 'With `since`: unchanged; diff, a unified diff; whole, the whole text.',
   },
   reason: { type: 'string', description: 'Why it is the whole: unknown version, shorter, or not-text.' },
 })
@@ -141,7 +141,7 @@ function rangeIn(text: string | undefined, name: 'lines' | 'bytes', least: numbe
   const first = Number(from)
   const last = dash === undefined ? first : to === undefined ? undefined : Number(to)
   if (from === undefined || first < least || (last !== undefined && last < first))
-    throw invalid(`${name}: This is no range. Write "10-40", "10-" or "10"; the first is ${least}.`, 'argument')
+    throw invalid(`${name}: This is not a range. Write "10-40", "10-" or "10"; the first is ${least}.`, 'argument')
   return { first, last }
 }
 

@@ -101,7 +101,7 @@ export function searchTool(view: View): Tool {
       const notes = new Set([
         ...(asked.fresh && freshness.fresh !== true ? [staleNote] : []),
         ...shown.flatMap((one) => one.notes),
-        ...(answers.length < found.length ? [oneIsAway] : []),
+        ...(answers.length < found.length ? [unavailableNote] : []),
       ])
       const next = Object.fromEntries(
         shown.flatMap((one) => (one.next === undefined ? [] : [[one.mount.uriTemplate, one.next]])),
@@ -121,7 +121,7 @@ export function searchTool(view: View): Tool {
 const noIndex = 'Nothing is indexed here: only names, titles and descriptions were looked at.'
 /** Beginning of the addresses of results of tools. */
 const spillPrefix = 'spill://'
-const oneIsAway = 'One mount could not be searched now.'
+const unavailableNote = 'One mount could not be searched now.'
 
 function answer(
   query: string,

@@ -36,7 +36,7 @@ export interface WebhookMessage {
   readonly signer: Signer
 }
 
-interface Posting {
+interface PostOptions {
   readonly guard: Guard
   /** Certificates of authorities, in PEM. Default: those that Node trusts. */
   readonly ca?: string
@@ -47,7 +47,7 @@ interface Posting {
  * Sends one message to an endpoint. The address is checked at each attempt, and the connection goes to the checked address. Redirects
  * are not followed. Never rejects.
  */
-export async function postMessage(message: WebhookMessage, { guard, ca, signal }: Posting): Promise<PostResult> {
+export async function postMessage(message: WebhookMessage, { guard, ca, signal }: PostOptions): Promise<PostResult> {
   const { url, id, subscription, body, signer } = message
   const seconds = Math.floor(Date.now() / 1000)
   const within = followFor(signal, timeoutMs)

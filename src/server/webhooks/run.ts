@@ -8,7 +8,6 @@ import { occurrenceToWire } from '../protocol/events.ts'
 import { type DeliveryState, messageId, type Outcome, type Receiver, type Sender } from './delivery.ts'
 import { maxBodyBytes } from './post.ts'
 
-/** A subscription. */
 export interface WebhookSubscription extends Receiver, DeliveryState {
   reader: EventReader
   /** The position up to which every event was taken, or given up. */

@@ -85,7 +85,7 @@ function createLookup(statements: TextStatements) {
     )
   }
 
-  const listsOf = (home: Home, { terms, among }: PartQuery): readonly Weighed[] =>
+  const listsOf = (home: Home, { terms, among }: PartQuery): readonly WeightedIds[] =>
     terms.map((term) => ({ weight: term.weight, ids: idsOf(home, tokensOf(home, term), among) }))
   const countsOf = (
     home: Home,
@@ -158,7 +158,7 @@ export function createFinding(
 }
 
 /** Ids in ascending order (as FTS5 returns them), with the weight of each: more than 0. */
-export interface Weighed {
+export interface WeightedIds {
   readonly weight: number
   readonly ids: ArrayLike<number> & Iterable<number>
 }
@@ -172,12 +172,12 @@ const touched = new Uint16Array(span)
  * Returns the ids with the greatest sums of weights; equal sums by ascending id. It takes the ids window by window, and in each window list
  * by list.
  */
-export function bestOf(lists: readonly Weighed[], limit: number): readonly number[] {
+export function bestOf(lists: readonly WeightedIds[], limit: number): readonly number[] {
   return weighedOf(lists, limit).map(({ id }) => id)
 }
 
 /** Returns the ids with the greatest sums of weights, and these sums. */
-function weighedOf(lists: readonly Weighed[], limit: number): readonly Scored[] {
+function weighedOf(lists: readonly WeightedIds[], limit: number): readonly Scored[] {
   const best = createBest(limit)
   const at = new Uint32Array(lists.length)
   for (let start = leastOf(lists, at); start < Number.POSITIVE_INFINITY; start = leastOf(lists, at)) {
@@ -207,7 +207,7 @@ function weighedOf(lists: readonly Weighed[], limit: number): readonly Scored[] 
   return best.take()
 }
 
-function leastOf(lists: readonly Weighed[], at: Uint32Array): number {
+function leastOf(lists: readonly WeightedIds[], at: Uint32Array): number {
   let least = Number.POSITIVE_INFINITY
   for (const [index, { ids }] of lists.entries()) least = Math.min(least, ids[at[index] ?? 0] ?? least)
   return least

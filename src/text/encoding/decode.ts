@@ -19,7 +19,7 @@ export function markOf(bytes: Uint8Array): 'utf-8' | Utf16 | Utf32 | undefined {
 }
 
 /** Whether bytes with a byte order mark are text in its encoding: sound and numbers can begin with the same bytes. */
-export function isWide(bytes: Uint8Array, label: Utf16 | Utf32): boolean {
+export function isTextIn(bytes: Uint8Array, label: Utf16 | Utf32): boolean {
   return read(bytes, label) !== undefined
 }
 

@@ -10,8 +10,8 @@ import {
   isBinary,
   isDamagedUtf8,
   isMostlyUtf8,
+  isTextIn,
   isWhole,
-  isWide,
   labelOf,
   markOf,
 } from './decode.ts'
@@ -44,7 +44,7 @@ export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Langua
   const head = bytes.subarray(0, sampleBytes)
   const mark = markOf(bytes)
   if (mark === 'utf-8') return isMostlyUtf8(head) && !head.includes(0) ? mark : undefined
-  if (mark !== undefined) return isWide(head, mark) ? mark : undefined
+  if (mark !== undefined) return isTextIn(head, mark) ? mark : undefined
   if (head.includes(0)) return guessWide(bytes, head)
   const { sample, cut } = sampleOf(bytes)
   if (hasControls(head) || hasControls(sample)) return undefined
@@ -140,7 +140,7 @@ function declared(head: Uint8Array, sample: Uint8Array): string | undefined {
   return decoded === undefined || /[\x80-\x9f\ue000-\uf8ff]/.test(decoded) ? undefined : label
 }
 
-/** One undecodable byte in a thousand is tolerated. Apostrophes of a Mac are no damage. */
+/** One undecodable byte in a thousand is tolerated. Apostrophes of a Mac are not damage. */
 function mostlyAscii(sample: Uint8Array): 'utf-8' | 'macintosh' | undefined {
   if (countHigh(sample) * 1000 > sample.length) return undefined
   const text = Buffer.from(sample.buffer, sample.byteOffset, sample.byteLength).toString('latin1')

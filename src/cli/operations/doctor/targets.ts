@@ -14,7 +14,7 @@ import { readTokenFile } from '../../../server/auth/token-file.ts'
 import { CommandError } from '../../terminal/exit.ts'
 import { count } from '../../terminal/io.ts'
 import type { Secrets } from '../../terminal/secrets.ts'
-import { type Planned, planLocal, storeOf } from '../local.ts'
+import { type PlanResult, planLocal, storeOf } from '../local.ts'
 import { type SourceOptions, serverTarget } from '../source.ts'
 import { reasonsOf, trustCommand } from '../withheld.ts'
 import type { Findings } from './findings.ts'
@@ -167,7 +167,7 @@ function tellProblems(problems: readonly ConfigProblem[], { tell }: Findings): v
 }
 
 /** Plans the local mounts. Reports a CommandError as a failed check, and returns undefined. */
-async function plan(config: string | undefined, secrets: Secrets, { tell }: Findings): Promise<Planned | undefined> {
+async function plan(config: string | undefined, secrets: Secrets, { tell }: Findings): Promise<PlanResult | undefined> {
   try {
     return await planLocal(config === undefined ? {} : { config }, secrets)
   } catch (error) {

@@ -11,7 +11,7 @@ import { findOwn } from '../../../secrets/find.ts'
 import { commandFailure } from '../../terminal/exit.ts'
 
 /** A configuration as a bundle contains it. */
-export interface Curated {
+export interface BundledConfig {
   /** The text of the file. */
   readonly text: string
   /** The name of the server; the name of the file if it has none. */
@@ -29,7 +29,7 @@ const serverSettings = ['http', 'store', 'audit', 'replicas', 'cursorSecret'] as
  *
  * @throws CommandError if it is faulty, holds a secret, or needs something of this machine.
  */
-export async function readCurated(file: string, text: string): Promise<Curated> {
+export async function readCurated(file: string, text: string): Promise<BundledConfig> {
   // The secrets of the people who install the bundle are not known here.
   const env = new Proxy({}, { get: (_, name) => `value of ${String(name)}` })
   const loaded = await loadConfig(file, { env, admitsAbsent: true })

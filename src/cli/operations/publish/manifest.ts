@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { defined } from '../../../core/kit/object.ts'
 import type { JsonObject } from '../../../core/tool.ts'
 import { usageError } from '../../terminal/exit.ts'
-import type { Curated } from './curated.ts'
+import type { BundledConfig } from './curated.ts'
 
 /** The version of the manifest's specification: github.com/modelcontextprotocol/mcpb, MANIFEST.md. */
 const manifestVersion = '0.4'
@@ -27,7 +27,7 @@ export interface BundleOptions {
   /** The operating systems that the bundle supports. A manifest cannot restrict the processor. */
   readonly platforms: readonly NodeJS.Platform[]
   /** The configuration that it serves. Without one, it serves folders that the host asks its user for. */
-  readonly curated?: Curated
+  readonly curated?: BundledConfig
   /** Whether the host asks for folders beside the configuration, too. */
   readonly folders?: boolean
 }
@@ -100,7 +100,7 @@ export function slugOf(name: string): string {
   )
 }
 
-function describe({ name, mounts }: Curated): JsonObject {
+function describe({ name, mounts }: BundledConfig): JsonObject {
   const lines = mounts.map(({ address, title }) => `- \`${address}\`${title === undefined ? '' : `: ${title}`}`)
   return {
     description: `Serves ${mounts.length === 1 ? 'one source' : `${mounts.length} sources`} of ${name} as MCP resources, to read only.`,

@@ -17,13 +17,13 @@ import { linkTo } from '../state/route.ts'
 import { formatNumber, visibleText } from '../words/texts.ts'
 import { type BasketFormat, encodings, formats, type Settings, type TokenEncoding } from './ask.ts'
 import {
-  adding,
   cancelAdding,
   confirmAdding,
   maxBasketItems,
   move,
   offerOf,
   type PendingAdd,
+  pendingAdd,
   remove,
   removeBelow,
   setLevel,
@@ -189,7 +189,7 @@ export function BasketSettings() {
 /** Shows the number of resources that will be added, and asks for a confirmation. */
 export function AddingDialog() {
   const dialog = useRef<HTMLDialogElement>(null)
-  const now = adding.value
+  const now = pendingAdd.value
   useEffect(() => {
     if (now !== undefined && dialog.current?.open === false) dialog.current.showModal()
   }, [now])

@@ -47,7 +47,6 @@ export function shareInBasket(folder: string): { readonly count: number; readonl
   return { count, isWhole: count > 0 && whole !== undefined && count >= whole }
 }
 
-/** Removes everything below a folder. */
 export function removeBelow(folder: string): void {
   const key = keyOf(folder)
   basket.value = basket.value.filter(({ resource }) => !resource.uri.startsWith(key))
@@ -101,7 +100,7 @@ export interface PendingAdd {
 }
 
 /** The addition that waits for a confirmation. */
-export const adding = signal<PendingAdd | undefined>(undefined)
+export const pendingAdd = signal<PendingAdd | undefined>(undefined)
 
 let running: AbortController | undefined
 
@@ -125,9 +124,9 @@ export function askToAddMany(
   running?.abort()
   const controller = new AbortController()
   running = controller
-  adding.value = { ...what, state: 'counting' }
+  pendingAdd.value = { ...what, state: 'counting' }
   const settle = (next: PendingAdd) => {
-    if (!controller.signal.aborted) adding.value = next
+    if (!controller.signal.aborted) pendingAdd.value = next
   }
   Promise.resolve()
     .then(() => load(controller.signal))
@@ -139,7 +138,7 @@ export function askToAddMany(
 
 export function cancelAdding(): void {
   running?.abort()
-  adding.value = undefined
+  pendingAdd.value = undefined
 }
 
 /** Adds the confirmed resources, up to the limit of the basket. */

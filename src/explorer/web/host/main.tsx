@@ -18,7 +18,7 @@ import '../find/find.css'
 import './app.css'
 import { BasketPane } from '../basket/pane.tsx'
 import { AddingDialog } from '../basket/parts.tsx'
-import { adding } from '../basket/picked.ts'
+import { pendingAdd } from '../basket/picked.ts'
 import { startBasket } from '../basket/store.ts'
 import { SearchPane } from '../find/search-pane.tsx'
 import { BasketButton, SearchField } from '../frame/header.tsx'
@@ -78,7 +78,7 @@ function Panes() {
           </aside>
         ) : null}
       </div>
-      {adding.value === undefined ? null : <AddingDialog />}
+      {pendingAdd.value === undefined ? null : <AddingDialog />}
     </div>
   )
 }

@@ -21,7 +21,7 @@ export const ChartView: typeof import('../preview/chart.tsx').ChartView = ({ cha
 export const Pdf: typeof import('../preview/pdf.tsx').Pdf = ({ bytes }) => <Binary bytes={bytes} size={undefined} />
 
 /** In a host, a document in HTML is shown as its source: the policy of the host allows no frame for it. */
-export const Page: typeof import('../preview/page.tsx').Page = ({ text }) => (
+export const HtmlPreview: typeof import('../preview/page.tsx').HtmlPreview = ({ text }) => (
   <TextView text={text} language="html" wrap={true} />
 )
 

@@ -18,7 +18,7 @@ import { connection, liveness } from '../state/session.ts'
 import { createResourceList, orderOf, type ResourceList } from './columns.ts'
 import { createForest, type Forest } from './forest.ts'
 import type { TreeRow } from './rows.ts'
-import { facets, foundTree, isNarrowed, noFacets, type Selected, type Selection, select } from './select.ts'
+import { facets, foundTree, isNarrowed, noFacets, type SelectedRows, type Selection, select } from './select.ts'
 import { t } from './words.ts'
 
 /** Data to browse: the tree, and the list of everything, each loaded at its first use. */
@@ -64,13 +64,13 @@ const order = computed(() => {
   return columns === undefined ? new Uint32Array() : orderOf(columns, sort.value)
 })
 
-const nothing: Selected = {
+const nothing: SelectedRows = {
   rows: new Uint32Array(),
   counts: { mount: new Map(), mime: new Map(), audience: new Map(), minPriority: new Map(), since: new Map() },
 }
 
 /** The matching rows of the list, and the numbers for each facet. */
-export const selected = computed((): Selected => {
+export const selected = computed((): SelectedRows => {
   listTick.value
   const columns = browse.value?.listed.columns
   return columns === undefined ? nothing : select(columns, order.value, selection.value, Date.now())
@@ -115,7 +115,7 @@ export function followBrowse(): void {
     const forest = createForest(now.view, {
       onChange: () => bump(treeTick),
       onPage: cacheResources,
-      isDrawer: ({ uri }) => !isSearchMount(uri),
+      isExpandable: ({ uri }) => !isSearchMount(uri),
       arrange: (mounts) => {
         noteMounts(mounts)
         return sortMounts(mounts)

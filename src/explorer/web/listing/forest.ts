@@ -25,7 +25,7 @@ interface ForestOptions {
   /** Called with every page of resources. */
   onPage?(resources: readonly Resource[]): void
   /** Whether a mount can be opened. By default every mount that is not a single resource can. */
-  isDrawer?(mount: Resource): boolean
+  isExpandable?(mount: Resource): boolean
   /** The mounts in display order. By default the order of the server. */
   arrange?(mounts: readonly Resource[]): readonly Resource[]
   /** Whether a mount may be a single resource. Such a mount is listed to find out. */
@@ -39,7 +39,7 @@ const maxLookedInto = 20
 
 export function createForest(
   view: View,
-  { onChange, onPage = () => {}, isDrawer = () => true, ...options }: ForestOptions,
+  { onChange, onPage = () => {}, isExpandable = () => true, ...options }: ForestOptions,
 ) {
   let state: 'loading' | 'loaded' | 'failed' = 'loading'
   let error: unknown
@@ -54,7 +54,7 @@ export function createForest(
   const isDirectory = (resource: Resource, depth: number) =>
     depth > 0
       ? isFolder(resource)
-      : !singles.has(resource.uri) && (isFolder(resource) || resource.mimeType === undefined) && isDrawer(resource)
+      : !singles.has(resource.uri) && (isFolder(resource) || resource.mimeType === undefined) && isExpandable(resource)
   const loads = createLoads(view, onPage, tell)
 
   const open = (uri: string) => {

@@ -36,11 +36,20 @@ export function rowsOf(
   const add = (items: readonly Resource[], siblings: TreeRow['siblings'], above: readonly string[]) => {
     for (const [index, resource] of items.entries()) {
       const key = resource.uri
-      const isDrawer = isDirectory(resource, above.length)
-      const folder = isDrawer ? shownFolder(tree, key, above) : undefined
+      const isExpandable = isDirectory(resource, above.length)
+      const folder = isExpandable ? shownFolder(tree, key, above) : undefined
       const level = above.length + 1
       const isOpen = folder !== undefined
-      rows.push({ kind: 'node', key, resource, level, position: index + 1, siblings, isDirectory: isDrawer, isOpen })
+      rows.push({
+        kind: 'node',
+        key,
+        resource,
+        level,
+        position: index + 1,
+        siblings,
+        isDirectory: isExpandable,
+        isOpen,
+      })
       if (folder === undefined) continue
       const inside = { count: folder.next === undefined ? folder.items.length : -1 }
       add(folder.items, inside, [...above, key])

@@ -19,7 +19,7 @@ export const noFacets: { readonly [One in Facet]?: undefined } = Object.fromEntr
 /** Number of rows for each value of a facet, with all other facets unchanged. */
 type Counts = Readonly<Record<Facet, ReadonlyMap<string, number>>>
 
-export interface Selected {
+export interface SelectedRows {
   /** The matching rows, as indexes of the columns, in the given order. */
   readonly rows: Uint32Array
   readonly counts: Counts
@@ -44,7 +44,7 @@ export function timeOf(since: string | undefined, now: number): number | undefin
 }
 
 /** Selects the matching rows, and counts the rows of each facet. `order` has the indexes of all rows, in the wanted order. */
-export function select(columns: Columns, order: Uint32Array, selection: Selection, now: number): Selected {
+export function select(columns: Columns, order: Uint32Array, selection: Selection, now: number): SelectedRows {
   const words = wordsOf(selection.filter)
   const { resources, texts, mountAt, typeAt } = columns
   const mountFits = columns.mounts.map(({ uri }) => fitsMount(selection.mount, uri))

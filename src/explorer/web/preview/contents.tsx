@@ -12,7 +12,7 @@ import { Choice, Toggle } from './controls.tsx'
 import { Directory } from './directory.tsx'
 import { canFindInWhole, countLines, isFinding, useFindKey } from './find.tsx'
 import { type PreviewReader, type PreviewState, uriWithoutPart } from './load.ts'
-import { maxNodes, tagsIn } from './model/bounds.ts'
+import { countTags, maxNodes } from './model/bounds.ts'
 import { documentFormOf, isPdf, mediaTypeOf, type PreviewShape, shapeOf } from './model/kind.ts'
 import { linesOf, type PreviewPart } from './model/lines.ts'
 import { linesIn, parameterOf, withPart } from './model/reference.ts'
@@ -202,7 +202,7 @@ const Markdown = lazily(async () => (await import('./markdown.tsx')).Markdown)
 const Json = lazily(async () => (await import('./json.tsx')).Json)
 const JsonLines = lazily(async () => (await import('./json.tsx')).JsonLines)
 const Csv = lazily(async () => (await import('./tables.tsx')).Csv)
-const Page = lazily(async () => (await import('./page.tsx')).Page)
+const Page = lazily(async () => (await import('./page.tsx')).HtmlPreview)
 const Picture = lazily(async () => (await import('./media.tsx')).Picture)
 const Media = lazily(async () => (await import('./media.tsx')).Media)
 const LargeMedia = lazily(async () => (await import('./media.tsx')).LargeMedia)
@@ -233,7 +233,7 @@ function Rendered({ uri, shape, content, text = '', bytes, part }: RenderedProps
   if (kind === 'log') return <Log text={text} uri={uri} />
   if (kind === 'page') return <Page text={text} uri={uri} />
   // The browser lays out an SVG drawing as a whole, which blocks the page.
-  if (kind === 'drawing' && tagsIn(text) > maxNodes) return <p class="preview-banner">{t('tooComplex')}</p>
+  if (kind === 'drawing' && countTags(text) > maxNodes) return <p class="preview-banner">{t('tooComplex')}</p>
   if (kind === 'drawing') return <Picture content={text || (bytes ?? '')} mediaType="image/svg+xml" uri={uri} />
   if (bytes === undefined) return <p class="preview-note">{t('empty')}</p>
   const isBeginning = part?.next !== undefined

@@ -180,7 +180,7 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
     const isDrawing = content !== undefined && content.mimeType?.startsWith('image/svg+xml') === true
     const body = content === undefined ? undefined : bodyOf(content)
     const type = isDrawing ? 'image/svg+xml' : body instanceof Uint8Array ? imageTypeOf(body) : undefined
-    if (body === undefined || type === undefined) throw new Error('This is no image.')
+    if (body === undefined || type === undefined) throw new Error('This is not an image.')
     if (signal.aborted || !button.isConnected) return
     const url = createUrl(body, type)
     urls.push(url)

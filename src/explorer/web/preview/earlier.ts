@@ -9,7 +9,7 @@ import { connected } from '../state/session.ts'
 export interface Earlier {
   /** Time at which it was shown, in milliseconds since 1970. */
   readonly at: number
-  /** A unified diff. Undefined if the text of then is not kept any more, or is shorter than the diff. */
+  /** A unified diff. Undefined if the earlier text is no longer kept, or is shorter than the diff. */
   readonly diff?: string
   readonly isKept: boolean
   readonly isShown: boolean

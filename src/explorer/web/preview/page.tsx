@@ -20,7 +20,7 @@ const paper =
  * An HTML document in a sandbox in which nothing runs and nothing is fetched. It is written into the empty document `frame.html`, whose
  * policy it inherits, because the policy of the page would forbid the styles of the document.
  */
-export function Page({ text, uri }: { readonly text: string; readonly uri: string }) {
+export function HtmlPreview({ text, uri }: { readonly text: string; readonly uri: string }) {
   const outer = useRef<HTMLIFrameElement>(null)
   const [isCut, setCut] = useState(false)
   const name = visibleText(lastSegment(uri))

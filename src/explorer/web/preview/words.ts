@@ -13,7 +13,7 @@ export const t = createWords({
   view: ['View', '表示'],
   changedSince: ['This has changed since you opened it {ago}.', '{ago}に開いたときから変わっています。'],
   changedUnknown: [
-    'This has changed since you opened it {ago}. The text of then is not kept any more.',
+    'This has changed since you opened it {ago}. The earlier text is no longer kept.',
     '{ago}に開いたときから変わっています。当時のテキストはもう保存されていません。',
   ],
   changedShort: [

@@ -83,7 +83,7 @@ function scriptUrl(url: string): string | URL {
 function ownScript(url: string): string {
   const { href, origin } = new URL(url, document.baseURI)
   const assets = new URL('assets/', document.baseURI).href
-  if (origin !== location.origin || !href.startsWith(assets)) throw new TypeError('This is no script of the page.')
+  if (origin !== location.origin || !href.startsWith(assets)) throw new TypeError('This is not a script of the page.')
   return href
 }
 

@@ -5,24 +5,24 @@ import { cachedResource, kindAt, loadPrompts } from './offered.ts'
 import { connection } from './session.ts'
 
 /** The resources that have changed since the reader last viewed them. */
-export const changed = signal<ReadonlySet<string>>(new Set())
+export const changedUris = signal<ReadonlySet<string>>(new Set())
 
 /** Removes the mark of the shown resource. */
 export function markSeen(uri: string): void {
-  if (changed.value.has(uri)) changed.value = new Set([...changed.value].filter((one) => one !== uri))
+  if (changedUris.value.has(uri)) changedUris.value = new Set([...changedUris.value].filter((one) => one !== uri))
 }
 
 /** Maximum number of marks. The oldest marks are removed first. */
 const mostMarks = 10_000
 
 export function markChanged(uris: Iterable<string>): void {
-  const next = new Set(changed.value)
+  const next = new Set(changedUris.value)
   for (const uri of uris) {
     if (isAlwaysChanging(uri)) continue
     next.delete(uri)
     next.add(uri)
   }
-  changed.value = next.size <= mostMarks ? next : new Set([...next].slice(-mostMarks))
+  changedUris.value = next.size <= mostMarks ? next : new Set([...next].slice(-mostMarks))
 }
 
 /** Whether a resource differs at every read, such as a series of measurements: its mark would never disappear. */

@@ -203,7 +203,6 @@ function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () =
   }
 }
 
-/** The templates of the server. */
 export const templates = signal<Offered<ResourceTemplate>>({ state: 'loading', items: [], isPart: false })
 
 /** The templates that are searches. */
@@ -215,7 +214,6 @@ const maxPromptPages = 50
 
 export const loadTemplates = createLoad(templates, maxTemplatePages, () => connected().view.templates)
 
-/** The prompts of the server. */
 export const prompts = signal<Offered<ListedPrompt>>({ state: 'loading', items: [], isPart: false })
 
 export const loadPrompts = createLoad(prompts, maxPromptPages, () => connected().view.prompts?.list)

@@ -9,7 +9,7 @@ import { typeName } from '../preview/model/kind.ts'
 import { Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { movedIndex } from '../shell/keys.ts'
-import { changed } from '../state/live.ts'
+import { changedUris } from '../state/live.ts'
 import { titleOfMount } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
 import { formatAge, formatNumber, formatSize, formatTime, visibleText } from '../words/texts.ts'
@@ -166,7 +166,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
       <div role="gridcell" class="list-cell cell-name">
         <Name text={name} words={words} />
         <Text class="row-aside" text={aside} />
-        {changed.value.has(uri) ? <ChangedDot /> : null}
+        {changedUris.value.has(uri) ? <ChangedDot /> : null}
       </div>
       <div role="gridcell" class="list-cell cell-path">
         <PathText text={path} words={words} />

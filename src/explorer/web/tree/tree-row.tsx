@@ -10,7 +10,7 @@ import { FileIcon } from '../preview/file-icon.tsx'
 import { Marked, Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
-import { changed } from '../state/live.ts'
+import { changedUris } from '../state/live.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/offered.ts'
 import { route } from '../state/route.ts'
 import { formatNumber, langOf, visibleText } from '../words/texts.ts'
@@ -90,7 +90,7 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
       <RowIcon {...row} />
       <Name text={label} words={words} />
       <Text class="row-aside" text={aside} />
-      {changed.value.has(resource.uri) ? <ChangedDot /> : null}
+      {changedUris.value.has(resource.uri) ? <ChangedDot /> : null}
       {isMount && isSearchMount(resource.uri) ? null : (
         <span
           class={picked || count > 0 ? 'pick pick-on' : 'pick'}
@@ -112,8 +112,8 @@ function RowIcon({ resource: { uri, mimeType }, isDirectory, level }: NodePartsP
   return isDirectory ? <Icon name="folder" /> : <FileIcon uri={uri} mimeType={mimeType} />
 }
 
-function pickTitle(isDrawer: boolean, picked: boolean, count: number): string {
-  if (!isDrawer) return t(picked ? 'unpick' : 'pick')
+function pickTitle(isExpandable: boolean, picked: boolean, count: number): string {
+  if (!isExpandable) return t(picked ? 'unpick' : 'pick')
   if (picked) return t('unpickFolder')
   return count > 0 ? t('pickedBelow', { count }) : t('pickFolder')
 }

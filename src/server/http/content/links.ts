@@ -20,7 +20,7 @@ export interface ContentLinkOptions {
 /** Prefix of the paths of links. */
 export const contentPath = '/content/'
 
-/** Purpose in the signature: a link is no cursor, and a cursor no link. */
+/** Purpose in the signature: a link is not valid as a cursor, nor a cursor as a link. */
 const scope = ['content-link', '1']
 /** Expiry times are rounded up to this, so that repeated requests get the same link. */
 const stepMs = 10_000

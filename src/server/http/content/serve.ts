@@ -5,12 +5,12 @@ import { followFor } from '../../../core/kit/abort.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Principal } from '../../../core/provider.ts'
 import type { Scrubber } from '../../../core/scrub.ts'
-import type { Crowded } from '../../admission/gate.ts'
+import type { NoSlotReason } from '../../admission/gate.ts'
 import { overloadAnswer } from '../../admission/overload.ts'
 import { alwaysCaller } from '../../auth/caller.ts'
 import { refuse, refuseMethod, replyJson, untilTaken } from '../../exchange.ts'
 import { failure, modernRevision, wireError } from '../../messages/messages.ts'
-import { type ServedOpening, waitUntilOpen } from '../../protocol/envelope.ts'
+import { type OpeningCatalog, waitUntilOpen } from '../../protocol/envelope.ts'
 import type { ServeOptions } from '../../serve.ts'
 import { type Audit, maxVersionLength } from '../../telemetry/audit.ts'
 import type { Endpoint } from '../endpoint.ts'
@@ -40,7 +40,7 @@ export function matchesTag(list: string | undefined, etag: string | undefined): 
 }
 
 interface ContentServerOptions extends Pick<ServeOptions, 'view' | 'scrubber' | 'audit' | 'log'> {
-  readonly opening?: ServedOpening | undefined
+  readonly opening?: OpeningCatalog | undefined
 }
 
 type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -48,7 +48,7 @@ type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => Pro
 /** Types that a browser may show by itself. Every other type is sent as bytes, so that no content runs as a page of this server. */
 const shownTypes = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf$)/
 
-/** Types of contents that are no text. */
+/** Types of contents that are not text. */
 const binaryTypes = /^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:octet-stream|pdf|zip|gzip|wasm)$)/
 
 /**
@@ -115,8 +115,8 @@ export function createContentServer(
 
 /** The gate refused a read: too many requests are in flight. */
 class Refused extends Error {
-  readonly crowded: Crowded
-  constructor(crowded: Crowded) {
+  readonly crowded: NoSlotReason
+  constructor(crowded: NoSlotReason) {
     super(crowded)
     this.crowded = crowded
   }

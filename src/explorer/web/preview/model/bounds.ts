@@ -35,7 +35,7 @@ export function boundedTokens(tokens: readonly Token[]): { readonly tokens: Toke
 function boundedList(tokens: readonly Token[], depth: number, budget: Budget): Token[] {
   const kept: Token[] = []
   for (const token of tokens) {
-    const own = token.type === 'html' ? tagsIn(token.raw) : 1
+    const own = token.type === 'html' ? countTags(token.raw) : 1
     if (depth > maxDepth || !take(budget, own)) {
       budget.isCut = true
       break
@@ -71,7 +71,7 @@ function boundedTable(table: Tokens.Table, depth: number, budget: Budget): Token
 }
 
 /** Estimates the number of elements in a piece of HTML. */
-export function tagsIn(html: string): number {
+export function countTags(html: string): number {
   let count = 0
   for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) count++
   return count
