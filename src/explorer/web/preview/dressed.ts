@@ -191,11 +191,16 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
 }
 
 /** Wraps a table, so that a wide table scrolls by itself. */
+/** A number, a date or a word, which is not broken at a hyphen. */
+const shortText = /^\s*[\w.,:%+/-]{1,24}(?: [\d:]{4,8})?\s*$/
+
 function boxed(table: HTMLTableElement): void {
   const box = createElement('div', { className: 'table-scroll' })
   makeScrollable(box, 'region', t('table'))
   table.replaceWith(box)
   box.append(table)
+  for (const cell of table.querySelectorAll('td, th'))
+    if (shortText.test(cell.textContent ?? '')) cell.classList.add('short')
 }
 
 async function colour(code: HTMLElement, signal: AbortSignal): Promise<void> {
