@@ -404,7 +404,7 @@ requires(
     expect(await page.locator('#search').inputValue()).toBe('note-7.markdown')
   })
 
-  test('who comes back sees what was open first', async () => {
+  test('a returning reader sees the recently opened resources first', async () => {
     const page = await tabs.open(explorer.url)
     const headings = page.locator('.home h3[id]')
     await expect
@@ -458,8 +458,16 @@ requires(
     expect(await picture.evaluate((one) => getComputedStyle(one).backgroundImage)).toContain('rgb(255, 255, 255)')
   })
 
-  test('a mount of a single document opens from its link on a phone', async () => {
-    const page = await tabs.open(`${explorer.url}#uri=memo://kind`, { viewport: { width: 390, height: 844 } })
-    await page.locator('.line', { hasText: 'Be kind.' }).waitFor()
+  test('a lost connection leaves the page of a phone as wide as the phone', async () => {
+    const other = await serveExplorer(['--config', join(folder.root, 'hikidashi.json')], { cwd: folder.outside })
+    const page = await tabs.open(`${other.url}#uri=file:///site/brew.ts`, {
+      ...{ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
+      allowed: [/ERR_|Failed to load/],
+    })
+    await page.locator('.line').first().waitFor()
+    await other.end()
+    await page.getByRole('button', { name: 'Reconnect now' }).waitFor()
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
+    expect(await axe(page)).toEqual([])
   })
 })

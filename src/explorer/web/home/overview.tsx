@@ -43,7 +43,7 @@ export function Overview() {
   const mounts = browse.value?.forest.mounts ?? []
   const insides = useInsides(mounts)
   useLayoutEffect(() => loadOpened(server.name), [server.name])
-  // Who comes back goes on with what was open. The tree has the mounts as well.
+  // A returning reader goes on with the resources opened before. The tree has the mounts as well.
   const isReturning = opened.value.length > 0
   const readme = [...insides.values()].find((inside) => typeof inside === 'object' && inside.readme !== undefined)
   return (

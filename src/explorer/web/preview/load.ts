@@ -85,9 +85,8 @@ export function createReader(uri: string, isOriginal = false) {
     if (before.state === 'ready' && !isOther) return
     const part = partOf(contents.at(-1)?.meta?.[metaKeys.part])
     // A folder without its final slash is read as its entries.
-    const bare = uriWithoutPart(uri)
     const hasEntries =
-      resource.value === undefined && contents.every((content) => content.uri !== bare && isBelow(content.uri, bare))
+      resource.value === undefined && contents.every((content) => isBelow(content.uri, uriWithoutPart(uri)))
     const isDirectory = hasEntries || contents[0]?.mimeType === directoryMimeType
     reading.value = isDirectory ? { state: 'directory' } : { state: 'ready', contents, ...defined({ part }) }
     const isWhole = !isDirectory && part === undefined && queries[0] === undefined && uri === uriWithoutPart(uri)

@@ -131,8 +131,8 @@ export const t = createWords({
   searchFor: ['Search for “{name}”', '「{name}」を検索'],
   empty: ['This is empty.', '内容は空です。'],
   emptyFolder: [
-    'This folder is empty. What is put into it appears here by itself.',
-    'このフォルダーは空です。追加されたものは自動で表示されます。',
+    'This folder is empty. New files appear here by themselves.',
+    'このフォルダーは空です。追加されたファイルは自動で表示されます。',
   ],
   binary: ['{size} of binary data', 'バイナリデータ（{size}）'],
   parts: ['Parts', '部分'],
