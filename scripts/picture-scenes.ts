@@ -54,7 +54,7 @@ export function writePictureFolder(folder: string): string {
     'guide/決済.md': '# 決済\n\n決済は商品を渡すときに確定します。返金は同じカードに戻します。\n',
     'designs/till.docx': docx({
       body: [
-        p('The till', '<w:pStyle w:val="Heading1"/>'),
+        p('The till', '<w:pStyle w:val="1"/>'),
         p('The till keeps a journal of payments and sends it when the network is back.'),
         p('A day without network is the longest that it has to bear.'),
       ].join(''),

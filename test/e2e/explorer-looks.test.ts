@@ -327,4 +327,147 @@ requires(
     const last = page.locator('.folder-row.active', { hasText: 'README.md' })
     await expect.poll(async () => (await last.boundingBox())?.y ?? 800).toBeLessThan(800)
   })
+
+  test('two previews begin at the same height, with their actions in one row', async () => {
+    const page = await tabs.open(
+      `${explorer.url}#uri=file:///site/README.md&beside=${encodeURIComponent('file:///site/brew.ts')}`,
+    )
+    await page.locator('.beside .line').first().waitFor()
+    await page.locator('#middle .markdown h1').waitFor()
+    const tops = await page
+      .locator('.preview-name')
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().y))
+    expect(new Set(tops).size).toBe(1)
+    for (const actions of await page.locator('.preview-actions').all())
+      expect((await actions.boundingBox())?.height).toBe(28)
+    expect(await axe(page)).toEqual([])
+    await page.getByRole('button', { name: 'Close the second preview' }).click()
+    await page.locator('.beside').waitFor({ state: 'detached' })
+  })
+
+  test('at 200 % zoom more than half of the window is the content of a preview', async () => {
+    const page = await tabs.open(`${explorer.url}#uri=file:///site/brew.ts`, { viewport: { width: 640, height: 400 } })
+    await page.locator('.line').first().waitFor()
+    expect((await boxOf(page, '.preview-content')).height).toBeGreaterThan(200)
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(640)
+    expect(await axe(page)).toEqual([])
+  })
+
+  test('the words of a search are marked in the preview of a hit, which keeps its colours', async () => {
+    const page = await tabs.open(`${explorer.url}#view=search&q=kettle`)
+    const line = page.locator('#middle .line.marked', { hasText: 'kettle' })
+    await line.locator('mark', { hasText: 'kettle' }).waitFor()
+    await page.locator('#middle .line .hljs-keyword', { hasText: 'export' }).waitFor()
+    expect(await line.innerText()).toBe('  kettle.boil(cups)')
+  })
+
+  test('a changed line of a diff is coloured over its whole width', async () => {
+    folder.write({ 'site/change.diff': '--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-old\n+new\n same\n' })
+    const page = await tabs.open(`${explorer.url}#uri=file:///site/change.diff`)
+    await page.locator('.hljs-addition', { hasText: 'new' }).waitFor()
+    const colourOf = (text: string) =>
+      page.locator('.line', { hasText: text }).evaluate((one) => getComputedStyle(one).backgroundColor)
+    const [added, removed, same] = [await colourOf('+new'), await colourOf('-old'), await colourOf('same')]
+    expect(new Set([added, removed, same]).size).toBe(3)
+    // The text begins close to its number.
+    expect((await boxOf(page, '.line code')).x - (await boxOf(page, '.line')).x).toBeLessThan(48)
+    expect(await axe(page)).toEqual([])
+  })
+
+  test('a column of numbers has its head above the numbers, and a date in a table stays in one line', async () => {
+    folder.write({
+      'site/cups.csv': 'shop,cups\nUji,1200\nKyoto,98\n',
+      'site/table.md': `| Day | Note |\n|---|---|\n| 2026-05-01 | ${'A long note about the guests. '.repeat(20)} |\n`,
+    })
+    const page = await tabs.open(`${explorer.url}#uri=file:///site/cups.csv`)
+    const head = page.locator('.grid-head bdi', { hasText: 'cups' })
+    await head.waitFor()
+    const cell = page.getByRole('gridcell', { name: '1200' })
+    const rightOf = async (box: Promise<{ x: number; width: number } | null>) => {
+      const { x, width } = (await box) ?? { x: 0, width: 0 }
+      return x + width
+    }
+    // The head has a place for the sign of its order, and the cell its padding.
+    expect(Math.abs((await rightOf(head.boundingBox())) - (await rightOf(cell.boundingBox())))).toBeLessThan(16)
+    await page.goto(`${explorer.url}#uri=file:///site/table.md`)
+    const date = page.locator('.markdown td', { hasText: '2026-05-01' })
+    await date.waitFor()
+    expect(await date.evaluate((one) => getComputedStyle(one).whiteSpace)).toBe('nowrap')
+  })
+
+  test('a missing resource leads to its folder, and to a search for its name', async () => {
+    const page = await tabs.open(`${explorer.url}#uri=file:///site/notes/note-7.markdown`)
+    await page.getByRole('link', { name: 'Open its folder' }).waitFor()
+    expect(await axe(page)).toEqual([])
+    await page.getByRole('link', { name: 'Search for “note-7.markdown”' }).click()
+    await page.locator('.find').waitFor()
+    expect(await page.locator('#search').inputValue()).toBe('note-7.markdown')
+  })
+
+  test('a returning reader sees the recently opened resources first', async () => {
+    const page = await tabs.open(explorer.url)
+    const headings = page.locator('.home h3[id]')
+    await expect
+      .poll(() => headings.allInnerTexts())
+      .toEqual(['Contents', 'Recently changed', 'Add this server to a host'])
+    await page.goto(`${explorer.url}#uri=file:///site/brew.ts`)
+    await page.locator('.line').first().waitFor()
+    await page.goto('about:blank')
+    await page.goto(explorer.url)
+    await page.getByRole('link', { name: 'brew.ts' }).first().waitFor()
+    expect((await headings.allInnerTexts()).slice(0, 1)).toEqual(['Recently opened'])
+  })
+
+  test('a folder marks no entry before it has the focus, and names types in the language of the page', async () => {
+    const page = await tabs.open(`${explorer.url}#uri=file:///site/`, { locale: 'ja-JP' })
+    const first = page.locator('.folder-row').first()
+    await first.waitFor()
+    const colour = () => first.evaluate((one) => getComputedStyle(one).backgroundColor)
+    expect(await colour()).toBe('rgba(0, 0, 0, 0)')
+    await page.locator('.folder-rows').focus()
+    expect(await colour()).not.toBe('rgba(0, 0, 0, 0)')
+    expect(await page.locator('.folder-row', { hasText: 'many' }).locator('.folder-type').innerText()).toBe(
+      'フォルダー',
+    )
+    folder.write({ 'site/plain.txt': 'Tea.\n' })
+    await page.goto(`${explorer.url}#uri=file:///site/plain.txt`)
+    await page.locator('.preview-head .chip', { hasText: 'テキスト' }).waitFor()
+  })
+
+  test('a notebook leaves out empty cells, and shows errors as such', async () => {
+    const failed = { output_type: 'error', ename: 'KeyError', evalue: "'cup'", traceback: [] }
+    const cells = [
+      { cell_type: 'code', execution_count: 1, source: 'cups["cup"]', outputs: [failed] },
+      { cell_type: 'code', execution_count: null, source: '', outputs: [] },
+    ]
+    folder.write({ 'site/failed.ipynb': JSON.stringify({ nbformat: 4, metadata: {}, cells }) })
+    const page = await tabs.open(`${explorer.url}#uri=file:///site/failed.ipynb`)
+    await page.locator('.notebook-output.failed', { hasText: "KeyError: 'cup'" }).waitFor()
+    expect(await page.locator('.notebook-cell').count()).toBe(1)
+    expect(await axe(page)).toEqual([])
+  })
+
+  test('a transparent picture is on light squares in the dark too', async () => {
+    folder.write({
+      'site/sign.svg':
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20" width="40" height="20"><text y="15">A</text></svg>',
+    })
+    const page = await tabs.open(`${explorer.url}#uri=file:///site/sign.svg`, { colorScheme: 'dark' })
+    const picture = page.locator('.checkered img')
+    await picture.waitFor()
+    expect(await picture.evaluate((one) => getComputedStyle(one).backgroundImage)).toContain('rgb(255, 255, 255)')
+  })
+
+  test('a lost connection leaves the page of a phone as wide as the phone', async () => {
+    const other = await serveExplorer(['--config', join(folder.root, 'hikidashi.json')], { cwd: folder.outside })
+    const page = await tabs.open(`${other.url}#uri=file:///site/brew.ts`, {
+      ...{ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
+      allowed: [/ERR_|Failed to load/],
+    })
+    await page.locator('.line').first().waitFor()
+    await other.end()
+    await page.getByRole('button', { name: 'Reconnect now' }).waitFor()
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
+    expect(await axe(page)).toEqual([])
+  })
 })

@@ -247,7 +247,7 @@ requires(
     await page.locator('.text-layer', { hasText: '日本語の文書です。' }).waitFor()
     expect(await page.locator('.pdf-page canvas').first().evaluate(countPixels, 'dark')).toBeGreaterThan(300)
     expect(await axe(page)).toEqual([])
-    await page.getByRole('link', { name: 'As text' }).click()
+    await page.getByRole('button', { name: 'Text', exact: true }).click()
     await page.locator('.text .line', { hasText: '二ページ目。' }).waitFor()
   })
 

@@ -5,8 +5,8 @@ export const t = createWords({
   close: ['Close the basket', 'バスケットを閉じる'],
   empty: ['The basket is empty.', 'バスケットは空です。'],
   emptyHint: [
-    'Press Space on a file or folder in the tree, or “Add to the basket” above a preview. The resources in the basket become one prompt.',
-    'ツリーのファイルやフォルダーで Space キーを押すか、プレビューの上にある「バスケットに追加」を押してください。バスケットの中身は一つのプロンプトになります。',
+    'Add files and folders with their basket icon or Space in the tree, or a file with “Add to the basket” in its preview. The resources in the basket become one prompt.',
+    'ツリーのバスケットのアイコンか Space キーで、ファイルやフォルダーを追加できます。プレビューの「バスケットに追加」でも追加できます。バスケットの中身は一つのプロンプトになります。',
   ],
   tokens: ['{count} {count:token|tokens}', '{count} トークン'],
   of: ['{used} of {usable} tokens', '{usable} トークン中 {used}'],

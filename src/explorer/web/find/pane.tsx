@@ -32,6 +32,8 @@ export function FindPane() {
     if (templates.value.state !== 'loaded') void loadTemplates()
   }, [])
   const { view, template, prompt } = route.value
+  // A form begins at its top, also when the list was scrolled.
+  useEffect(() => document.getElementById('left')?.scrollTo(0, 0), [view, template, prompt])
   if (view !== 'templates') return <SearchPane />
   return (
     <>

@@ -30,7 +30,7 @@ export function Header() {
       {liveness.value === 'lost' ? (
         <span class="top-lost" title={t('lost')}>
           <Icon name="warn" />
-          {t('lostShort')}
+          <span class="top-lost-word">{t('lostShort')}</span>
           <Button name={t('tryNow')} onClick={() => connected().changes?.retry()} />
         </span>
       ) : null}

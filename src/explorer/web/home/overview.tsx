@@ -1,6 +1,6 @@
 import './home.css'
 import { useSignal } from '@preact/signals'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { SearchStatus } from '../../../core/search-answer.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { browse, crumbsOf, reconnections, treeState } from '../listing/browse.ts'
@@ -42,6 +42,9 @@ export function Overview() {
   treeState.value
   const mounts = browse.value?.forest.mounts ?? []
   const insides = useInsides(mounts)
+  useLayoutEffect(() => loadOpened(server.name), [server.name])
+  // A returning reader goes on with the resources opened before. The tree has the mounts as well.
+  const isReturning = opened.value.length > 0
   const readme = [...insides.values()].find((inside) => typeof inside === 'object' && inside.readme !== undefined)
   return (
     <div class="home">
@@ -54,6 +57,7 @@ export function Overview() {
           </h2>
           <StartSearch />
         </header>
+        {isReturning ? <Recent /> : null}
         <section class="home-part" aria-labelledby="home-mounts">
           <h3 id="home-mounts">{t('mounts')}</h3>
           <ul class="home-mounts">
@@ -62,7 +66,7 @@ export function Overview() {
             ))}
           </ul>
         </section>
-        <Recent />
+        {isReturning ? null : <Recent />}
         {typeof readme === 'object' && readme.readme !== undefined ? (
           <section class="home-part">
             <Readme resource={readme.readme} />
@@ -132,7 +136,6 @@ const maxRecent = 6
 function Recent() {
   const { server, view } = connected()
   useEffect(() => {
-    loadOpened(server.name)
     void loadNames(view).catch(() => {})
   }, [view])
   const { resources, state, isPart } = names.value

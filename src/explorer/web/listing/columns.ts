@@ -71,6 +71,11 @@ function textOf({ uri, name, title }: Resource): string {
   return fold(`${title ?? ''}\n${readable.endsWith(name) ? '' : name}\n${readable}`)
 }
 
+/** The title that is shown after the name of a resource. `undefined`: there is no title, or it says the same as the name. */
+export function asideOf({ name, title }: Pick<Resource, 'name' | 'title'>): string | undefined {
+  return title?.toLowerCase() === name.toLowerCase() ? undefined : title
+}
+
 /** A URI with its valid escapes of non-ASCII characters and of spaces decoded. */
 export function readableUri(uri: string): string {
   if (!uri.includes('%')) return uri

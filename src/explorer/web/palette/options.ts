@@ -2,6 +2,7 @@ import { fold } from '../../../core/kit/matching.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
+import { asideOf } from '../listing/columns.ts'
 import { escapedUri } from '../preview/model/reference.ts'
 import { focusSearch, open, toggleBasket } from '../shell/keys.ts'
 import { copy } from '../state/announce.ts'
@@ -161,7 +162,7 @@ export function resourceOption({ uri, title, name }: Resource): Option {
   return {
     id: `resource ${uri}`,
     label: name,
-    ...(title === undefined || title === name ? {} : { aside: title }),
+    ...defined({ aside: asideOf({ name, ...defined({ title }) }) }),
     detail: uri,
     kind: 'resource',
     run: () => navigate(isDirectory ? { view: 'tree', uri } : { uri }),

@@ -61,6 +61,8 @@ function One({ reader, reading, content, parts }: OneProps) {
   const found = linesIn(reader.uri)
   const tailFirst = useTailFirst(reader.uri, text)
   const isDocument = documentFormOf(reader.uri, reader.resource.value?.mimeType) !== undefined
+  // Without a text, the original is the only form.
+  const hasForms = isDocument && reader.noText.value === undefined && found === undefined && !reader.uri.includes('?')
   const isSource = (route.value.source === '1' && !isDocument) || found !== undefined
   const isText = text !== undefined && shape.kind !== 'empty'
   const isTailed = parameterOf(reader.uri, 'tail') !== undefined
@@ -75,11 +77,11 @@ function One({ reader, reading, content, parts }: OneProps) {
   useFindKey(isText)
   return (
     <>
-      {isText || isDocument || parts !== null ? (
+      {isText || hasForms || parts !== null ? (
         <div class="preview-bar" role="toolbar" aria-label={t('view')}>
           {parts}
           {isLaidOut && !isDocument ? <SourceChoice forms={[t('rendered'), t('source')]} isSource={isSource} /> : null}
-          {isDocument && found === undefined && !reader.uri.includes('?') ? <DocumentChoice reader={reader} /> : null}
+          {hasForms ? <DocumentChoice reader={reader} /> : null}
           <span class="spring" />
           {showsText && tailFirst === 'counting' ? <span class="quiet">{t('countingLines')}</span> : null}
           {showsText && isTailed ? <Toggle name={t('follow')} state={follows} /> : null}
@@ -159,30 +161,28 @@ function hasEnd({ uri }: PreviewReader, { part }: Props['reading']): boolean {
   return part?.next !== undefined || /\.(?:log|out|err)$/i.test(uri)
 }
 
-/** A choice between the rendered form of a content and its source. Without a rendered form, it offers only the source. */
-function SourceChoice({
-  forms: [form, source],
-  isSource,
-}: {
-  readonly forms: readonly [form: string | undefined, source: string]
-  readonly isSource: boolean
-}) {
+/** A choice between the rendered form of a content and its source. */
+function SourceChoice({ forms: [form, source], isSource }: SourceChoiceProps) {
+  const options = [['', form] as const, ['1', source] as const]
   return (
     <Choice
       label={t('view')}
-      options={[...(form === undefined ? [] : [['', form] as const]), ['1', source]]}
+      options={options}
       value={isSource ? '1' : ''}
       onChoose={(chosen) => navigate({ source: chosen })}
     />
   )
 }
 
+interface SourceChoiceProps {
+  readonly forms: readonly [form: string, source: string]
+  readonly isSource: boolean
+}
+
 /** The switch between the text of a document and its original. */
-function DocumentChoice({ reader: { uri, resource, noText } }: { readonly reader: PreviewReader }) {
+function DocumentChoice({ reader: { uri, resource } }: { readonly reader: PreviewReader }) {
   const original = t(isPdf(uri, resource.value?.mimeType) ? 'asPages' : 'asBytes')
-  const hasText = noText.value === undefined
-  const isSource = route.value.source === '1' || !hasText
-  return <SourceChoice forms={[hasText ? t('asTextView') : undefined, original]} isSource={isSource} />
+  return <SourceChoice forms={[t('asTextView'), original]} isSource={route.value.source === '1'} />
 }
 
 /** Returns text or bytes. Bytes that are declared as text are text if they are valid UTF-8. */

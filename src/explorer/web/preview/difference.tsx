@@ -30,7 +30,7 @@ export function Difference({ diff }: { readonly diff: string }) {
   const lines = diff.replace(/\n$/, '').split('\n')
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keys
-    <pre class="diff" tabIndex={0} role="region" aria-label={t('showChanges')}>
+    <pre class="changes" tabIndex={0} role="region" aria-label={t('showChanges')}>
       {lines.map((line, index) => (
         <span key={index} class={kinds[line.charAt(0)]}>
           {`${visibleText(line)}\n`}

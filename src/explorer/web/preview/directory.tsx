@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { reconnections } from '../listing/browse.ts'
-import { sortNaturally } from '../listing/columns.ts'
+import { asideOf, sortNaturally } from '../listing/columns.ts'
 import { summarizeFolder } from '../listing/survey.ts'
 import { Button, targetHeight } from '../shell/fields.tsx'
 import { movedIndex } from '../shell/keys.ts'
@@ -12,6 +12,7 @@ import { cachedResource, cacheResources } from '../state/offered.ts'
 import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { formatSize, formatTime, langOf, visibleText } from '../words/texts.ts'
+import { typeWord } from '../words/types.ts'
 import { VirtualRows } from './controls.tsx'
 import { FileIcon } from './file-icon.tsx'
 import { Gallery, picturesIn } from './gallery.tsx'
@@ -117,7 +118,7 @@ interface EntryProps {
 function Entry({ item, index, count, isActive }: EntryProps) {
   const isFolder = item.mimeType === directoryMimeType
   const { name } = item
-  const aside = item.title === undefined || item.title === name ? undefined : item.title
+  const aside = asideOf(item)
   return (
     <a
       id={`entry-${index}`}
@@ -139,7 +140,9 @@ function Entry({ item, index, count, isActive }: EntryProps) {
           </small>
         )}
       </bdi>
-      <span class="folder-type">{isFolder ? t('folder') : visibleText(typeName(item.mimeType, item.uri))}</span>
+      <span class="folder-type">
+        {isFolder ? t('folder') : visibleText(typeWord(typeName(item.mimeType, item.uri)))}
+      </span>
       <span class="folder-size">{item.size === undefined ? '' : formatSize(item.size)}</span>
       <span class="folder-time">{item.modified === undefined ? '' : formatTime(item.modified)}</span>
     </a>

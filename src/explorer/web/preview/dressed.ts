@@ -191,11 +191,22 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
 }
 
 /** Wraps a table, so that a wide table scrolls by itself. */
+/** A number, a date or a word, which is not broken at a hyphen. */
+const shortText = /^\s*[\w.,:%+/-]{1,24}(?: [\d:]{4,8})?\s*$/
+
+/** Length from which a cell gets a width to be read in, in characters. */
+const longText = 32
+
 function boxed(table: HTMLTableElement): void {
   const box = createElement('div', { className: 'table-scroll' })
   makeScrollable(box, 'region', t('table'))
   table.replaceWith(box)
   box.append(table)
+  for (const cell of table.querySelectorAll('td, th')) {
+    const text = cell.textContent ?? ''
+    if (shortText.test(text)) cell.classList.add('short')
+    else if (text.length > longText) cell.classList.add('long')
+  }
 }
 
 async function colour(code: HTMLElement, signal: AbortSignal): Promise<void> {

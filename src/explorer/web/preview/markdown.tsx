@@ -164,7 +164,7 @@ function OutputView({ output }: { readonly output: Output }) {
   if (output.kind === 'image') return <ImageOutput base64={output.base64} />
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by keys.
-    <pre class="notebook-output" tabIndex={0}>
+    <pre class={output.kind === 'error' ? 'notebook-output failed' : 'notebook-output'} tabIndex={0}>
       {visibleText(output.text)}
     </pre>
   )

@@ -93,10 +93,7 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
         <Button name={t('actual')} aria-pressed={zoom === 1} onClick={() => setZoom(1)} />
         <Button name={t('zoomOut')} sign="−" onClick={() => change(-1)} />
         <Button name={t('zoomIn')} sign="+" onClick={() => change(1)} />
-        <span class="quiet">
-          {size === undefined ? '' : `${t('imageSize', size)}, `}
-          {formatSize(content.length)}
-        </span>
+        <span class="quiet">{size === undefined ? '' : t('imageSize', size)}</span>
       </div>
       <Region class="checkered" label={t('rendered')} onKeyDown={onKeyDown}>
         {url === undefined ? null : (

@@ -1,9 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
+import { lastSegment } from '../../../client/wire.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { Button } from '../shell/fields.tsx'
 import { copyText, reasonOf } from '../state/announce.ts'
+import { searchable } from '../state/offered.ts'
 import { addressOf, linkTo, route } from '../state/route.ts'
 import { formatSize, language, visibleText } from '../words/texts.ts'
 import { VirtualRows } from './controls.tsx'
@@ -116,6 +118,7 @@ interface FailureProps {
 export function Failure({ uri, error, retry }: FailureProps) {
   const kind = isResourceError(error) ? error.kind : undefined
   const parent = parentOf(uriWithoutPart(uri))
+  const name = visibleText(lastSegment(uriWithoutPart(uri)))
   const title =
     kind === 'not-found'
       ? t('notFoundTitle')
@@ -134,9 +137,14 @@ export function Failure({ uri, error, retry }: FailureProps) {
         <Button name={t('retry')} onClick={retry} />
         {parent === undefined ? null : (
           <a class="button" href={linkTo({ uri: parent, source: undefined })}>
-            {t('directory')}
+            {t('openFolder')}
           </a>
         )}
+        {kind === 'not-found' && searchable.value.length > 0 ? (
+          <a class="button" href={linkTo({ view: 'search', q: name, uri: undefined, source: undefined })}>
+            {t('searchFor', { name })}
+          </a>
+        ) : null}
       </p>
     </div>
   )

@@ -70,8 +70,6 @@ export function Pdf({ bytes, uri, meta }: Props) {
         <Button name={t('zoomOut')} sign="−" onClick={() => change(-1)} />
         <Button name={t('zoomIn')} sign="+" onClick={() => change(1)} />
         <span class="quiet">{t('pages', { count: opened.document.numPages })}</span>
-        <span class="spring" />
-        {asText}
       </div>
       <Region class="pdf-pages" label={t('rendered')}>
         {opened.pages.sizes.map((_, index) => (

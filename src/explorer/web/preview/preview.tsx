@@ -5,7 +5,7 @@ import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { isPicked, pick, shareInBasket } from '../basket/picked.ts'
 import { crumbsOf } from '../listing/browse.ts'
-import { readableUri } from '../listing/columns.ts'
+import { asideOf, readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { hasSingleKeys } from '../shell/keys.ts'
 import { frontPane } from '../shell/panes.tsx'
@@ -16,6 +16,7 @@ import { noteOpened } from '../state/remembered.ts'
 import { linkTo, navigate, previewedHit, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { formatSize, langOf, visibleText } from '../words/texts.ts'
+import { typeWord } from '../words/types.ts'
 import { Contents } from './contents.tsx'
 import { Toggle } from './controls.tsx'
 import { areDetailsShown, Details, saveContent } from './details.tsx'
@@ -95,7 +96,7 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
   const crumbs = crumbsOf(uri)
   const last = crumbs.at(-1)?.label ?? lastSegment(uri)
   const name = own?.name ?? last
-  const aside = own?.title === undefined || own.title === name ? undefined : own.title
+  const aside = own === undefined ? undefined : asideOf(own)
   const isReady = useComputed(() => reading.value.state === 'ready').value
   const { state } = reading.value
   const [isFolder, isFailed] = [state === 'directory', state === 'failed']
@@ -113,7 +114,7 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
           <Crumbs uri={uri} name={name} />
           {type === undefined || isFolder ? null : (
             <span class="chip" title={visibleText(type)}>
-              {visibleText(typeName(type, uri) || type)}
+              {visibleText(typeWord(typeName(type, uri)) || type)}
             </span>
           )}
           {own?.size === undefined ? null : <span class="chip">{formatSize(own.size)}</span>}

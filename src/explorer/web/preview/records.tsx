@@ -185,7 +185,7 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
       <p class="quiet">{visibleText(log.title)}</p>
       <div class="scroll-x">
         <table>
-          <Head names={[t('commit'), t('modified'), t('author'), t('subject')]} />
+          <Head names={[t('commit'), t('subject'), t('author'), t('modified')]} />
           <tbody>
             {log.commits.slice(0, maxCommits).map(({ id, date, author, names, subject }) => (
               <tr key={id}>
@@ -194,13 +194,13 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
                     <code>{id.slice(0, 12)}</code>
                   </a>
                 </td>
-                <td class="nowrap">
-                  <time dateTime={date}>{formatTime(Date.parse(date))}</time>
-                </td>
-                <Text as="td" text={author} />
-                <td lang={langOf(subject)}>
+                <td class="log-subject" lang={langOf(subject)}>
                   {names === undefined ? null : <span class="chip">{visibleText(names)}</span>}{' '}
                   <bdi>{visibleText(subject)}</bdi>
+                </td>
+                <Text as="td" class="nowrap" text={author} />
+                <td class="nowrap">
+                  <time dateTime={date}>{formatTime(Date.parse(date))}</time>
                 </td>
               </tr>
             ))}

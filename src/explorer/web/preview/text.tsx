@@ -1,6 +1,8 @@
 import './text.css'
 import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { wordsOf } from '../../../core/kit/matching.ts'
 import { lineFor, navigate, numberAt, rangeOf, route } from '../state/route.ts'
 import { langOf, visibleText } from '../words/texts.ts'
 import { Region } from './controls.tsx'
@@ -10,6 +12,7 @@ import {
   linesInChunk,
   linesOf,
   longestLine,
+  matchesIn,
   newLinesIn,
   type PreviewPart,
   type TokenLine,
@@ -63,7 +66,11 @@ export function TextView({
   const current = useSignal(0)
   const { find, fault } = useFinder()
   const matches = useMemo(() => find?.(lines) ?? [], [lines, find])
-  const byLine = useMemo(() => groupedByLine(matches), [matches])
+  const searched = given === undefined || find !== undefined ? undefined : route.value.q
+  const byLine = useMemo(
+    () => groupedByLine(searched === undefined ? matches : wordsOf(searched).flatMap((word) => matchesIn(lines, word))),
+    [matches, searched, lines],
+  )
   const now = matches[Math.min(current.value, matches.length - 1)]
   useLayoutEffect(() => {
     if (now !== undefined) scrollTo(box.current, now.line)
@@ -147,54 +154,58 @@ function Line({ number, line, tokens, matches, now, style }: LineProps) {
             {visibleText(line.slice(0, longestLine))}
             <em class="cut">{t('lineCut', { count: line.length - longestLine })}</em>
           </>
-        ) : matches === undefined ? (
-          <Pieces line={line} tokens={tokens} />
         ) : (
-          <Found line={line} matches={matches} now={now} />
+          <Pieces {...{ line, tokens, matches, now }} />
         )}
       </code>
     </div>
   )
 }
 
-/** A line with the matches marked. */
-function Found({ line, matches, now }: Pick<LineProps, 'line' | 'now'> & { readonly matches: readonly LineMatch[] }) {
+/** A line, highlighted if possible, with the matches marked. */
+function Pieces({ line, tokens, matches = [], now }: Pick<LineProps, 'line' | 'tokens' | 'matches' | 'now'>) {
+  if (line === '') return <>{'\n'}</>
   let at = 0
-  const pieces = matches.flatMap((match) => {
-    const before = line.slice(at, match.start)
-    at = match.end
-    return [
-      visibleText(before),
-      <mark key={match.start} class={match === now ? 'found-now' : ''}>
-        {visibleText(line.slice(match.start, match.end))}
-      </mark>,
-    ]
-  })
   return (
     <>
-      {pieces}
-      {visibleText(line.slice(at))}
+      {(tokens ?? [[line, '']]).map(([piece, kind], index) => {
+        const start = at
+        at += piece.length
+        const marked = markedIn(line, start, at, matches, now)
+        return kind === '' ? (
+          marked
+        ) : (
+          <span key={index} class={kind}>
+            {marked}
+          </span>
+        )
+      })}
     </>
   )
 }
 
-/** A line, highlighted if possible. */
-function Pieces({ line, tokens }: { readonly line: string; readonly tokens: TokenLine | undefined }) {
-  if (tokens === undefined) return <>{line === '' ? '\n' : visibleText(line)}</>
-  if (tokens.length === 0) return <>{'\n'}</>
-  return (
-    <>
-      {tokens.map(([piece, kind], index) =>
-        kind === '' ? (
-          visibleText(piece)
-        ) : (
-          <span key={index} class={kind}>
-            {visibleText(piece)}
-          </span>
-        ),
-      )}
-    </>
-  )
+/** A part of a line with the matches in it marked. A match may begin or end outside. */
+function markedIn(
+  line: string,
+  start: number,
+  end: number,
+  matches: readonly LineMatch[],
+  now: LineMatch | undefined,
+): ComponentChildren {
+  let at = start
+  const pieces: ComponentChildren[] = []
+  for (const match of matches) {
+    if (match.end <= at || match.start >= end) continue
+    const [from, to] = [Math.max(at, match.start), Math.min(end, match.end)]
+    pieces.push(
+      visibleText(line.slice(at, from)),
+      <mark key={from} class={match === now ? 'found-now' : ''}>
+        {visibleText(line.slice(from, to))}
+      </mark>,
+    )
+    at = to
+  }
+  return [...pieces, visibleText(line.slice(at, end))]
 }
 
 /** The lines as highlighted pieces, once they are ready; not those of a previous text. */
@@ -267,6 +278,7 @@ function groupedByLine(matches: readonly LineMatch[]): ReadonlyMap<number, reado
     if (own === undefined) lines.set(match.line, [match])
     else own.push(match)
   }
+  for (const own of lines.values()) own.sort((a, b) => a.start - b.start)
   return lines
 }
 

@@ -26,6 +26,7 @@ const shapes = {
   data: `${brace}M10 2.5c1.6 0 2 .6 2 1.9v1.4C12 7 12.6 8 13.7 8 12.6 8 12 9 12 10.2v1.4c0 1.3-.4 1.9-2 1.9`,
   beside: `${box(1.8, 2.8, 12.4, 10.4)}M8 2.8v10.4`,
   table: 'M2 3.2h12v9.6H2zM2 6.4h12M2 9.6h12M6.2 3.2v9.6',
+  sound: `M6 12V3.4l7-1.6v8.6${circle(4.2, 12, 1.8)}${circle(11.2, 10.4, 1.8)}`,
   image: `${box(1.8, 2.8, 12.4, 10.4)}${circle(5.4, 6.2, 1.2)}M2.4 12l3.6-3.4 2.4 2 2.6-3 3 3.2`,
   chart: 'M2.2 2.4v11.4h11.6M4.8 10.6l2.6-3.4 2.2 1.8 3.4-4.6',
   search: `${circle(6.8, 6.8, 4.3)}M10 10l4 4`,
@@ -81,12 +82,13 @@ export function iconOf(mimeType: string | undefined): IconName {
   if (mimeType === undefined) return 'file'
   if (mimeType === 'inode/directory') return 'folder'
   if (mimeType.startsWith('image/')) return 'image'
-  if (/csv|tab-separated|spreadsheet|parquet|sqlite/.test(mimeType)) return 'table'
+  if (mimeType.startsWith('audio/')) return 'sound'
+  if (/csv|tab-separated|spreadsheet|ms-excel|parquet|sqlite/.test(mimeType)) return 'table'
   if (/format=hikidashi\.Series|openmetrics/i.test(mimeType)) return 'chart'
   if (mimeType === 'application/x-ipynb+json') return 'notebook'
   if (codeTypes.test(mimeType)) return 'code'
   if (dataTypes.test(mimeType)) return 'data'
-  if (/pdf|wordprocessing|opendocument\.text|msword|rtf/.test(mimeType)) return 'document'
+  if (/pdf|wordprocessing|presentation|opendocument\.text|msword|powerpoint|rtf/.test(mimeType)) return 'document'
   if (mimeType === 'text/markdown') return 'markdown'
   return mimeType.startsWith('text/') || mimeType === 'application/pdf' ? 'text' : 'file'
 }

@@ -85,10 +85,12 @@ export function Beside({ preview: Preview }: Pick<MiddleProps, 'preview'>) {
   if (beside === undefined || front !== undefined) return null
   return (
     <section class="middle beside" aria-label={t('beside')}>
-      <p class="back beside-close">
-        <span class="quiet">{t('beside')}</span>
-        <Button name={t('besideClose')} icon="close" onClick={() => navigate({ beside: undefined })} />
-      </p>
+      <Button
+        name={t('besideClose')}
+        icon="close"
+        class="button-icon beside-close"
+        onClick={() => navigate({ beside: undefined })}
+      />
       <ErrorBoundary key={beside}>{<Preview uri={beside} />}</ErrorBoundary>
     </section>
   )

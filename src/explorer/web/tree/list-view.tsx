@@ -3,7 +3,7 @@ import { wordsOf } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { browse, reveal, selected, selection } from '../listing/browse.ts'
-import { type Columns, readableUri } from '../listing/columns.ts'
+import { asideOf, type Columns, readableUri } from '../listing/columns.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { typeName } from '../preview/model/kind.ts'
 import { Text } from '../shell/fields.tsx'
@@ -13,8 +13,9 @@ import { changedUris } from '../state/live.ts'
 import { titleOfMount } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
 import { formatAge, formatNumber, formatSize, formatTime, visibleText } from '../words/texts.ts'
+import { typeWord } from '../words/types.ts'
 import { createRange, idOf, indexOfActive, partOf } from './keys.ts'
-import { asideOf, ChangedDot, Name, PathText, type TreeRowProps } from './tree-row.tsx'
+import { ChangedDot, Name, PathText, type TreeRowProps } from './tree-row.tsx'
 import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
 
@@ -172,7 +173,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
         <PathText text={path} words={words} />
       </div>
       <div role="gridcell" class="list-cell cell-type">
-        {visibleText(typeName(mimeType, uri))}
+        {visibleText(typeWord(typeName(mimeType, uri)))}
       </div>
       <div role="gridcell" class="list-cell cell-size">
         {size === undefined ? '' : formatSize(size)}

@@ -115,6 +115,7 @@ function NoMatch() {
   const { state } = progress.value
   const { filter } = route.value
   if (state === 'loading' || state === 'idle') return <p class="browse-note quiet">{t('loading')}</p>
+  if (!isFiltered.value) return <p class="browse-note">{t('empty')}</p>
   return (
     <div class="browse-note">
       <p>{t('noMatch')}</p>

@@ -2,9 +2,8 @@ import { isFolder } from '../../../browse/tree.ts'
 import { fold } from '../../../core/kit/matching.ts'
 import { joinRanges } from '../../../core/kit/sorted.ts'
 import { piecesOf } from '../../../core/search-answer.ts'
-import type { Resource } from '../../../core/view.ts'
 import { isPicked, shareInBasket } from '../basket/picked.ts'
-import { readableUri } from '../listing/columns.ts'
+import { asideOf, readableUri } from '../listing/columns.ts'
 import type { TreeRow } from '../listing/rows.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { Marked, Text } from '../shell/fields.tsx'
@@ -139,11 +138,6 @@ function Note({ row }: { readonly row: TreeRow }) {
     default:
       return <span class="row-why">{row.kind === 'more' ? t('more') : t('loading')}</span>
   }
-}
-
-/** The title that is shown after the name of a resource. `undefined`: there is no title, or it equals the name. */
-export function asideOf({ name, title }: Resource): string | undefined {
-  return title === undefined || title === name ? undefined : title
 }
 
 /** Number of characters at the end of a long name that are always visible: long names often share their beginning. */

@@ -68,6 +68,7 @@ const maxImageText = 10_000_000
 
 export type Output =
   | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'error'; readonly text: string }
   | { readonly kind: 'image'; readonly base64: string }
 
 interface Cell {
@@ -99,6 +100,8 @@ export function notebookOf(value: unknown): Notebook | undefined {
     const all: readonly unknown[] = Array.isArray(cell.outputs) ? cell.outputs : []
     const outputs = all.slice(0, maxOutputs).flatMap((output) => outputOf(output) ?? [])
     if (outputs.length < all.length) isCut = true
+    // Jupyter puts an empty cell below the last.
+    if (source.trim() === '' && all.length === 0) return []
     const count = typeof cell.execution_count === 'number' ? { count: cell.execution_count } : {}
     return [{ markdown: fenced(source, language), outputs, ...count }]
   })
@@ -109,7 +112,8 @@ export function notebookOf(value: unknown): Notebook | undefined {
 function outputOf(output: unknown): Output | undefined {
   if (!isObject(output)) return undefined
   if (output.output_type === 'stream') return textOutput(textOf(output.text))
-  if (output.output_type === 'error') return textOutput(`${textOf(output.ename)}: ${textOf(output.evalue)}`)
+  if (output.output_type === 'error')
+    return { ...textOutput(`${textOf(output.ename)}: ${textOf(output.evalue)}`), kind: 'error' }
   const data = isObject(output.data) ? output.data : {}
   for (const type of ['image/png', 'image/jpeg', 'image/gif']) {
     const base64 = textOf(data[type]).replace(/\s+/g, '')
@@ -119,7 +123,7 @@ function outputOf(output: unknown): Output | undefined {
   return text === '' ? undefined : textOutput(text)
 }
 
-function textOutput(text: string): Output {
+function textOutput(text: string): Exclude<Output, { kind: 'image' }> {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals are told colours by them.
   const plain = text.replace(/\u001b\[[0-9;]*m/g, '')
   return { kind: 'text', text: plain.length > maxOutputText ? `${plain.slice(0, maxOutputText)}…` : plain }
