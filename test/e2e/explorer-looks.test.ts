@@ -434,6 +434,14 @@ requires(
     await page.locator('.preview-head .chip', { hasText: 'テキスト' }).waitFor()
   })
 
+  test('a link to a mount of a single document shows the document, however soon it is opened', async () => {
+    const page = await tabs.open(`${explorer.url}#uri=memo://kind`, { viewport: { width: 390, height: 844 } })
+    for (let times = 0; times < 5; times++) {
+      await page.locator('.preview-content', { hasText: 'Be kind.' }).waitFor()
+      await page.reload()
+    }
+  })
+
   test('a notebook leaves out empty cells, and shows errors as such', async () => {
     const failed = { output_type: 'error', ename: 'KeyError', evalue: "'cup'", traceback: [] }
     const cells = [

@@ -30,7 +30,7 @@ describe('a notebook in the explorer', () => {
             { kind: 'text', text: 'one\ntwo\n' },
             { kind: 'text', text: '42' },
             { kind: 'image', base64: 'iVBORw0=' },
-            { kind: 'text', text: 'ValueError: no tea' },
+            { kind: 'error', text: 'ValueError: no tea' },
           ],
         },
       ],

@@ -252,7 +252,7 @@ function createLoads(view: View, onPage: (resources: readonly Resource[]) => voi
  * The single resource of a mount, if its listing contains nothing else. `undefined`: the mount has other resources, or is a
  * directory.
  */
-async function singleOf(view: View, mount: Resource): Promise<Resource | undefined> {
+export async function singleOf(view: View, mount: Resource): Promise<Resource | undefined> {
   const { items, nextCursor } = await view.directory({ uri: mount.uri })
   if (items.length > 1 || nextCursor !== undefined || (items[0]?.uri ?? mount.uri) !== mount.uri) return undefined
   // If the listing is empty, a read tells whether the mount itself is a resource.

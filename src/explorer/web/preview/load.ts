@@ -5,8 +5,9 @@ import { defined } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent } from '../../../core/view.ts'
 import { reconnections } from '../listing/browse.ts'
+import { singleOf } from '../listing/forest.ts'
 import { markSeen, onChange } from '../state/live.ts'
-import { cachedResource, lookUp } from '../state/offered.ts'
+import { cachedResource, kindOf, lookUp } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { compareEarlier, createEarlier } from './earlier.ts'
@@ -103,6 +104,12 @@ export function createReader(uri: string, isOriginal = false) {
   }
 
   const start = async (): Promise<void> => {
+    // A mount that may be a single document is called a folder until somebody looks into it.
+    const mount = resource.value
+    if (mount?.mimeType === directoryMimeType && kindOf(uri)?.isSingle === true) {
+      resource.value = (await singleOf(connected().view, mount).catch(() => undefined)) ?? mount
+      if (left.aborted) return
+    }
     if (uri.endsWith('/') || resource.value?.mimeType === directoryMimeType) {
       reading.value = { state: 'directory' }
       return
