@@ -54,7 +54,9 @@ async function runAllHosts(): Promise<number> {
   )
   say('\nHosts, to which `hikidashi add HOST DIR` adds a folder')
   const outcomes = await runHosts(node, ({ host, faults }) => {
-    say(`  ${faults.length === 0 ? 'pass' : 'FAIL'}  ${host.name.padEnd(12)} lists, searches and reads`)
+    say(
+      `  ${faults.length === 0 ? 'pass' : 'FAIL'}  ${host.name.padEnd(12)} lists, searches and reads; its hook gives a context`,
+    )
     for (const fault of faults) say(`        ${fault}`)
   })
   return outcomes.filter(({ faults }) => faults.length > 0).length

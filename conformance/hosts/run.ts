@@ -9,11 +9,13 @@ import { chatCompletions, type Dialect, generateContent, responses, startStandIn
 
 /**
  * Tests hosts that start the server themselves: `hikidashi add HOST DIR` runs in an empty home, then the host's command lists its servers,
- * and the host's client lists, searches and reads, as a fake model requests.
+ * and the host's client lists, searches and reads, as a fake model requests. Its hook gives the prompt a context, which reaches the model.
  */
 
 /** A word that occurs in only one file of the folder. */
 const rareWord = 'quokkaberry'
+/** A prompt with which a document of the folder helps. */
+const prompt = `Which shelf holds ${rareWord} tea?`
 const document = `# Stock\n\nOnly one shelf holds ${rareWord} tea.\n`
 
 /** Time-out of one command of a host, in milliseconds. */
@@ -42,6 +44,9 @@ export interface HostOutcome {
 }
 
 const uriIn = (folder: string) => `file://${folder}/docs/stock.md`
+const holds = `one shelf holds ${rareWord} tea`
+/** How often a task is begun again to see a context of the hook. */
+const hookTries = 3
 const finds = (output: string) => output.includes('stock.md')
 
 /** Calls with the tools of the server, for hosts whose models have no tools for resources. */
@@ -67,7 +72,7 @@ export const hosts: readonly Host[] = [
         ...['[model_providers.stand-in]', 'name = "Stand-in"', `base_url = "${url}/v1"`, 'wire_api = "responses"', ''],
       ]
       await writeFile(file, settings.join('\n') + (await readFile(file, 'utf8')))
-      return { args: ['exec', '--skip-git-repo-check', 'Read.'] }
+      return { args: ['exec', '--skip-git-repo-check', '--dangerously-bypass-hook-trust', prompt] }
     },
     calls: (folder) => [
       { name: 'list_mcp_resources', arguments: { server: 'hikidashi' } },
@@ -96,7 +101,7 @@ export const hosts: readonly Host[] = [
       const own = { provider: { 'stand-in': provider }, autoupdate: false, share: 'disabled' }
       await writeFile(file, JSON.stringify({ ...settings, ...own }))
       const env = { OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' }
-      return { args: ['run', '--model', 'stand-in/model', 'Read.'], env }
+      return { args: ['run', '--model', 'stand-in/model', prompt], env }
     },
     calls: byTools,
   },
@@ -113,7 +118,7 @@ export const hosts: readonly Host[] = [
       const own = { security: { auth: { selectedType: 'gemini-api-key' } }, privacy: { usageStatisticsEnabled: false } }
       await writeFile(file, JSON.stringify({ ...settings, ...own }))
       const env = { GEMINI_API_KEY: 'none', GOOGLE_GEMINI_BASE_URL: url }
-      return { args: ['-p', 'Read.', '--approval-mode', 'yolo', '-m', 'gemini-2.5-flash'], env }
+      return { args: ['-p', prompt, '--approval-mode', 'yolo', '-m', 'gemini-2.5-flash'], env }
     },
     calls: byTools,
   },
@@ -149,7 +154,9 @@ async function runHost(node: string, host: Host, faults: string[]): Promise<void
     const env = { PATH: process.env.PATH ?? '', HOME: home, LANG: 'C.UTF-8', GEMINI_CLI_TRUST_WORKSPACE: 'true' }
     const run = (command: readonly string[], more: NodeJS.ProcessEnv = {}) =>
       runCommand(command, { cwd: folder, env: { ...env, ...more } })
-    await run([process.execPath, hikidashi, 'add', host.name, folder])
+    await run([process.execPath, hikidashi, 'add', host.name, folder, '--hook'])
+    // Without an index, the hook is silent.
+    await run([process.execPath, hikidashi, 'search', rareWord])
     const program = await programOf(host, node)
 
     const calls = host.calls(folder)
@@ -163,8 +170,11 @@ async function runHost(node: string, host: Host, faults: string[]): Promise<void
       if (!list.includes('hikidashi://overview')) faults.push(`the list has no overview: ${list.slice(0, 300)}`)
       if (!list.includes(uriIn(folder))) faults.push(`the list has not every file: ${list.slice(0, 300)}`)
       if (!finds(search)) faults.push(`the search finds nothing: ${search.slice(0, 300)}`)
-      if (!read.includes(`one shelf holds ${rareWord} tea`))
-        faults.push(`what is read is not there: ${read.slice(0, 300)}`)
+      if (!read.includes(holds)) faults.push(`what is read is not there: ${read.slice(0, 300)}`)
+      // The hook is silent rather than late, which the machine may be.
+      for (let left = hookTries; left > 0 && !model.begun().some((asked) => asked.includes(holds)); left--)
+        await run([...program, ...args], own)
+      if (!model.begun().some((asked) => asked.includes(holds))) faults.push('the prompt has no context from the hook')
       if (faults.length > 0) faults.push(`it offered ${model.offered().join(' ')}; it said ${said.slice(-500)}`)
     } finally {
       model.close()

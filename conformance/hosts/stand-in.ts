@@ -21,6 +21,8 @@ export interface StandIn {
   offered(): readonly string[]
   /** Returns the last output of each planned call, in order. */
   outputs(): readonly string[]
+  /** Returns the requests with which tasks began, as JSON. */
+  begun(): readonly string[]
   close(): void
 }
 
@@ -45,6 +47,7 @@ const repeatIntervalMs = 250
 export async function startStandIn(dialect: Dialect, plan: readonly ToolCall[]): Promise<StandIn> {
   let offered: readonly string[] = []
   let all: readonly string[] = []
+  const begun: string[] = []
   /** For each output, the index of the planned call that it answers. */
   let numbers: number[] = []
   const server = createServer(async (request, response) => {
@@ -56,6 +59,7 @@ export async function startStandIn(dialect: Dialect, plan: readonly ToolCall[]):
     if (tools.length > 0) {
       offered = tools
       all = dialect.outputsIn(json)
+      if (all.length === 0) begun.push(body)
       const at = await nextOf(plan, all, numbers)
       numbers = [...numbers.slice(0, all.length), at]
       call = plan[at]
@@ -71,6 +75,7 @@ export async function startStandIn(dialect: Dialect, plan: readonly ToolCall[]):
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     offered: () => offered,
     outputs: () => plan.map((_, call) => all[numbers.slice(0, all.length).lastIndexOf(call)] ?? ''),
+    begun: () => begun,
     close: () => {
       server.closeAllConnections()
       server.close()

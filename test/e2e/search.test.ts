@@ -179,6 +179,14 @@ describe('hikidashi search and status', () => {
     expect(status.out).toContain('no running server updates it')
   })
 
+  test('print many hits without a warning of Node', async () => {
+    const notes = Array.from({ length: 15 }, (_, at) => [`open/${at}.md`, `# Note ${at}\n\nAn anchor.\n`])
+    const { home } = await folderOf(Object.fromEntries(notes) as Record<string, string>)
+    const found = await run(words('search', 'anchor', '--limit', '15', '--json'), { cwd: home })
+    expect((JSON.parse(found.out) as { readonly hits: readonly unknown[] }).hits).toHaveLength(15)
+    expect(found.err).not.toContain('Warning')
+  })
+
   test('use an index that is seconds old unchanged, and compare every file with --fresh', async () => {
     const { home } = await folderOf({ 'open/a.md': '# Harbour\n\nabout anchors\n' })
     const words = ['search', 'bollards', '--config', 'boss.json']

@@ -11,17 +11,22 @@ import { createPlace, hostCalled } from '../support/hosts.ts'
 
 describe('the hook of a host', () => {
   test.each(Object.entries(promptHooks))('of %s is answered in its form', (host, { event, folder }) => {
-    const asked = { prompt: 'Why?', cwd: '/work', hook_event_name: event }
+    // Cursor names the folders of its window.
+    const cwd = host === 'cursor' ? { workspace_roots: ['/work', '/other'] } : { cwd: '/work' }
+    const asked = { prompt: 'Why?', ...cwd, hook_event_name: event }
     expect(parseQuestion(host, asked, {})).toEqual({ prompt: 'Why?', folder: '/work' })
-    expect(JSON.parse(formatAnswer(host, 'text'))).toEqual({
-      hookSpecificOutput: { hookEventName: event, additionalContext: 'text' },
-    })
+    expect(JSON.parse(formatAnswer(host, 'text'))).toEqual(
+      host === 'cursor'
+        ? { continue: true, additional_context: 'text' }
+        : { hookSpecificOutput: { hookEventName: event, additionalContext: 'text' } },
+    )
     // The agent may have changed its folder.
     if (folder !== undefined)
       expect(parseQuestion(host, asked, { [folder]: '/project' })).toEqual({ prompt: 'Why?', folder: '/project' })
     expect(parseQuestion(host, { ...asked, hook_event_name: 'PreToolUse' }, {})).toBeUndefined()
     expect(parseQuestion(host, { ...asked, prompt: 1 }, {})).toBeUndefined()
     expect(parseQuestion(host, { ...asked, cwd: '' }, {})).toBeUndefined()
+    expect(parseQuestion(host, { prompt: 'Why?', hook_event_name: event }, {})).toBeUndefined()
     expect(parseQuestion(host, 'text', {})).toBeUndefined()
   })
 })
@@ -38,7 +43,11 @@ describe('the file of the hooks of a host', () => {
     const host = hostCalled(id)
     const event = promptHooks[id]?.event ?? ''
     const { file } = (await openHook(host, 'user', machine)).opened.before
-    const others = { hooks: { [event]: [{ hooks: [{ type: 'command', command: 'other' }] }] }, theme: 'dark' }
+    const others = {
+      hooks: { [event]: [{ hooks: [{ type: 'command', command: 'other' }] }] },
+      theme: 'dark',
+      version: 1,
+    }
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, JSON.stringify(others))
     const write = async (edit: typeof withHook) => {
@@ -56,10 +65,22 @@ describe('the file of the hooks of a host', () => {
     expect(await write(withoutHook)).toEqual(others)
   })
 
+  test('of cursor is a command alone, in a file that names its version', async () => {
+    const project = await createPlace()
+    const { opened, ...hook } = await openHook(hostCalled('cursor'), 'project', project)
+    expect(opened.before.file).toBe(join(project.folder, '.cursor/hooks.json'))
+    const command = expect.stringMatching(/ pack --hook cursor$/)
+    expect(JSON.parse(withHook({ opened, ...hook }))).toEqual({
+      version: 1,
+      hooks: { beforeSubmitPrompt: [{ command, timeout: 5 }] },
+    })
+    await project.remove()
+  })
+
   test('is not there for a host that adds nothing to a prompt', async () => {
     const without = hosts.filter(({ id }) => promptHooks[id] === undefined)
     for (const host of without) await expect(openHook(host, 'user', machine)).rejects.toThrow(/has no hook/)
-    expect(without.map(({ id }) => id)).toContain('cursor')
+    expect(without.map(({ id }) => id)).toContain('zed')
   })
 })
 

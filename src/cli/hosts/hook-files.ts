@@ -1,3 +1,4 @@
+import { defined } from '../../core/kit/object.ts'
 import { joinCommand, ownCommand } from '../operations/command-line.ts'
 import { commandFailure, usageError } from '../terminal/exit.ts'
 import { type OpenedHostFile, openHostFile } from './change.ts'
@@ -16,6 +17,8 @@ export interface OpenedHook {
   readonly index: number
   /** Whether the file is a plugin of ours, and the entry its whole text. */
   readonly isPlugin: boolean
+  /** The version that the file must name, if any. */
+  readonly fileVersion?: number
 }
 
 /** Reads the file of the hooks of a host. @throws CommandError for a host without such hooks. */
@@ -25,7 +28,7 @@ export async function openHook(host: Host, scope: Scope, machine: Machine): Prom
     throw usageError(
       `${host.title} has no hook that adds a context to a prompt. There are hooks of: ${Object.keys(promptHooks).join(', ')}.`,
     )
-  const { event, files = host.files, unitMs = 1, plugin } = hook
+  const { event, files = host.files, unitMs = 1, fileVersion, plugin } = hook
   const words = ownCommand(['pack', '--hook', host.id])
   if (plugin !== undefined) return openPlugin({ ...host, files }, event, plugin(words), scope, machine)
   const opened = await openHostFile({ ...host, files, format: 'json' }, scope, machine)
@@ -34,8 +37,9 @@ export async function openHook(host: Host, scope: Scope, machine: Machine): Prom
   const index = Array.isArray(list)
     ? list.findIndex((one) => JSON.stringify(one).includes(`pack --hook ${host.id}`))
     : -1
-  const entry = { hooks: [{ type: 'command', command, timeout: timeoutMs / unitMs }] }
-  return { opened, event, index, entry, isPlugin: false }
+  const timeout = timeoutMs / unitMs
+  const entry = fileVersion === undefined ? { hooks: [{ type: 'command', command, timeout }] } : { command, timeout }
+  return { opened, event, index, entry, isPlugin: false, ...defined({ fileVersion }) }
 }
 
 /** The path of a file's whole text in the format `text`. */
@@ -56,9 +60,10 @@ async function openPlugin(
 }
 
 /** Returns the text of the file with our hook, in place of an earlier one of ours. */
-export function withHook({ opened, event, entry, index, isPlugin }: OpenedHook): string {
+export function withHook({ opened, event, entry, index, isPlugin, fileVersion }: OpenedHook): string {
   const { before, format, settings } = opened
-  const text = before.text ?? ''
+  const isVersioned = fileVersion === undefined || valueAt(settings, ['version']) !== undefined
+  const text = isVersioned ? (before.text ?? '') : format.set(before.text ?? '', ['version'], fileVersion)
   if (isPlugin) return format.set(text, wholeText, entry)
   const list = valueAt(settings, ['hooks', event])
   if (!Array.isArray(list)) return format.set(text, ['hooks', event], [entry])

@@ -19,6 +19,8 @@ interface PromptHook {
   readonly files?: Host['files']
   /** Its unit of time-outs, in milliseconds. */
   readonly unitMs?: number
+  /** The version of its file of hooks, for a host that wants one. The commands of such a file are not grouped. */
+  readonly fileVersion?: number
   /** Returns the text of a plugin that runs a command, for a host whose hooks are code: the file holds nothing else. */
   readonly plugin?: (words: readonly string[]) => string
 }
@@ -51,6 +53,14 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
       project: inProject('.codex', 'hooks.json'),
     },
   },
+  // Cursor reads `additional_context` in the answer (seen in 3.20.17), which its documentation does not name.
+  cursor: {
+    ...{ event: 'beforeSubmitPrompt', folder: 'CURSOR_PROJECT_DIR', unitMs: 1000, fileVersion: 1 },
+    files: {
+      user: (machine) => [joinPath(machine, machine.home, '.cursor', 'hooks.json')],
+      project: inProject('.cursor', 'hooks.json'),
+    },
+  },
   'gemini-cli': { event: 'BeforeAgent', folder: 'GEMINI_PROJECT_DIR', unitMs: 1 },
   opencode: {
     event: 'chat.message',
@@ -66,13 +76,15 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
 export function parseQuestion(host: string, value: unknown, env: Environment): HookQuestion | undefined {
   const hook = promptHooks[host]
   if (hook === undefined || !isObject(value) || typeof value.prompt !== 'string') return undefined
-  const { hook_event_name: event = hook.event, prompt, cwd } = value
-  const folder = (hook.folder && env[hook.folder]) || cwd
+  const { hook_event_name: event = hook.event, prompt, cwd, workspace_roots: roots } = value
+  const folder =
+    (hook.folder && env[hook.folder]) || (cwd ?? (Array.isArray(roots) ? (roots[0] as unknown) : undefined))
   return event === hook.event && typeof folder === 'string' && folder !== '' ? { prompt, folder } : undefined
 }
 
 /** Returns the answer of a hook with a context, as the host reads it. */
 export function formatAnswer(host: string, text: string): string {
+  if (host === 'cursor') return `${JSON.stringify({ continue: true, additional_context: text })}\n`
   const hookEventName = promptHooks[host]?.event
   return `${JSON.stringify({ hookSpecificOutput: { hookEventName, additionalContext: text } })}\n`
 }

@@ -133,9 +133,10 @@ export function search(options: SearchOptions): Search {
       stored: known,
     })
     const found = await findHits(searched, asked, allows, signal)
+    const partsHere = onceEach((address) => partsOf(address, signal))
     const format = async (hit: SearchHit) => {
       const path = mounts().get(hit.mount)?.pathOf(hit.uri) ?? ''
-      return formatHit(hit, found.best, await partsOf(hit.mount, signal), path)
+      return formatHit(hit, found.best, await partsHere(hit.mount), path)
     }
     const next = asked.after + asked.limit
     const told = {
@@ -244,6 +245,16 @@ function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
     return untilAborted(asked, waiting.signal)
       .catch(() => ({ lines: true, as: true }))
       .finally(waiting.release)
+  }
+}
+
+/** Asks once for each name. Of the hits of a mount, only the first waits: each wait listens to the signal of the request. */
+function onceEach<T>(ask: (name: string) => Promise<T>): (name: string) => Promise<T> {
+  const asked = new Map<string, Promise<T>>()
+  return (name) => {
+    const answer = asked.get(name) ?? ask(name)
+    asked.set(name, answer)
+    return answer
   }
 }
 
