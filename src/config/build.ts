@@ -112,7 +112,15 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
       ...defined({ pages, changes }),
       // A store that nothing else needs is not made for this.
       ...(store !== undefined && planned.some(({ config }) => sourceOf(config).keeps === true)
-        ? { earlier: async () => (await import('./earlier.ts')).earlierInStore(store.open, planned, rest.scrubber) }
+        ? {
+            earlier: async () => {
+              const texts = (await import('./earlier.ts')).earlierInStore(store.open, planned, rest.scrubber)
+              if (replicas === undefined) return texts
+              // Replicas would overwrite the log of changes of each other.
+              const { lasting: _, ...shared } = texts
+              return shared
+            },
+          }
         : {}),
       ...(cursorSecret === undefined ? {} : { secret: Buffer.from(cursorSecret) }),
       earlierSecrets: earlierCursorSecrets.map((secret) => Buffer.from(secret)),

@@ -105,20 +105,33 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
 
-  const keepNow = async ({ id, key, continued, logs }: Run, signal: AbortSignal): Promise<void> => {
-    const { lasting, clean } = await state.earlier()
-    const from = lastNumber()
-    if (lasting === undefined || kept === from) return
-    const listings = new Map<Mounted, KeptMountChanges['listing']>()
+  const load = async (): Promise<KeptRun | undefined> => {
+    const text = await (await state.earlier()).lasting?.get(keptRunKey)
+    return text === undefined ? undefined : (JSON.parse(text) as KeptRun)
+  }
+  const list = async (signal: AbortSignal) => {
+    const listings = new Map<string, KeptMountChanges['listing']>()
     for (const [mount, watch] of watches) {
       const listing = await listingOf(mount, signal)
       // The log must have every change that the listing shows.
       const isWhole = listing !== undefined && (await watch.catchUp(signal).catch(() => false))
-      listings.set(mount, isWhole ? [...listing] : undefined)
+      listings.set(mount.address.text, isWhole ? [...listing] : undefined)
     }
-    if (signal.aborted) return
-    const mountOf = ([mount, log]: readonly [Mounted, MountLog]) =>
-      [mount.address.text, { gap: log.gap, changes: log.changes(), listing: listings.get(mount) }] as const
+    return listings
+  }
+  const keepNow = async ({ id, key, continued, logs }: Run, signal: AbortSignal, isLast: boolean): Promise<void> => {
+    const { lasting, clean } = await state.earlier()
+    const from = lastNumber()
+    if (lasting === undefined || kept === from) return
+    const listings = await list(signal)
+    if (signal.aborted) {
+      const before = isLast ? await load() : undefined
+      if (before?.id !== id) return
+      // There was no time to list. With the earlier listings, later changes are found once more, but none is lost.
+      for (const [address, { listing }] of Object.entries(before.mounts)) listings.set(address, listing)
+    }
+    const mountOf = ([{ address }, log]: readonly [Mounted, MountLog]) =>
+      [address.text, { gap: log.gap, changes: log.changes(), listing: listings.get(address.text) }] as const
     const mounts = Object.fromEntries(Array.from(logs, mountOf))
     const text = JSON.stringify({ id, key, last: lastNumber(), continued, mounts } satisfies KeptRun)
     // A path that holds a known secret is not stored, nor an altered one.
@@ -136,18 +149,21 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
     load: async (): Promise<KeptRun | undefined> => {
       kept = undefined
       try {
-        const text = await (await state.earlier()).lasting?.get(keptRunKey)
-        return text === undefined ? undefined : (JSON.parse(text) as KeptRun)
+        return await load()
       } catch (error) {
         state.log('warn', 'the log of changes before this start could not be read', { error })
         return undefined
       }
     },
-    /** Keeps a run, after what is being kept now. A failure leaves it as it was kept before. */
-    keep: (run: Run, signal: AbortSignal): Promise<void> => {
+    /**
+     * Keeps a run, after what is being kept now. A failure leaves it as it was kept before.
+     *
+     * @param isLast Whether it ends: if its mounts are not listed in time, it is kept with their earlier listings.
+     */
+    keep: (run: Run, signal: AbortSignal, isLast = false): Promise<void> => {
       cancel()
       running = running
-        .then(() => keepNow(run, signal))
+        .then(() => keepNow(run, signal, isLast))
         .catch((error: unknown) => state.log('warn', 'the log of changes could not be kept', { error }))
       return running
     },
@@ -176,7 +192,7 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
     if (ended === undefined) return
     stopping.abort()
     const current = await ended
-    await keeping.keep(current, AbortSignal.timeout(lastKeepMs))
+    await keeping.keep(current, AbortSignal.timeout(lastKeepMs), true)
     current.end()
   }
   /** Puts off the end of the run. */

@@ -70,4 +70,32 @@ requires(
     await page.getByText(/documents are indexed/).waitFor({ state: 'detached' })
     await page.getByText('2 hits in 2 files').waitFor()
   })
+  test('changes that are not searched yet are counted, and their hits appear by themselves', async () => {
+    let pending = 2
+    const { provider } = growingSearch()
+    const docs = memory({ 'one.md': { text: 'tea of one' } })
+    const hit = {
+      ...{ uri: 'docs://a/one.md?lines=1-1', document: 'docs://a/one.md', mount: 'docs://a', score: 1 },
+      ...{ lines: { start: 1, end: 1 }, snippet: { text: 'tea of one', marks: [[0, 3]] } },
+    }
+    const read: Provider['read'] = async ({ path }) => {
+      const answer = { query: 'tea', hits: pending === 0 ? [hit] : [], notes: [], pending }
+      const status = { indexing: 'running', mounts: [{ address: 'docs://a', state: 'current', looked: 1, of: 1 }] }
+      const isStatus = path === searchStatusPath
+      return [
+        { text: JSON.stringify(isStatus ? status : answer), mimeType: isStatus ? searchStatusMimeType : foundMimeType },
+      ]
+    }
+    const { url } = await serve([
+      { address: 'docs://a', provider: docs },
+      { address: 'search://a', provider: { ...provider, read } },
+    ])
+    const page = await tabs.open(`${url}#view=search&q=tea`)
+    await page.getByText('2 changes are not searched yet.').waitFor()
+    pending = 1
+    await page.getByText('1 change is not searched yet.').waitFor()
+    pending = 0
+    await page.locator('.hit-snippet mark', { hasText: 'tea' }).waitFor()
+    await page.getByText(/not searched yet/).waitFor({ state: 'detached' })
+  })
 })

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { run } from '../support/cli.ts'
 import { authority } from '../support/database-tls.ts'
 import { type EraClient, eras } from '../support/era-clients.ts'
+import { eventClient, pollUntil, type WireEvent } from '../support/event-client.ts'
 import { createFolder } from '../support/folder.ts'
 import { writeOwnSource } from '../support/own-source.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
@@ -250,6 +252,34 @@ describe('three replicas', () => {
       folder.write({ 'shared/1.md': `# for ${era.name}\n` })
       for (const uris of heard) await vi.waitFor(() => expect(uris).toContain(uri), patience)
     })
+
+    test('a client that polls events continues at its replica, and no change is lost', async () => {
+      const pollers = Array.from({ length: 4 }, (_, at) => eventClient(`${proxy.url}/mcp`, `a caller ${at}`))
+      const params = { name: 'resource.changed', arguments: { uri: 'docs://shared' } }
+      for (const client of pollers) {
+        let { cursor } = await client.poll({ ...params, cursor: null })
+        for (const name of ['2.md', '3.md', '4.md']) {
+          folder.write({ [`shared/${name}`]: `# ${randomUUID()}\n` })
+          // Several replicas see a change, so it may be told more than once.
+          const hasTold = (events: readonly WireEvent[]) =>
+            events.some(({ data }) => data.uri === `docs://shared/${name}`)
+          const { truncated, cursor: next } = await pollUntil(client, params, cursor, hasTold)
+          expect(truncated).toBe(false)
+          cursor = next
+        }
+      }
+    })
+  })
+
+  test('an event cursor of another replica is a gap', async () => {
+    const [one, other] = [replicaAt(0), replicaAt(1)].map(({ url }) => eventClient(url))
+    const params = { name: 'resource.changed', arguments: { uri: 'docs://shared' } }
+    const position = await one?.poll({ ...params, cursor: null })
+    await other?.poll({ ...params, cursor: null })
+    expect(await other?.poll({ ...params, cursor: position?.cursor })).toMatchObject({ events: [], truncated: true })
+    // Replicas keep no log, which each would overwrite.
+    const kept = await database.run(`select key from hikidashi.rows where key like '%/changes'`)
+    expect(kept).toEqual([])
   })
 
   // These end replicas, so they are the last.

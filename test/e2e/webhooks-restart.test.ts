@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { addToken, revokeToken } from '../../src/server/auth/token-file.ts'
-import { start as startCommand } from '../support/cli.ts'
+import { run, start as startCommand } from '../support/cli.ts'
 import { eventClient, pollUntil } from '../support/event-client.ts'
 import { isSigned, startEndpoint } from '../support/event-endpoint.ts'
 import { until } from '../support/live.ts'
@@ -70,7 +70,7 @@ async function begin(more: Readonly<Record<string, object>> = {}) {
     arguments: { uri: 'file:///notes' },
     delivery: { mode: 'webhook', url: `${endpoint.url}/private-path`, secret },
   }
-  return { url, notes, state, tokens, tokenId: stored.id, endpoint, client, serve, secret, asked }
+  return { url, home, env, notes, state, tokens, tokenId: stored.id, endpoint, client, serve, secret, asked }
 }
 
 /** Returns the files below a folder. */
@@ -94,6 +94,32 @@ test('a cursor goes on after a restart, with what changed meanwhile', async () =
   const { events, truncated } = await client.poll({ ...changes, cursor: after })
   expect(truncated).toBe(false)
   expect(events.map(({ data }) => data)).toContainEqual({ uri: 'file:///notes/meanwhile.md', listed: true })
+}, 120_000)
+
+test('hikidashi events shows the deliveries of a subscription, without paths and secrets', async () => {
+  const { home, env, notes, endpoint, client, serve, secret, asked } = await begin()
+  const running = await serve()
+  const { result } = await client.ask('events/subscribe', asked)
+  await writeFile(join(notes, 'a.md'), 'b')
+  await until(() => endpoint.events().length > 0, 30_000)
+  const show = (...args: readonly string[]) => run(['events', ...args], { cwd: home, env })
+  const id = String(result?.id)
+  const columns = (text: string) =>
+    text
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/).slice(1))
+  const origin = new URL(endpoint.url).origin
+  const delivered = [id, 'ok', 'event 1', 'resource.changed', origin]
+  await expect.poll(async () => columns((await show(id)).out), { timeout: 30_000 }).toContainEqual(delivered)
+  running.child.kill('SIGTERM')
+  await running.ended
+  const all = await show('--json')
+  expect(JSON.parse(all.out)).toContainEqual(
+    expect.objectContaining({ subscription: id, kind: 'event', outcome: 'ok' }),
+  )
+  for (const one of [secret, 'private-path', 'a.md']) expect(all.out).not.toContain(one)
+  expect((await show('sub_other')).err).toContain('No delivery is recorded.')
 }, 120_000)
 
 describe('subscriptions of webhooks after a restart', () => {

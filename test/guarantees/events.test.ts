@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
@@ -226,6 +227,44 @@ describe('events of a log that is kept in a store', () => {
     expect(after).toMatchObject({ changes: [], gap: true })
     source.set('open/0', { text: '', version: 'new' })
     await expect.poll(async () => (await reader.since(after.position, { limit: 100 })).changes.length).toBe(1)
+  })
+
+  test('if a source cannot be listed at the end, no position has a gap, and no later change is lost', async () => {
+    const source = listed()
+    let isSlow = false
+    const slow: typeof source = {
+      ...source,
+      list: async function* (_query?: unknown, { signal }: { readonly signal?: AbortSignal } = {}) {
+        if (isSlow && signal !== undefined) await sleep(60_000, undefined, { signal })
+        yield* source.list()
+      },
+    }
+    const { rows, open } = storeOfLog()
+    const begin = async () => {
+      const catalog = createCatalog({ mounts: [{ address: 'x://m', provider: slow }], earlier: open().earlier })
+      opened.push(catalog)
+      const reader = await catalog.view({ id: 'u', roles: [] }).history?.open({})
+      if (reader === undefined) throw new Error('the catalog reports no changes')
+      return { catalog, reader }
+    }
+    const first = await begin()
+    let { position } = await first.reader.since(await first.reader.now(), { limit: 100 })
+    await until(() => rows.size > 0)
+    source.set('open/0', { text: '', version: 'new' })
+    await expect
+      .poll(async () => {
+        const page = await first.reader.since(position, { limit: 100 })
+        position = page.position
+        return page.changes.length
+      })
+      .toBe(1)
+    isSlow = true
+    await first.catalog.close()
+    isSlow = false
+    source.set('open/2', { text: '', version: 'newer' })
+    const { reader } = await begin()
+    const { gap, changes } = await reader.since(position, { limit: 100 })
+    expect([gap, changes.map(({ uri }) => uri)]).toEqual([false, expect.arrayContaining(['x://m/open/2'])])
   })
 
   test('a log with a known secret in a path is not kept', async () => {

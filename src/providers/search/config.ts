@@ -67,7 +67,7 @@ const searchShape = {
       'The addresses of the mounts that are searched, or "*" for all but searches, displays and metrics. A caller finds only resources that it may see.',
     ),
   maxBytes: sizeUpTo('16MiB', 'This is more than can be indexed.').optionalKey(
-    'How many bytes of a text are indexed, from its beginning. By default "8MiB", at most "16MiB".',
+    'How many bytes of a text are indexed, from its beginning, or of a log from its end. By default "8MiB", at most "16MiB".',
   ),
   maxRows: z
     .int()

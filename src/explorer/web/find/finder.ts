@@ -23,13 +23,15 @@ export interface Results {
   readonly hits: readonly FoundHit[]
   readonly total: number | undefined
   readonly notes: readonly string[]
+  /** Number of known changes that cannot be found yet. */
+  readonly pending: number
   /** The searches with more hits, and their cursors. */
   readonly next: ReadonlyMap<string, string>
   /** The searches that did not answer, with the reason. */
   readonly failed: readonly { readonly address: string; readonly error: unknown }[]
 }
 
-export const noResults: Results = { query: '', hits: [], total: 0, notes: [], next: new Map(), failed: [] }
+export const noResults: Results = { query: '', hits: [], total: 0, notes: [], pending: 0, next: new Map(), failed: [] }
 
 /** Returns the query of a permalink; undefined without words. */
 export function queryOf({ q = '', mount, mime, audience, minPriority, since }: Route): FoundQuery | undefined {
@@ -84,6 +86,7 @@ export async function find(
             0,
           ),
     notes: [...new Set([...(before?.notes ?? []), ...found.flatMap(notesAboveHits)])],
+    pending: found.reduce((sum, { pending = 0 }) => sum + pending, 0),
     next: new Map(
       answers.flatMap((answer) =>
         'found' in answer && answer.found.next !== undefined && found.includes(answer.found)
@@ -151,7 +154,7 @@ export function useResults() {
     const timer = setTimeout(() => void run(), results.value === undefined ? 0 : pauseMs)
     return () => clearTimeout(timer)
   }, [key.value, state])
-  /** Searches again while the index grows, and once more when it is done. Results that the reader has extended stay as they are. */
+  /** Searches again while the index grows or lacks changes, and once more when it is done. Results that the reader has extended stay as they are. */
   const follow = async (found: Results, signal: AbortSignal) => {
     const query = queryOf(route.value)
     const now = await growthOf(connected().view, searchable.value, signal)
@@ -159,22 +162,23 @@ export function useResults() {
     const isDone = now === undefined && growth.value === undefined
     growth.value = now
     const again = await find(connected().view, searchable.value, query, undefined, signal)
-    const isSame =
-      JSON.stringify(again.hits) === JSON.stringify(found.hits) && again.notes.join() === found.notes.join()
+    const shown = ({ hits, notes, pending }: Results) => JSON.stringify([hits, notes, pending])
+    const isSame = shown(again) === shown(found)
     // The reader may have changed the query in the meantime.
     const isAsked = JSON.stringify(queryOf(route.value)) === JSON.stringify(query)
-    if (!signal.aborted && isAsked && !(isDone && isSame)) results.value = again
+    if (!signal.aborted && isAsked && !(isDone && isSame && again.pending === 0)) results.value = again
   }
   useEffect(() => {
     const found = results.value
-    if (found === undefined || found.notes.length === 0 || isLonger.current) {
+    const isWhole = found?.notes.length === 0 && found.pending === 0
+    if (found === undefined || isWhole || isLonger.current) {
       growth.value = undefined
       return
     }
     const controller = new AbortController()
     const begin = () => void follow(found, controller.signal).catch(() => {})
     // Show the progress of the index at once.
-    const timer = setTimeout(begin, growth.value === undefined ? 0 : growingIntervalMs)
+    const timer = setTimeout(begin, growth.value === undefined && found.pending === 0 ? 0 : growingIntervalMs)
     return () => {
       clearTimeout(timer)
       controller.abort()

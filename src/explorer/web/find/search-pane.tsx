@@ -64,7 +64,7 @@ interface ContentsProps {
 }
 
 function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
-  const { hits, notes, next, failed } = results ?? noResults
+  const { hits, notes, pending, next, failed } = results ?? noResults
   const { state, error } = templates.value
   if (state === 'failed')
     return (
@@ -87,6 +87,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
         <p class="hint">{t('nothingHint')}</p>
       ) : null}
       {growth === undefined ? null : <p class="find-note">{growthText(growth)}</p>}
+      {growth === undefined && pending > 0 ? <p class="find-note">{t('changesPending', { count: pending })}</p> : null}
       {notes.filter(isNews(growth)).map((note) => (
         <p key={note} class="find-note">
           {note}

@@ -22,6 +22,10 @@ export const t = createWords({
     '{done} of {of} documents are indexed. Hits in the others appear automatically.',
     '{of} 件中 {done} 件を索引済みです。残りで見つかったものは自動的に表示されます。',
   ],
+  changesPending: [
+    '{count} {count:change is|changes are} not searched yet. Hits in {count:it|them} appear automatically.',
+    '{count} 件の変更はまだ検索されません。見つかったものは自動的に表示されます。',
+  ],
   nothingHint: [
     'Try fewer or other words, or remove a filter.',
     '検索する語を減らすか変える、または絞り込みを解除してみてください。',
