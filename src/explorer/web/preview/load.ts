@@ -104,12 +104,6 @@ export function createReader(uri: string, isOriginal = false) {
   }
 
   const start = async (): Promise<void> => {
-    // A mount that may be a single document is called a folder until somebody looks into it.
-    const mount = resource.value
-    if (mount?.mimeType === directoryMimeType && kindOf(uri)?.isSingle === true) {
-      resource.value = (await singleOf(connected().view, mount).catch(() => undefined)) ?? mount
-      if (left.aborted) return
-    }
     if (uri.endsWith('/') || resource.value?.mimeType === directoryMimeType) {
       reading.value = { state: 'directory' }
       return
@@ -131,7 +125,7 @@ export function createReader(uri: string, isOriginal = false) {
     // Debounce, because programs often write a file several times in a row.
     timer = setTimeout(() => void load(), missed ? 500 : 120)
   })
-  void start()
+  void lookIntoMount(uri, resource).then(start)
 
   return {
     uri,
@@ -166,6 +160,13 @@ export function createReader(uri: string, isOriginal = false) {
       stop()
     },
   }
+}
+
+/** Replaces a mount by its single document, if it is one: it is called a folder until somebody looks into it. */
+async function lookIntoMount(uri: string, resource: Signal<Resource | undefined>): Promise<void> {
+  const mount = resource.value
+  if (mount?.mimeType !== directoryMimeType || kindOf(uri)?.isSingle !== true) return
+  resource.value = (await singleOf(connected().view, mount).catch(() => undefined)) ?? mount
 }
 
 /** Looks for a resource in its directory, for a moment. Its facts are stored even if they come later. */
