@@ -21,6 +21,9 @@ interface MachineFacts {
   readonly platform?: NodeJS.Platform
 }
 
+/** The versions of Node with which continuous integration tests every change. */
+const testedVersions = '20.19, 22, 24 and 26'
+
 /** Checks the requirements of hikidashi itself. */
 export async function checkMachine(
   { tell }: Findings,
@@ -32,7 +35,7 @@ export async function checkMachine(
   const { bun, deno } = process.versions
   const other = deno === undefined ? bun && `Bun ${bun}` : `Deno ${deno}`
   if (!isWithin(version, wanted)) tell('node', failed(`${found}: it needs Node ${wanted}.`, fix))
-  else if (other === undefined) tell('node', ok(found))
+  else if (other === undefined) tell('node', ok(`${found} (tested with Node ${testedVersions})`))
   else tell('node', warning(`${found}, in ${other}: not all works there as in Node (docs/platforms.md).`, fix))
   if (platform === 'win32') {
     const weaker =
