@@ -137,6 +137,16 @@ export async function checkPrograms(
   return lacking
 }
 
+/** Tells of the folders whose git history is not served, because there is no git. */
+export function tellWithoutGit({ local: { withoutGit = [] } }: CheckFacts, { tell }: Findings): void {
+  const fix = `Install it: ${installs[process.platform] ?? 'install'} git`
+  for (const folder of withoutGit)
+    tell(
+      'programs',
+      warning(`The git history of ${folder} is not served: git is not on the PATH of this process.`, fix),
+    )
+}
+
 /** Checks `tesseract` and its languages, if a mount reads scans by OCR. Without them a mount opens, but scans are not read. */
 export async function checkOcr({ mounts, positionOf }: CheckFacts, { tell, doing }: Findings): Promise<void> {
   const asking = mounts.flatMap(({ address, config }) => {
