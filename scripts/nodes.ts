@@ -16,7 +16,8 @@ export async function installNode(version: string, platform = process.platform):
   const isForWindows = platform === 'win32'
   const arch = platform === process.platform ? process.arch : 'x64'
   const name = `node-${isForWindows ? 'win' : platform}-${arch}`
-  const folder = join(cache, version)
+  // npm removes what it was not told to install, so a folder has one program.
+  const folder = join(cache, `${platform}-${arch}`, version)
   mkdirSync(folder, { recursive: true })
   const args = ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund', '--force', `${name}@${version}`]
   await promisify(execFile)('npm', args, { cwd: folder, shell: process.platform === 'win32' })

@@ -58,6 +58,8 @@ export interface Glance {
   readonly names: readonly string[]
   /** Whether the folder is the root of a git repository. */
   readonly git: boolean
+  /** Whether there is a repository, but no git to serve it. */
+  readonly lacksGit?: boolean
   /** Whether the folder is a git directory itself, such as a bare repository: it has a history, and no files for people. */
   readonly bare?: boolean
   /** Whether the folder directly contains files of settings. */
@@ -81,11 +83,14 @@ export async function glanceAt(folder: string): Promise<Glance> {
   const entries = await readdir(folder, { withFileTypes: true })
   const formatOf = createFormats({})
   const names = entries.map(({ name }) => name)
+  const hasRepository = names.includes('.git') && isRepository(join(folder, '.git'))
+  const hasGit = hasRepository && isInPath('git')
   if (isGitDirectory((name) => names.includes(name)) && !names.includes('.git'))
     return { names: [], git: true, bare: true, settings: false, dotenv: false, prompts: [], skills: [] }
   return {
     names,
-    git: names.includes('.git') && isRepository(join(folder, '.git')) && isInPath('git'),
+    git: hasGit,
+    ...(hasRepository && !hasGit ? { lacksGit: true } : {}),
     settings: names.some((name) => name !== defaultConfig && formatOf(name) !== undefined),
     dotenv: entries.some((entry) => entry.name === '.env' && entry.isFile()),
     prompts: await promptsIn(folder),

@@ -172,6 +172,8 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
   return {
     /** The mounts that follow from the names at the top of the folders. */
     mounts: mountsOf([]),
+    /** The folders whose git history is not served, because there is no git. */
+    withoutGit: roots.filter((_, index) => glances[index]?.lacksGit),
     /** Adds the mounts of databases in the folders. It reads subfolders, so call it only when the mounts are opened. */
     complete: async () => {
       const { sqliteIn } = await import('./survey.ts')

@@ -7,6 +7,7 @@ import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
+import { bundled } from '../support/bundled.ts'
 import { contextOf, listPaths, textAt } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
 
@@ -85,5 +86,11 @@ requires(
     for (const path of ['secret/plan.md', ...aliases])
       await expect(view.read(`file:///docs/${encodeURI(path)}`), path).rejects.toMatchObject({ kind: 'not-found' })
     expect((await view.read('file:///docs/pub/Open.md')).contents).toMatchObject([{ text: 'open' }])
+  })
+
+  test('doctor says that changes on such a disk are found by comparing', () => {
+    const env = { PATH: process.env.PATH ?? '', HOME: home, XDG_STATE_HOME: join(home, 'state') }
+    const said = execFileSync(process.execPath, [bundled('cli/main'), 'doctor'], { cwd: root, env, encoding: 'utf8' })
+    expect(said).toMatch(/^note +changes +file:.*: its file system reports no changes, so the files are compared/m)
   })
 })

@@ -1,11 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { expect, test } from 'vitest'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join, win32 } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { splitCommand } from '../../src/cli/operations/command-line.ts'
 import { findProgram } from '../../src/providers/program.ts'
+import { start } from '../support/cli.ts'
 import { requires } from '../support/require.ts'
 
-// The unit in deploy/hikidashi.service.
+// The services in deploy/: a unit of systemd, a job of launchd and a scheduled task.
 
 const root = join(import.meta.dirname, '../..')
 const unit = join(root, 'deploy/hikidashi.service')
@@ -100,4 +103,47 @@ requires(
       rmSync(`/var/lib/private/${name}`, { recursive: true, force: true })
     }
   }, 120_000)
+})
+
+describe('macOS and Windows start the server with', () => {
+  /** Runs the words of a service with a configuration, and stops it. Resolves to its log, and to its exit code. */
+  async function runService([, , ...words]: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    const place = mkdtempSync(join(tmpdir(), 'hikidashi-service-'))
+    try {
+      const config = join(place, 'hikidashi.json')
+      const mounts = { 'docs://a': { provider: 'inline', resources: { 'a.md': { text: 'one' } } } }
+      writeFileSync(config, JSON.stringify({ mounts, http: { listen: '127.0.0.1:0' } }))
+      const args = words.map((word) => (word.endsWith('hikidashi.json') ? config : word))
+      const { child, says, ended } = start(args, { cwd: place, env: { ...env, XDG_STATE_HOME: place } })
+      const [line] = await says(/.*http:\/\/127\.0\.0\.1:\d+\/mcp.*/)
+      child.kill('SIGTERM')
+      return { line, code: (await ended).code }
+    } finally {
+      rmSync(place, { recursive: true })
+    }
+  }
+  const served = { line: expect.stringMatching(/^\{.*\}$/) as string, code: 0 }
+
+  test('the job of launchd, which stops it with SIGTERM', async () => {
+    const text = readFileSync(join(root, 'deploy/hikidashi.plist'), 'utf8')
+    const inside = (key: string, name: string) =>
+      new RegExp(`<key>${key}</key>\\s*<${name}>(.*?)</${name}>`, 's').exec(text)?.[1] ?? ''
+    const words = [...inside('ProgramArguments', 'array').matchAll(/<string>(.*)<\/string>/g)].map(
+      ([, word = '']) => word,
+    )
+    const variables = inside('EnvironmentVariables', 'dict').matchAll(/<key>(.*)<\/key>\s*<string>(.*)<\/string>/g)
+    const env = Object.fromEntries([...variables].map(([, key, value]) => [key, value])) as Record<string, string>
+    expect(words.slice(0, 2).map((word) => basename(word))).toEqual(['node', 'main.js'])
+    expect(env).toHaveProperty('XDG_STATE_HOME')
+    expect(await runService(words, env)).toEqual(served)
+  })
+
+  test('the scheduled task, whose log is a file', async () => {
+    const text = readFileSync(join(root, 'deploy/hikidashi-task.ps1'), 'utf8')
+    const [, line = '', log = ''] = /^\$arguments = '\/d \/s \/c "(.*) 2>>"(.*)""'$/m.exec(text) ?? []
+    const words = splitCommand(line, 'win32')
+    expect(words.slice(0, 2).map((word) => win32.basename(word))).toEqual(['node.exe', 'main.js'])
+    expect(win32.isAbsolute(log)).toBe(true)
+    expect(await runService(words)).toEqual(served)
+  })
 })

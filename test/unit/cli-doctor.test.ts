@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -60,6 +60,17 @@ describe('doctor checks that the machine', () => {
       await checkMachine(findings, { version })
       expect(of(findings.told, 'node')).toMatchObject([{ status }])
     }
+  })
+
+  test('is told with which versions of Node hikidashi is tested, the same as in the README', async () => {
+    const page = (name: string) => readFileSync(join(import.meta.dirname, '../..', name), 'utf8')
+    const runs = [...page('.ci/run').matchAll(/test:node -- (?:--whole )?([\d. ]+)$/gm)]
+    const versions = runs.flatMap(([, words = '']) => words.split(' ')).sort((a, b) => Number(a) - Number(b))
+    const said = `tested with Node ${versions.slice(0, -1).join(', ')} and ${versions.at(-1)}`
+    const findings = collect()
+    await checkMachine(findings, { version: '24.0.0' })
+    expect(of(findings.told, 'node')[0]?.found).toContain(`(${said})`)
+    expect(page('README.md')).toContain(said)
   })
 
   test('in Bun or Deno gets a note with its name', async () => {

@@ -2,8 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { joinCommand, ownCommand } from '../../src/cli/operations/command-line.ts'
+import { warnOfMachine } from '../../src/cli/operations/serving.ts'
 import { speaksNoTls } from '../../src/core/http-url.ts'
 import { makeFolder } from '../../src/core/kit/make-folder.ts'
 import { fileAddress, parseUri } from '../../src/core/uri.ts'
@@ -230,10 +231,36 @@ describe.runIf(process.platform === 'linux')('a state folder that cannot be writ
   })
 })
 
-test('in Deno, a database of SQLite is refused, and hosts start hikidashi with `deno run`', async () => {
+describe.runIf(process.platform === 'linux')('without git', () => {
+  test('a folder with a repository is served without its history; serve and doctor say so in one line', () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hikidashi-no-git-'))
+    try {
+      execFileSync('git', ['init', '-q', cwd])
+      writeFileSync(join(cwd, 'a.md'), 'a walrus')
+      const env = { PATH: '/nowhere', HOME: '/nowhere', XDG_STATE_HOME: join(cwd, 'state') }
+      const run = (...args: readonly string[]) =>
+        spawnSync(process.execPath, [bundled('cli/main'), ...args], { cwd, env, encoding: 'utf8', timeout: 60_000 })
+      const told = /^(?=.*git is not on the PATH).*history.*$/gm
+      const served = run('serve', '.')
+      expect(served.stderr.match(told)).toEqual([expect.stringContaining(cwd)])
+      expect(served.stderr).not.toContain('git://')
+      const { status, stdout } = run('doctor')
+      expect(status).toBe(0)
+      expect(stdout.match(told)).toEqual([expect.stringMatching(/^note +programs /)])
+      expect(run('read', 'a.md')).toMatchObject({ status: 0, stdout: 'a walrus', stderr: '' })
+    } finally {
+      rmSync(cwd, { recursive: true })
+    }
+  })
+})
+
+test('in Deno, a database of SQLite is refused, the server says so at its start, and hosts start hikidashi with `deno run`', async () => {
   Object.defineProperty(process.versions, 'deno', { value: '2.9.6', configurable: true })
   try {
     await expect(startProcess()).rejects.toMatchObject({ message: expect.stringContaining('not of Deno') })
+    const log = vi.fn()
+    warnOfMachine({ withoutGit: [] }, log)
+    expect(log.mock.calls).toEqual([['warn', expect.stringMatching(/^this is Deno 2\.9\.6, not Node: .*SQLite/)]])
     const words = ['run', '--allow-all', '--no-config', '/a/main.js', 'serve']
     expect(ownCommand(['serve'], '/a/main.js', 'linux', () => false).slice(1)).toEqual(words)
   } finally {

@@ -30,6 +30,7 @@ import {
   startMeasuring,
   tokensOf,
   warnOfLargeFolders,
+  warnOfMachine,
 } from '../operations/serving.ts'
 import {
   addWord,
@@ -149,6 +150,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   if (listen === undefined) sendConsoleTo(standardError)
   const stop = createStop(log)
   warnOfLargeFolders(local, log)
+  warnOfMachine(local, log)
   const scopesOf = scopesOfMounts(local)
   const auditFile = await openAudit(local, log, secrets)
   const measuring = await startMeasuring(local)

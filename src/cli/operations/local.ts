@@ -42,6 +42,8 @@ export interface Local {
   readonly assumed: boolean
   /** Sentences about named folders that are missing. Their files are served as soon as they exist. */
   readonly missing: readonly string[]
+  /** The folders whose git history is not served, because there is no git. */
+  readonly withoutGit?: readonly string[]
 }
 
 /** Result of reading a configuration: the set-up, or its problems. */
@@ -105,8 +107,8 @@ export async function planLocal(
 async function planFoldersWhole(
   folders: readonly string[],
   naming: { readonly name?: string },
-): Promise<Pick<Local, 'mounts' | 'complete' | 'store'>> {
-  const { mounts, complete } = await planSetUp(folders, naming).catch((error: unknown) => {
+): Promise<Pick<Local, 'mounts' | 'complete' | 'store' | 'withoutGit'>> {
+  const { mounts, complete, withoutGit } = await planSetUp(folders, naming).catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && 'path' in error)) throw error
     throw commandFailure(
       `The folder ${String(error.path)} cannot be read (${String(error.code)}). Let this user read it.`,
@@ -122,10 +124,10 @@ async function planFoldersWhole(
         orMemory: true,
       },
     }
-    return { mounts, complete, store }
+    return { mounts, complete, store, withoutGit }
   }
   const withoutSearch = (all: readonly PlannedMount[]) => all.filter(({ config }) => !isSearch(config))
-  return { mounts: withoutSearch(mounts), complete: async () => withoutSearch(await complete()) }
+  return { mounts: withoutSearch(mounts), complete: async () => withoutSearch(await complete()), withoutGit }
 }
 
 /** Whether a folder contains the default store of the folders. */

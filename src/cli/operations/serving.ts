@@ -239,6 +239,16 @@ export function warnOfLargeFolders({ mounts }: Local, log: Log): void {
   }
 }
 
+/** Warns of what is not served because this machine has no git, or because this is not Node. */
+export function warnOfMachine({ withoutGit = [] }: Pick<Local, 'withoutGit'>, log: Log): void {
+  for (const folder of withoutGit)
+    log('warn', 'the git history of the folder is not served: git is not on the PATH', { folder })
+  const { deno } = process.versions
+  if (deno === undefined) return
+  const lacking = 'databases of SQLite are not served, and a change that keeps the time of a file may be missed'
+  log('warn', `this is Deno ${deno}, not Node: ${lacking}`)
+}
+
 /** Opens the page of the explorer for a server over HTTP. `undefined`: the server has no explorer. */
 export async function openPage(
   { explorer, path = '/mcp' }: { readonly explorer?: boolean; readonly path?: string } = {},

@@ -1,16 +1,18 @@
 import { constants, existsSync } from 'node:fs'
-import { access, mkdtemp, readFile, rmdir, stat } from 'node:fs/promises'
+import { access, mkdtemp, readFile, rmdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { isSearch, type PlannedMount, sourceOf } from '../../../config/plan.ts'
+import { folderIn, isSearch, type PlannedMount, sourceOf } from '../../../config/plan.ts'
 import type { PathStep } from '../../../config/problem.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
 import { isResourceError, type ResourceError } from '../../../core/errors.ts'
 import { type CheckResult, failed, ok, warning } from '../../../core/kit/diagnosis.ts'
+import { isLocalDisk } from '../../../core/kit/local-disk.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Log } from '../../../core/log.ts'
 import type { Degradation } from '../../../core/provider.ts'
 import { parseSearchStatus, type SearchStatusMount } from '../../../core/search-answer.ts'
 import type { LazyStore } from '../../../providers/source.ts'
+import { resolveFolder } from '../../../schema/values.ts'
 import { formatProblem } from '../../../testing/index.ts'
 import { formatCount, formatSize } from '../../terminal/io.ts'
 import type { Secrets } from '../../terminal/secrets.ts'
@@ -82,14 +84,21 @@ function diagnose(report: MountReport, { positionOf, withConfig }: CheckFacts): 
 }
 
 /** Checks whether a mount notifies of its changes, and whether it may miss some. */
-async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: CheckFacts): Promise<CheckResult> {
+async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckFacts): Promise<CheckResult> {
+  const { config, address } = planned
   if (mount.provider.watch === undefined) {
     const { isComputed = false, unchanging } = sourceOf(config)
     if (isComputed || unchanging?.(config) !== undefined) return ok(`${address}: it has no changes to report`)
     return warning(`${address}: it reports no changes.`, `Add "poll": "60s" at ${here.positionOf(['mounts', address])}`)
   }
   const degradation = await listen(mount)
-  if (degradation === undefined) return ok(`${address}: it reports its changes`)
+  if (degradation === undefined)
+    return (await isOnSilentDisk(planned))
+      ? warning(
+          `${address}: its file system reports no changes, so the files are compared periodically.`,
+          'Serve a copy on a local disk, or set "reconcile" to the time within which a change must be seen.',
+        )
+      : ok(`${address}: it reports its changes`)
   if (degradation !== 'limited')
     return failed(
       `${address}: it reports no changes now, since its source does not answer.`,
@@ -102,6 +111,16 @@ async function checkChanges(mount: Mount, { config, address }: PlannedMount, her
       ? 'Leave folders out with "exclude".'
       : `sudo sysctl fs.inotify.max_user_watches=${Math.max(524_288, watches * 2)}\nTo keep it, write that into /etc/sysctl.d/60-inotify.conf. Or leave folders out with "exclude".`
   return warning(found, fix)
+}
+
+/** Whether the folder of a mount is on a file system that reports no changes on Linux, such as FUSE or NFS. */
+async function isOnSilentDisk({ config, folder }: PlannedMount): Promise<boolean> {
+  const named = sourceOf(config).folder?.prefix === undefined ? folderIn(config) : undefined
+  if (named === undefined || process.platform !== 'linux') return false
+  return statfs(resolveFolder(named, folder)).then(
+    ({ type }) => !isLocalDisk(type),
+    () => false,
+  )
 }
 
 /** Watches a mount, and resolves to the reason if the watch is degraded. */

@@ -21,6 +21,9 @@ interface MachineFacts {
   readonly platform?: NodeJS.Platform
 }
 
+/** The versions of Node with which continuous integration tests every change. */
+const testedVersions = '20.19, 22, 24 and 26'
+
 /** Checks the requirements of hikidashi itself. */
 export async function checkMachine(
   { tell }: Findings,
@@ -32,7 +35,7 @@ export async function checkMachine(
   const { bun, deno } = process.versions
   const other = deno === undefined ? bun && `Bun ${bun}` : `Deno ${deno}`
   if (!isWithin(version, wanted)) tell('node', failed(`${found}: it needs Node ${wanted}.`, fix))
-  else if (other === undefined) tell('node', ok(found))
+  else if (other === undefined) tell('node', ok(`${found} (tested with Node ${testedVersions})`))
   else tell('node', warning(`${found}, in ${other}: not all works there as in Node (docs/platforms.md).`, fix))
   if (platform === 'win32') {
     const weaker =
@@ -132,6 +135,16 @@ export async function checkPrograms(
   }
   if (found.size > 0) tell('programs', ok([...found].join(', ')))
   return lacking
+}
+
+/** Tells of the folders whose git history is not served, because there is no git. */
+export function tellWithoutGit({ local: { withoutGit = [] } }: CheckFacts, { tell }: Findings): void {
+  const fix = `Install it: ${installs[process.platform] ?? 'install'} git`
+  for (const folder of withoutGit)
+    tell(
+      'programs',
+      warning(`The git history of ${folder} is not served: git is not on the PATH of this process.`, fix),
+    )
 }
 
 /** Checks `tesseract` and its languages, if a mount reads scans by OCR. Without them a mount opens, but scans are not read. */

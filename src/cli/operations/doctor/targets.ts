@@ -19,7 +19,7 @@ import { type SourceOptions, serverTarget } from '../source.ts'
 import { reasonsOf, trustCommand } from '../withheld.ts'
 import type { Findings } from './findings.ts'
 import { type CheckFacts, checkMounts, checkStore, storingIn } from './mounts.ts'
-import { checkOcr, checkPrograms, checkSecrets } from './needs.ts'
+import { checkOcr, checkPrograms, checkSecrets, tellWithoutGit } from './needs.ts'
 
 /** Time-out of an answer of a server, in milliseconds, and maximum length of an answer, in bytes. */
 const timeoutMs = 15_000
@@ -146,6 +146,7 @@ export async function checkLocal(
     ...(await checkSecrets(here, findings)),
     ...(await checkPrograms(here, findings)),
   ])
+  tellWithoutGit(here, findings)
   await checkOcr(here, findings)
   const kept = storeOf(local)
   const store = kept === undefined ? undefined : lazyStore(kept, log)
