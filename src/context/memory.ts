@@ -17,7 +17,7 @@ export interface Memory {
   keepReading(resource: Resource, reading: TextReading): void
 }
 
-/** Maximum size of the caches for all callers of a server, in bytes: terms, texts, and data of each text. */
+/** Maximum size, in bytes, of the caches for all callers of a server (terms, texts, and data of each text). */
 const maxBytes = { bags: 32 * 2 ** 20, texts: 10 * 2 ** 20, readings: 8 * 2 ** 20 }
 /** Estimated size of a key, a map entry and small objects, in bytes. */
 const overheadBytes = 400

@@ -22,7 +22,7 @@ import type { CallOptions, ChangeFilter, ChangeHistory, ChangePage, ChangeReader
 const maxPaths = 10_000
 /** Time without readers after which nothing is watched any more, in milliseconds. */
 const idleMs = 3_600_000
-/** Time after a change until the log is kept, and time-out of keeping it at the end, in milliseconds. */
+/** Time after a change until the log is stored, and time-out of storing it at the end, in milliseconds. */
 const [keepMs, lastKeepMs] = [60_000, 1000]
 
 /**
@@ -156,9 +156,9 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
       }
     },
     /**
-     * Keeps a run, after what is being kept now. A failure leaves it as it was kept before.
+     * Stores a run, once an earlier call has stored its own. After a failure, what was stored before remains.
      *
-     * @param isLast Whether it ends: if its mounts are not listed in time, it is kept with their earlier listings.
+     * @param isLast Whether the run has ended: if its mounts are not listed in time, it is stored with their earlier listings.
      */
     keep: (run: Run, signal: AbortSignal, isLast = false): Promise<void> => {
       cancel()

@@ -79,7 +79,13 @@ requires(
       ...{ lines: { start: 1, end: 1 }, snippet: { text: 'tea of one', marks: [[0, 3]] } },
     }
     const read: Provider['read'] = async ({ path }) => {
-      const answer = { query: 'tea', hits: pending === 0 ? [hit] : [], notes: [], pending }
+      const answer = {
+        query: 'tea',
+        hits: pending === 0 ? [hit] : [],
+        notes: [],
+        asOf: '2026-01-02T03:04:05Z',
+        pending,
+      }
       const status = { indexing: 'running', mounts: [{ address: 'docs://a', state: 'current', looked: 1, of: 1 }] }
       const isStatus = path === searchStatusPath
       return [
@@ -92,6 +98,7 @@ requires(
     ])
     const page = await tabs.open(`${url}#view=search&q=tea`)
     await page.getByText('2 changes are not searched yet.').waitFor()
+    await page.getByText('as of Jan 2, 2026').waitFor()
     pending = 1
     await page.getByText('1 change is not searched yet.').waitFor()
     pending = 0

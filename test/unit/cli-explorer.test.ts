@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { openPage, pageOf } from '../../src/cli/operations/serving.ts'
+import { explorerUrlOf, openPage } from '../../src/cli/operations/serving.ts'
 
 const loopback = { host: '127.0.0.1' }
 const silent = () => {}
@@ -23,6 +23,6 @@ describe('the explorer of a server', () => {
     ['http://127.0.0.1:8787/mcp', 'http://127.0.0.1:8787/'],
     ['http://[::1]:80/a/b/context', 'http://[::1]:80/a/b/'],
   ])('is served beside %s', (url, page) => {
-    expect(pageOf(url)).toBe(page)
+    expect(explorerUrlOf(url)).toBe(page)
   })
 })

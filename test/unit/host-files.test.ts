@@ -266,8 +266,8 @@ describe('a secret in an entry', () => {
     expect(() => entryOf('codex', remote({ headers: ['X-Trace: a-${KEY}'] }))).toThrow(/a whole header/))
 })
 
-describe('the list of hosts on a machine', () => {
-  test('has hosts, their files, and broken files', async () => {
+describe('the report on a host', () => {
+  test('names its files, their servers, a missing program, and the place of a syntax error', async () => {
     const zed = hostCalled('zed')
     await openWith(
       zed,
@@ -295,11 +295,11 @@ describe('the list of hosts on a machine', () => {
     ['x', ['node', '/opt/dist/cli/main.js', 'serve'], true],
     ['my-hikidashi', undefined, true],
     ['x', undefined, false],
-  ])('%s with %j is hikidashi: %s', (name, command, ours) =>
+  ])('an entry %s with the command %j is one of hikidashi: %s', (name, command, ours) =>
     expect(isOurs(name, command === undefined ? { url: 'https://x' } : { command })).toBe(ours),
   )
 
-  test('has few scopes', () => expect(scopes).toEqual(['user', 'project']))
+  test('has the scopes user and project', () => expect(scopes).toEqual(['user', 'project']))
 })
 
 describe('the diff of a settings file', () => {
@@ -313,7 +313,7 @@ describe('the diff of a settings file', () => {
       '--- f\n+++ f\n@@ -2,6 +2,7 @@\n 2\n 3\n 4\n+x\n 5\n 6\n 7\n',
     ],
     ['a', 'a\n', '--- f\n+++ f\n@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n'],
-  ])('from %j to %j is right', (before, after, diff) => expect(unifiedDiff('f', before, after)).toBe(diff))
+  ])('from %j to %j is a unified diff', (before, after, diff) => expect(unifiedDiff('f', before, after)).toBe(diff))
 
   test('shows no secret of other entries, and no control characters', async () => {
     const token = 'ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'

@@ -151,7 +151,7 @@ describe('the credentials of gcs', () => {
       })
   })
 
-  test('may name the project that pays', async () => {
+  test('are used with the project in "userProject" if the requester pays, and without it the error asks for it', async () => {
     store.payer = 'payer'
     const keyFile = folder.at('key.json')
     await expect(listAll(await open({ keyFile }))).rejects.toMatchObject({

@@ -189,7 +189,7 @@ const held: Readonly<Record<string, string | Uint8Array>> = {
   'app.log': '一\n二\n三\n',
 }
 
-describe('all wrappers together, in a catalog', () => {
+describe('the wrappers for documents', () => {
   let folder: Folder
   let catalog: Catalog
   let view: View

@@ -49,14 +49,16 @@ describe('memory for large contents', () => {
     expect(calls).toEqual([undefined])
   })
 
-  test('is waited for through wrappers, and in a directory', async () => {
+  test('is waited for through wrappers, also for a part, and not for a directory', async () => {
     writeFileSync(`${served.folder.root}/large`, large)
     const { read, waited } = await open((provider) => sliced(decoded(provider)))
     expect((await read('large')).contents).toMatchObject([{ text: large }])
     expect(waited()).toBe(1)
     const lines = await read('large?lines=59000-59001')
     expect(lines.contents).toMatchObject([{ text: 'line of text\nline of text\n' }])
+    const before = waited()
     await read('')
+    expect(waited()).toBe(before)
   })
 
   test('is not waited for by a content over the limit of the mount, which is too large at once', async () => {

@@ -20,9 +20,9 @@ import {
   argumentsFor,
   clientUrlOf,
   createAnnouncer,
+  explorerUrlOf,
   httpOptions,
   openPage,
-  pageOf,
   prepareService,
   refuseServedTokens,
   refuseWithheld,
@@ -319,7 +319,7 @@ async function serveOverHttp(
     await Promise.race([opening.start(), stopped])
     const { url } = running
     if (!signal.aborted)
-      announce.listening(url, clientUrlOf(url, options), options.pages === undefined ? undefined : pageOf(url))
+      announce.listening(url, clientUrlOf(url, options), options.pages === undefined ? undefined : explorerUrlOf(url))
     await Promise.race([
       opening
         .start()

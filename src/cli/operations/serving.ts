@@ -284,7 +284,7 @@ export function clientUrlOf(url: string, { host, allowedHosts: [named] = [] }: H
 }
 
 /** Returns the URL of the explorer, which is beside the MCP endpoint `url`. */
-export function pageOf(url: string): string {
+export function explorerUrlOf(url: string): string {
   return url.slice(0, url.lastIndexOf('/') + 1)
 }
 

@@ -105,7 +105,7 @@ export interface RequestFault {
   readonly reason?: string
   /** The wait that Google asks for, in milliseconds. */
   readonly retryAfterMs?: number
-  /** Error code of the system when there was no answer. */
+  /** Error code of the system, or `EREFUSED` or `ETOOLONG` of this module, when there is no status. */
   readonly code?: string
 }
 
@@ -216,5 +216,8 @@ export function errorOf(fault: RequestFault, about: RequestSubject): ResourceErr
         )
   if (code === 'EREFUSED')
     return unavailable('The credentials name a host that is not one of Google. No request is sent to it.')
-  return unavailable(`The answer of Google is not valid (${status ?? code ?? 'no answer'}). Check the network to it.`)
+  if (code === tooLong) return unavailable('The answer of Google is longer than this server reads.')
+  return status === undefined
+    ? unavailable(`Google cannot be reached (${code ?? 'no answer'}). Check the network.`)
+    : unavailable(`Google has answered with HTTP ${status}. Try again later.`)
 }

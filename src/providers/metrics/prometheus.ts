@@ -30,7 +30,7 @@ interface PrometheusOptions extends ClientOptions {
   readonly maxSeries: number
 }
 
-/** Maximum size of an answer that is parsed as a whole, in bytes: names, labels, alerts. */
+/** Maximum size, in bytes, of an answer that is parsed as a whole (names, labels, alerts). */
 const maxWholeBytes = 32 * 1024 * 1024
 
 /** Source for Prometheus, or any service with its HTTP API. */

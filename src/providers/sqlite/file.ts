@@ -71,7 +71,6 @@ export function openFile(file: string, lockTimeoutMs: number, isLinkless = false
     if (isLinkless) checkFolder(file)
     if (way === 'still') {
       if (traceOf(file) !== seen) throw replacedFileError()
-      // SQLite holds no lock between statements, so closing the file here releases none.
     } else if (!isLogged && checkHeader(file, identity)) throw replacedFileError()
   }
   const version = database.prepare('pragma data_version')

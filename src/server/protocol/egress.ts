@@ -64,7 +64,7 @@ function createClean({ scrub, scrubBytes, stream }: Scrubber, isOwn: (text: stri
     const clean = scrubBytes(bytes)
     return clean === bytes ? base64 : Buffer.from(clean).toString('base64')
   }
-  /** @param isMeta Whether it lies in metadata, whose names can come from anyone. */
+  /** @param isMeta Whether the value is in metadata, whose names can come from anyone. */
   const clean = (value: unknown, key: string, depth: number, isMeta = false): unknown => {
     if (typeof value === 'string') return cleanText(value, key)
     if (typeof value !== 'object' || value === null) return value

@@ -5,8 +5,8 @@ import type { Resource } from '../../../core/view.ts'
 import { readableUri } from '../listing/columns.ts'
 import type { PageConnection } from '../mcp/connect.ts'
 
-/** The tool that counts tokens, suggests resources and assembles contexts. */
-export const tool = 'assemble_context'
+/** Name of the tool that counts tokens, suggests resources and assembles contexts. */
+export const assembleToolName = 'assemble_context'
 
 export const formats = ['xml', 'markdown', 'json'] as const
 export type BasketFormat = (typeof formats)[number]
@@ -36,7 +36,7 @@ export async function measure(
   signal: AbortSignal,
 ): Promise<BasketCosts> {
   const pins = items.map(({ resource }) => resource.uri)
-  const structured = await connection.call(tool, { measure: true, pins, ...argumentsOf(settings) }, signal)
+  const structured = await connection.call(assembleToolName, { measure: true, pins, ...argumentsOf(settings) }, signal)
   // The server answers with its own spelling of a URI.
   const found = new Map(objectsIn(structured.items).map((item) => [readableUri(String(item.uri)), costOf(item)]))
   return {
@@ -74,7 +74,11 @@ export async function assemble(
   const pins = plan.items
     .filter(({ missing }) => !missing)
     .map(({ resource, taken }) => ({ uri: resource.uri, level: taken }))
-  const structured = await connection.call(tool, { pins, pins_only: true, ...argumentsOf(settings) }, signal)
+  const structured = await connection.call(
+    assembleToolName,
+    { pins, pins_only: true, ...argumentsOf(settings) },
+    signal,
+  )
   return {
     text: typeof structured.text === 'string' ? structured.text : '',
     tokens: numberIn(structured.tokens),
@@ -107,7 +111,11 @@ export async function suggest(
     level: (level === 'auto' ? 'link' : level) satisfies Level,
   }))
   const query = purpose.trim() === '' ? {} : { query: purpose }
-  const structured = await connection.call(tool, { suggest: true, limit: 8, pins, encoding, ...query }, signal)
+  const structured = await connection.call(
+    assembleToolName,
+    { suggest: true, limit: 8, pins, encoding, ...query },
+    signal,
+  )
   return objectsIn(structured.suggestions).flatMap((item) => {
     const [resource] = resourcesOf([item])
     if (resource === undefined) return []

@@ -6,7 +6,15 @@ import { keep, readKept } from '../state/browser.ts'
 import { onChange } from '../state/live.ts'
 import { navigate, route } from '../state/route.ts'
 import { connection } from '../state/session.ts'
-import { type BasketFormat, encodings, formats, measure, type Settings, type TokenEncoding, tool } from './ask.ts'
+import {
+  assembleToolName,
+  type BasketFormat,
+  encodings,
+  formats,
+  measure,
+  type Settings,
+  type TokenEncoding,
+} from './ask.ts'
 import { add, basket } from './picked.ts'
 
 const settingsKey = 'hikidashi.basket.settings'
@@ -23,7 +31,7 @@ export const countingError = signal<unknown>(undefined)
 export const stale = signal<ReadonlySet<string>>(new Set())
 
 /** Whether the server can count tokens and assemble contexts. */
-export const canAssemble = computed(() => connection.value?.tools.has(tool) === true)
+export const canAssemble = computed(() => connection.value?.tools.has(assembleToolName) === true)
 
 /** Current levels and tokens of the basket. */
 export const plan = computed(() => planOf(basket.value, costs.value, frame.value, usableBudget(settings.value.budget)))

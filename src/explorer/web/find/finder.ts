@@ -4,6 +4,7 @@ import { defined } from '../../../core/kit/object.ts'
 import {
   type FoundHit,
   type FoundQuery,
+  freshnessOf,
   notesAboveHits,
   parseFound,
   type SearchAnswer,
@@ -23,6 +24,8 @@ export interface Results {
   readonly hits: readonly FoundHit[]
   readonly total: number | undefined
   readonly notes: readonly string[]
+  /** The time until which all changes that the sources reported can be found, if every search says it. */
+  readonly asOf?: string
   /** Number of known changes that cannot be found yet. */
   readonly pending: number
   /** The searches with more hits, and their cursors. */
@@ -86,6 +89,7 @@ export async function find(
             0,
           ),
     notes: [...new Set([...(before?.notes ?? []), ...found.flatMap(notesAboveHits)])],
+    ...defined({ asOf: freshnessOf(found).asOf }),
     pending: found.reduce((sum, { pending = 0 }) => sum + pending, 0),
     next: new Map(
       answers.flatMap((answer) =>

@@ -9,7 +9,7 @@ import { loadNames, loadTemplates, names, searchable, templates } from '../state
 import { forgetAll, recent } from '../state/remembered.ts'
 import { navigate, previewedHit, type Route, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { visibleText } from '../words/texts.ts'
+import { formatAge, visibleText } from '../words/texts.ts'
 import { Facets } from './facets.tsx'
 import { find, noResults, queryOf, type Results, useResults } from './finder.ts'
 import { Group, groupsOf, NameHit, nameHits } from './hit.tsx'
@@ -64,7 +64,7 @@ interface ContentsProps {
 }
 
 function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
-  const { hits, notes, pending, next, failed } = results ?? noResults
+  const { hits, notes, asOf, pending, next, failed } = results ?? noResults
   const { state, error } = templates.value
   if (state === 'failed')
     return (
@@ -79,6 +79,9 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
         <p class="find-count" role="status">
           {countOf(results, isBusy || growth !== undefined, q)}
         </p>
+        {asOf === undefined ? null : (
+          <p class="find-as-of">{t('asOf', { time: formatAge(Date.parse(asOf), Date.now()) })}</p>
+        )}
         {results === undefined || hits.length === 0 ? null : (
           <Button name={t('addAll')} onClick={() => addAll(results, q)} />
         )}

@@ -22,6 +22,7 @@ export const t = createWords({
     '{done} of {of} documents are indexed. Hits in the others appear automatically.',
     '{of} 件中 {done} 件を索引済みです。残りで見つかったものは自動的に表示されます。',
   ],
+  asOf: ['as of {time}', '{time} 現在'],
   changesPending: [
     '{count} {count:change is|changes are} not searched yet. Hits in {count:it|them} appear automatically.',
     '{count} 件の変更はまだ検索されません。見つかったものは自動的に表示されます。',
