@@ -3,7 +3,7 @@ import { sharedFolderOf, sharedVariable, stateFolderOf, temporaryFolderOf } from
 
 export default defineConfig({
   test: {
-    // This tells a test that hangs from one that is slow, beside four others on a machine with two cores.
+    // This tells a test that hangs from one that is slow, beside three others on a machine with two cores.
     testTimeout: 60_000,
     // Polling ends when what is waited for has happened; a busy machine takes longer than the second that is vitest's default.
     expect: { poll: { timeout: 20_000 } },
@@ -14,7 +14,7 @@ export default defineConfig({
     pool: 'forks',
     isolate: false,
     // Most tests wait for processes and servers.
-    maxWorkers: 5,
+    maxWorkers: 4,
     globalSetup: './test/support/global-setup.ts',
     setupFiles: './test/support/file-setup.ts',
     // Folders that are served without a configuration keep their index in the state folder of the user: here, of this run.

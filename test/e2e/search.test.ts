@@ -171,7 +171,7 @@ describe('hikidashi search and status', () => {
     expect(none.err).toContain('Nothing was found.')
     const wrong = await run(words('search', 'anchor', '--since', 'yesterday'), { cwd: home })
     expect(wrong).toMatchObject({ code: 2, out: '' })
-    expect(wrong.err).toContain('since is a date')
+    expect(wrong.err).toContain('since must be a date')
     const nowhere = await run(words('search', 'anchor', '--at', 'search://none'), { cwd: home })
     expect(nowhere.err).toContain(`There is one at: ${searchAddress}.`)
     const status = await run(words('status'), { cwd: home })
