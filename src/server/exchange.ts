@@ -74,14 +74,14 @@ export function untilTaken(response: ServerResponse): Promise<void> {
 export function replyJson(response: HttpResponse, status: number, body: unknown, headers?: Headers): void {
   if (response.headersSent || response.destroyed) return
   const { answer } = response[limitsKey] ?? noLimits
-  const json = formatMessage(body, answer, response[linkKey])
+  const bytes = Buffer.from(formatMessage(body, answer, response[linkKey]))
   response.writeHead(status, {
     ...common,
     'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(json),
+    'Content-Length': bytes.length,
     ...headers,
   })
-  response.end(json)
+  response.end(bytes)
   cutWhenSlow(response)
 }
 
