@@ -1,4 +1,4 @@
-import { attempt, fallbackTo, invalid, isResourceError } from '../core/errors.ts'
+import { invalid, isResourceError, valueOr } from '../core/errors.ts'
 import { overviewUri } from '../core/meta.ts'
 import type { Views } from '../core/opening.ts'
 import type { Principal } from '../core/provider.ts'
@@ -220,7 +220,7 @@ export function guideFor(mounts: readonly PlannedMount[]): (principal: Principal
 }
 
 function addressOf({ address }: PlannedMount): string | undefined {
-  return attempt(() => parseAddress(address).text, fallbackTo(undefined))
+  return valueOr(() => parseAddress(address).text, undefined)
 }
 
 function write(mounts: readonly PlannedMount[]): string {

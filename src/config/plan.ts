@@ -1,7 +1,7 @@
 import { isAbsolute, relative, resolve } from 'node:path'
 import { compileAccess } from '../core/access.ts'
 import type { Catalog, Mount } from '../core/catalog.ts'
-import { attempt, fallbackTo, invalid, isResourceError } from '../core/errors.ts'
+import { invalid, isResourceError, valueOr } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
@@ -74,7 +74,7 @@ function aliasesOf(address: string, root: string): Pick<PlannedMount, 'aliases'>
   const cwd = process.cwd()
   const isHere = shown !== undefined && shown !== cwd && isAbsolute(shown) && realPath(shown) === cwd
   const paths = [root, realPath(root) ?? root, ...(isHere ? [resolve(shown, relative(cwd, root))] : [])]
-  const textOf = (uri: string) => attempt(() => parseAddress(uri).text, fallbackTo(undefined, 'invalid'))
+  const textOf = (uri: string) => valueOr(() => parseAddress(uri).text, undefined, 'invalid')
   const addresses = new Set(paths.flatMap((path) => textOf(fileAddress(path)) ?? []))
   const isPath = addresses.delete(textOf(address) ?? '')
   return isPath && addresses.size > 0 ? { aliases: [...addresses] } : {}

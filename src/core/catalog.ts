@@ -9,14 +9,13 @@ import type { EarlierTexts } from './earlier.ts'
 import { cleanTexts } from './entry.ts'
 import {
   asDenied,
-  attempt,
   denied,
-  fallbackTo,
   invalid,
   isOverReadLimit,
   isResourceError,
   notFound,
   ResourceError,
+  valueOr,
 } from './errors.ts'
 import { defined, requireKeys } from './kit/object.ts'
 import { doneOnce } from './kit/once.ts'
@@ -117,7 +116,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
         return { ...whole, mounts, list, templates, directory, complete }
       }
     },
-    scopesOf: (uri) => attempt(() => route(parseUri(uri))?.mount.scopes ?? [], fallbackTo([], 'invalid')),
+    scopesOf: (uri) => valueOr(() => route(parseUri(uri))?.mount.scopes ?? [], [], 'invalid'),
     allows: (principal, uri) => allowsAt(route, principal, uri),
     reader: (address) => {
       const { text } = parseAddress(address)

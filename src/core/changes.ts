@@ -1,4 +1,4 @@
-import { attempt, fallbackTo, invalid, isResourceError } from './errors.ts'
+import { invalid, isResourceError, valueOr } from './errors.ts'
 import { createHistory } from './history.ts'
 import { isVisible } from './listing.ts'
 import type { Mounted } from './mount.ts'
@@ -355,7 +355,7 @@ async function isAllowed(mount: Mounted, path: string, adding: AddState): Promis
 
 /** Returns the mount and path of a URI; undefined when it lies in no mount or is malformed. */
 function targetOf(uri: string, route: FindMount): ReturnType<FindMount> {
-  return attempt(() => route(parseUri(uri)), fallbackTo(undefined, 'invalid'))
+  return valueOr(() => route(parseUri(uri)), undefined, 'invalid')
 }
 
 /** A mount whose notifications of changes are currently degraded. */

@@ -171,11 +171,11 @@ export function fallbackTo<T>(value: T, kind?: ErrorKind): (error: unknown) => T
   }
 }
 
-/** Returns the result of `work`; if it throws, that of `fallback`, which gets the error. */
-export function attempt<T, F>(work: () => T, fallback: (error: unknown) => F): T | F {
+/** Returns the result of `work`, or `value` if it throws a {@link ResourceError}, of the given kind if one is given. */
+export function valueOr<T, V>(work: () => T, value: V, kind?: ErrorKind): T | V {
   try {
     return work()
   } catch (error) {
-    return fallback(error)
+    return fallbackTo(value, kind)(error)
   }
 }

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { attempt, fallbackTo } from './errors.ts'
+import { valueOr } from './errors.ts'
 import { compileGlob, type PathTest } from './glob.ts'
 import {
   changesBetween,
@@ -286,7 +286,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
       current.seal.seal(scope, JSON.stringify([current.id, number, randomBytes(6).toString('base64url')]))
     /** Returns the number of a position. Undefined for one of another run or principal, and for any other text. */
     const numberOf = ({ id, continued, seal }: Run, position: string): number | undefined => {
-      const text = attempt(() => seal.open(scope, position), fallbackTo(undefined, 'invalid'))
+      const text = valueOr(() => seal.open(scope, position), undefined, 'invalid')
       const [of, number = 0] = text === undefined ? [] : (JSON.parse(text) as readonly [string, number])
       if (of === id) return number
       // Changes that an earlier run told after it was kept are not known any more.

@@ -1,4 +1,4 @@
-import { attempt, fallbackTo, isResourceError } from '../core/errors.ts'
+import { isResourceError, valueOr } from '../core/errors.ts'
 import { compileGlob } from '../core/glob.ts'
 import { compileTemplate } from '../core/template.ts'
 import * as z from './builder.ts'
@@ -155,7 +155,7 @@ const link = text.superRefine((template, context) => {
 })
 
 function isLinkTemplate(text: string): boolean {
-  const variables: readonly string[] = attempt(() => compileTemplate(text).variables, fallbackTo([]))
+  const variables: readonly string[] = valueOr(() => compileTemplate(text).variables, [])
   return variables.includes('path') && variables.every((name) => name === 'path' || name === 'ref')
 }
 

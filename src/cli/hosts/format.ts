@@ -28,11 +28,11 @@ export function formatOf(host: Host, file: string): SettingsEditor {
   }
   const edited = (text: string, path: Path, value: Json | undefined, edit: () => string): string => {
     const expected = withValueAt(parse(text) ?? {}, path, value)
-    const after = attempt(edit)
+    const after = unlessRefused(edit)
     if (
       after !== undefined &&
       isSame(
-        attempt(() => format.parse(after)),
+        unlessRefused(() => format.parse(after)),
         expected,
         path,
       )
@@ -50,7 +50,7 @@ export function formatOf(host: Host, file: string): SettingsEditor {
 }
 
 /** Returns the result of work on a text; undefined if the parser or the editor refuses the text. */
-function attempt<T>(work: () => T): T | undefined {
+function unlessRefused<T>(work: () => T): T | undefined {
   try {
     return work()
   } catch (error) {

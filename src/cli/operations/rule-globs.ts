@@ -1,6 +1,6 @@
 import { folderOf } from '../../config/open-mount.ts'
 import type { PlannedMount } from '../../config/plan.ts'
-import { attempt, fallbackTo } from '../../core/errors.ts'
+import { valueOr } from '../../core/errors.ts'
 import { compileGlob, compileReach, type PathTest } from '../../core/glob.ts'
 import { defined, memberOf } from '../../core/kit/object.ts'
 import { baseName } from '../../core/path.ts'
@@ -118,9 +118,7 @@ function nearOf({ matches }: RuleGlob, readings: readonly Reading[], paths: read
 /** Returns the other readings of a glob, the likeliest first. A text that is not a glob is left out. */
 function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): readonly Reading[] {
   const read = (text: string): readonly Reading[] =>
-    text === glob
-      ? []
-      : attempt((): readonly Reading[] => [{ glob: text, matches: compileGlob(text) }], fallbackTo([], 'invalid'))
+    text === glob ? [] : valueOr((): readonly Reading[] => [{ glob: text, matches: compileGlob(text) }], [], 'invalid')
   const literal = (characters: RegExp) =>
     read(glob.replace(characters, '\\$&')).map((reading) => ({ ...reading, isLiteral: true as const }))
   const folder = folderOf(planned)
@@ -136,7 +134,7 @@ function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): re
     ...roots
       .flatMap((root) => [`${root}/`, `/${root}/`].filter((start) => glob.startsWith(start)))
       .flatMap((start) => read(glob.slice(start.length))),
-    ...attempt(() => [foldedReading(glob)], fallbackTo([], 'invalid')),
+    ...valueOr(() => [foldedReading(glob)], [], 'invalid'),
   ]
 }
 

@@ -1,5 +1,5 @@
 import { contentLength } from '../../core/entry.ts'
-import { attempt, fallbackTo, isResourceError } from '../../core/errors.ts'
+import { isResourceError, valueOr } from '../../core/errors.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import { compileTemplate } from '../../core/template.ts'
@@ -149,7 +149,7 @@ async function templatesFor(view: View, uri: string): Promise<StatFacts['templat
 
 /** Returns the values of a template's variables in a URI; undefined if the template does not match, or is malformed. */
 function matchOf(uriTemplate: string, uri: string): Readonly<Record<string, string>> | undefined {
-  const match = attempt(() => compileTemplate(uriTemplate).match(uri), fallbackTo(undefined))
+  const match = valueOr(() => compileTemplate(uriTemplate).match(uri), undefined)
   return match && Object.fromEntries([...match].map(([name, value]) => [name, shown(value)]))
 }
 

@@ -1,5 +1,5 @@
 import { completionOf } from '../../core/completion.ts'
-import { attempt, fallbackTo, invalid } from '../../core/errors.ts'
+import { invalid, valueOr } from '../../core/errors.ts'
 import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
 import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
 import { formatLabel, parseMatchers, quote, type Source } from './source.ts'
@@ -83,7 +83,7 @@ async function completeMatch(
   const [, head = '', label, operator = '=', begun = '', name = ''] = found
   const before = head.trim()
   const written = before.startsWith('{') ? `${before}}` : before
-  if (attempt(() => parseMatchers(written), fallbackTo(undefined, 'invalid')) === undefined) return completionOf([])
+  if (valueOr(() => parseMatchers(written), undefined, 'invalid') === undefined) return completionOf([])
   if (segmentOf(metric) === undefined) return completionOf([])
   if (label !== undefined) {
     const values = await source.values(metric, label, signal)

@@ -1,6 +1,6 @@
 import type { RemoteView } from '../../client/index.ts'
 import { capClaimedPriority } from '../../core/entry.ts'
-import { attempt, fallbackTo, ResourceError } from '../../core/errors.ts'
+import { ResourceError, valueOr } from '../../core/errors.ts'
 import { pathOfForeign, templateOfForeign } from '../../core/foreign.ts'
 import { createSlices } from '../../core/kit/breath.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
@@ -186,7 +186,7 @@ export async function collect<T, Kept>(
 }
 
 function isTemplate(text: string): boolean {
-  return attempt(() => compileTemplate(text), fallbackTo(undefined)) !== undefined
+  return valueOr(() => compileTemplate(text), undefined) !== undefined
 }
 
 /**

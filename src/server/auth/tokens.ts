@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { attempt, ResourceError } from '../../core/errors.ts'
+import { ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { digestOf, type Grant, type TokenVerdict, type Verifier } from './caller.ts'
@@ -37,11 +37,11 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
   }
   /** Returns the current content of the file. It is read again when its metadata have changed. */
   const current = async (): Promise<TokenFile | undefined> => {
-    const absent = () => absentFileMark
-    // Each request comes here: on a local disk the call takes a fraction of the time of one to the thread pool.
-    const mark = known?.local
-      ? attempt(() => markOf(statSync(file, { bigint: true })), absent)
-      : await stat(file, { bigint: true }).then(markOf, absent)
+    let mark = absentFileMark
+    try {
+      // Each request comes here: on a local disk the call takes a fraction of the time of one to the thread pool.
+      mark = markOf(known?.local ? statSync(file, { bigint: true }) : await stat(file, { bigint: true }))
+    } catch {}
     return mark === known?.mark ? known : read()
   }
 

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { attempt, fallbackTo, isResourceError } from '../../../core/errors.ts'
+import { isResourceError, valueOr } from '../../../core/errors.ts'
 import type { Completion } from '../../../core/provider.ts'
 import { compileTemplate, type UriTemplate } from '../../../core/template.ts'
 import { parseTemplate } from '../../../core/template-parts.ts'
@@ -261,7 +261,7 @@ export function uriOfForm({ template, fields }: FormModel, values: FieldValues):
       .filter((member) => member !== '')
     given.set(name, isList ? members : value)
   }
-  return attempt(() => template.expand(given), fallbackTo(undefined))
+  return valueOr(() => template.expand(given), undefined)
 }
 
 /** Returns the values of the other fields, for the completion of one. */

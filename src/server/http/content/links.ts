@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { attempt, fallbackTo } from '../../../core/errors.ts'
+import { valueOr } from '../../../core/errors.ts'
 import { createCursorSeal } from '../../../core/paging.ts'
 import type { Principal } from '../../../core/provider.ts'
 import type { Caller } from '../../auth/caller.ts'
@@ -109,7 +109,7 @@ export function createContentLinks(
   }
 
   function openSealed(text: string): Sealed | undefined {
-    return attempt(() => JSON.parse(seal.open(scope, text)) as Sealed, fallbackTo(undefined, 'invalid'))
+    return valueOr(() => JSON.parse(seal.open(scope, text)) as Sealed, undefined, 'invalid')
   }
 }
 
