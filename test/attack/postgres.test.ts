@@ -815,7 +815,7 @@ describe('PG22: an encrypted connection to PostgreSQL', () => {
   })
 })
 
-test('PG09: no connection is left open after these attacks', async () => {
+test('PG09: no connection is left open after the attacks on PostgreSQL', async () => {
   for (const provider of opened.splice(0)) await provider.close?.()
   // Those of the servers under attack stay: two mounts each, of three servers.
   await until(async () => (await connectionsOf(database)) <= 3 * 2 * 4)

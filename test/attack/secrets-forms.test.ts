@@ -121,7 +121,7 @@ describe('JSON Web Keys', () => {
     }
   })
 
-  test('SE25: further primes are redacted', async () => {
+  test('SE25: the additional primes of an RSA key are redacted', async () => {
     const [r, d, t] = [1, 2, 3].map(() => randomBytes(32).toString('base64url')) as [string, string, string]
     const key = { kty: 'RSA', n: 'abc', oth: [{ r, d, t }] }
     for (const text of [JSON.stringify(key), JSON.stringify(key, null, 2), JSON.stringify(JSON.stringify(key))])

@@ -35,13 +35,13 @@ describe('notifications that a server cannot send', () => {
     expect(subscription.uris).toEqual([server.uri])
   })
 
-  test('are all of them if the server announces no notifications', async () => {
+  test('are all notifications if the server announces none', async () => {
     const view = await open({ url: await listen(scripted(() => ({ resources: [] }))) })
     expect(view.live).toBeUndefined()
     expect(view.subscribe).toBeUndefined()
   })
 
-  test('are all of them if an older server has no stream', async () => {
+  test('are all notifications if an older server has no stream', async () => {
     const asked: string[] = []
     const inner = scripted((method) => ({ nth: asked.push(method) }), {
       resources: { subscribe: true, listChanged: true },

@@ -79,7 +79,7 @@ async function filesIn(folder: string): Promise<readonly string[]> {
   return found.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name))
 }
 
-test('a cursor goes on after a restart, with what changed meanwhile', async () => {
+test('an event cursor continues after a restart, with the changes meanwhile', async () => {
   // A search needs a store.
   const { notes, client, serve } = await begin({ 'search://all': { provider: 'search', over: '*' } })
   const changes = { name: 'resource.changed', arguments: { uri: 'file:///notes' } }

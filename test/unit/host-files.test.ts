@@ -295,7 +295,7 @@ describe('the report on a host', () => {
     ['x', ['node', '/opt/dist/cli/main.js', 'serve'], true],
     ['my-hikidashi', undefined, true],
     ['x', undefined, false],
-  ])('an entry %s with the command %j is one of hikidashi: %s', (name, command, ours) =>
+  ])('recognizes an entry %s with the command %j as one of hikidashi: %s', (name, command, ours) =>
     expect(isOurs(name, command === undefined ? { url: 'https://x' } : { command })).toBe(ours),
   )
 
