@@ -125,7 +125,7 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
       prompts: [...all].some(({ prompts }) => prompts),
       tools: [...all].some(({ tools }) => tools),
     }),
-    /** Returns the listened URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
+    /** Returns the subscribed URIs that a change of `uri` affects: every spelling of it, and of the directories above it. */
     concernedBy: names.of,
     /** Notifies each listener of the part of a batch that it asked for. */
     tell: (batch: Batch) => {

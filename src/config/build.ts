@@ -39,7 +39,6 @@ interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | '
   readonly lazily?: boolean
 }
 
-/** The state of the opening of a mount. */
 export interface MountOpening {
   readonly mount: PlannedMount
   readonly state: OpeningState

@@ -20,7 +20,7 @@ export function findingsOf(issue: Issue): readonly KeyFinding[] {
     return issue.keys.map((key) => ({ path: [...path, key], ...unknownKey(key, known), at: 'key' }))
   }
   if (issue.code === 'invalid_union' && issue.discriminator === undefined) {
-    // The branch whose type matched gives a better message than "none of several types".
+    // The branch of the union whose type matched gives a better message than "none of several types".
     const branch = issue.errors.find((inner) => inner.some(({ path: [first] }) => first !== undefined))
     if (branch !== undefined)
       return branch.flatMap((inner) => findingsOf({ ...inner, path: [...issue.path, ...inner.path] } as Issue))

@@ -16,7 +16,7 @@ export interface ConfigProblem {
   readonly fix: string
 }
 
-/** Converts a finding to a problem at the position of the key or of its value, as `at` says. */
+/** Converts a finding to a problem at the position of the key or of its value (`at`). */
 export function locate(document: Document, finding: Finding, at: 'key' | 'value' = 'value'): ConfigProblem {
   const { path, message, fix } = finding
   return { file: document.file, ...document.positionOf(path, at), key: formatKey(path), message, fix }

@@ -8,7 +8,6 @@ import { inputSchema, parseContextCall } from './asked.ts'
 import { createMemory, type Memory } from './memory.ts'
 import { type AssembleOptions, levels } from './types.ts'
 
-/** The name of the tool, and of the prompt. */
 export const assembleName = 'assemble_context'
 
 export interface AssembleToolOptions extends Pick<AssembleOptions, 'changes' | 'limits'> {

@@ -267,7 +267,6 @@ export type OpenSource<Source extends { readonly shape: z.Shape }, Opened extend
   context: OpenContext,
 ) => Promise<Opened>
 
-/** Settings for opening mounts. */
 export interface MountSettings {
   readonly log: Log
   /** Removes known secrets, for providers that redact. */
@@ -282,7 +281,6 @@ export interface MountSettings {
   readonly replicas?: SharedChanges
   /** Storage of long results of tools. */
   readonly spill?: SpilledOptions
-  /** Measurements of this process. */
   readonly measurements?: Measurements
   /** The other mounts, once all of them are open. */
   readonly searchable?: Searchable

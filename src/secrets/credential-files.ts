@@ -160,7 +160,6 @@ const dataExtensions =
 /** Endings of copies: `credentials.json.bak` holds the same as `credentials.json`. */
 const copyEnding = /(?:\.(?:bak|backup|copy|old|orig|save|tmp))+~?$|~$/
 
-/** The names of files, or of folders. */
 interface Names {
   /** Whole names, or the last two or three segments of a path. */
   readonly whole: Set<string>

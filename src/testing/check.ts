@@ -37,7 +37,6 @@ export interface CheckOptions {
   readonly timeoutMs?: number
   /** Maximum size of an entry that is read, in bytes. Default 8 MiB. */
   readonly maxBytes?: number
-  /** Principal of the calls. */
   readonly principal?: Principal
   /** Aborts the check, which then rejects. */
   readonly signal?: AbortSignal

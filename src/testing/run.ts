@@ -264,7 +264,6 @@ export const promises = {
   expected: 'It lists and reads what was expected of it.',
 } as const
 
-/** The name of a promise. */
 export type PromiseId = keyof typeof promises
 
 /** All promises, in the order in which they are checked and printed. */

@@ -13,7 +13,7 @@ import { find, queryOf } from '../../src/explorer/web/find/finder.ts'
 import { nameMarks } from '../../src/explorer/web/find/hit.tsx'
 import { inlineOf, tableIn } from '../../src/explorer/web/find/snippet.tsx'
 import { growthOf } from '../../src/explorer/web/listing/survey.ts'
-import { fitOf, type Option, ranked } from '../../src/explorer/web/palette/options.ts'
+import { fitOf, type Option, rankOptions } from '../../src/explorer/web/palette/options.ts'
 
 const { signal } = new AbortController()
 
@@ -162,7 +162,7 @@ describe('the command palette', () => {
   })
 
   test('ranks adjacent letters before scattered ones, and the beginning of a word before its middle', () => {
-    const labels = ranked([option('scatter read me'), option('unreadme'), option('docs/readme.md')], 'readme').map(
+    const labels = rankOptions([option('scatter read me'), option('unreadme'), option('docs/readme.md')], 'readme').map(
       ({ label }) => label,
     )
     expect(labels).toEqual(['docs/readme.md', 'unreadme', 'scatter read me'])
@@ -170,15 +170,18 @@ describe('the command palette', () => {
   })
 
   test('finds Japanese text in full and half width', () => {
-    const labels = ranked([option('設計メモ.md'), option('ﾃｽﾄ計画'), option('README.md')], 'テスト').map(
+    const labels = rankOptions([option('設計メモ.md'), option('ﾃｽﾄ計画'), option('README.md')], 'テスト').map(
       ({ label }) => label,
     )
     expect(labels).toEqual(['ﾃｽﾄ計画'])
-    expect(ranked([option('Ｒｅａｄｍｅ')], 'readme')).toHaveLength(1)
+    expect(rankOptions([option('Ｒｅａｄｍｅ')], 'readme')).toHaveLength(1)
   })
 
   test('ranks names before addresses, and actions before places', () => {
-    const labels = ranked([option('a', 'file:///tree'), option('tree.ts'), option('tree', undefined, 'action')], 'tree')
+    const labels = rankOptions(
+      [option('a', 'file:///tree'), option('tree.ts'), option('tree', undefined, 'action')],
+      'tree',
+    )
     expect(labels.map(({ kind, label }) => `${kind} ${label}`)).toEqual([
       'action tree',
       'resource tree.ts',

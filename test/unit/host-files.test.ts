@@ -15,7 +15,7 @@ import {
 import { writeHostFile } from '../../src/cli/hosts/files.ts'
 import { hasRefusedSyntax } from '../../src/cli/hosts/json.ts'
 import { hosts } from '../../src/cli/hosts/table.ts'
-import { type Launch, type Machine, type Scope, scopes } from '../../src/cli/hosts/types.ts'
+import { type HostScope, type Launch, type Machine, scopes } from '../../src/cli/hosts/types.ts'
 import { npxCommand } from '../../src/cli/operations/command-line.ts'
 import { asked, createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => machine.remove())
 
-const entryOf = (id: string, launch: Launch, scope: Scope = 'user', settings: unknown = {}) =>
+const entryOf = (id: string, launch: Launch, scope: HostScope = 'user', settings: unknown = {}) =>
   hostCalled(id).entryOf(launch, { name: 'hikidashi', scope, machine }, settings)
 
 describe('the settings file of a host', () => {

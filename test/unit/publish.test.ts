@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { readCurated } from '../../src/cli/operations/publish/curated.ts'
 import {
   bundleManifest,
-  localized,
+  localizedTexts,
   type OwnPackage,
   ownPackage,
   serverJson,
@@ -85,8 +85,8 @@ describe('the manifest of a bundle', () => {
 
   test('has its texts in Japanese too, where the schema allows it', () => {
     for (const key of ['display_name', 'description', 'long_description', 'keywords'])
-      expect(localized.ja?.[key]).toEqual(expect.anything())
-    expect(Object.keys(localized.ja ?? {}).every((key) => key in manifest)).toBe(true)
+      expect(localizedTexts.ja?.[key]).toEqual(expect.anything())
+    expect(Object.keys(localizedTexts.ja ?? {}).every((key) => key in manifest)).toBe(true)
   })
 })
 

@@ -26,12 +26,12 @@ import { promptHooks } from '../hosts/hooks.ts'
 import { hasRefusedSyntax } from '../hosts/json.ts'
 import { entryName, hostArgument, hostNamed, scopeOption, hosts as table } from '../hosts/table.ts'
 import {
-  type Entry,
   type EntryContext,
   type Host,
+  type HostEntry,
+  type HostScope,
   type Launch,
   type Machine,
-  type Scope,
   thisMachine,
   valueAt,
 } from '../hosts/types.ts'
@@ -145,7 +145,7 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
 }
 
 /** Writes the hook of a host. Returns its file. */
-async function addHook(host: Host, scope: Scope, machine: Machine): Promise<string> {
+async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<string> {
   const hook = await openHook(host, scope, machine)
   const after = withHook(hook)
   if (after !== hook.opened.before.text) await writeHostFile(hook.opened.before, after)
@@ -153,7 +153,7 @@ async function addHook(host: Host, scope: Scope, machine: Machine): Promise<stri
 }
 
 /** Shows the change of the file of the hooks, which may be the file of the servers with its change. */
-async function showHookDiff(host: Host, scope: Scope, machine: Machine, changed: string | undefined, io: Io) {
+async function showHookDiff(host: Host, scope: HostScope, machine: Machine, changed: string | undefined, io: Io) {
   const hook = await openHook(host, scope, machine)
   const { before, format } = hook.opened
   const text = before.file === fileOf(host, scope, machine) ? (changed ?? '') : before.text
@@ -171,7 +171,7 @@ function refuseTaken({ host, before, settings }: OpenedHostFile, name: string, {
 function notesOn(
   host: Host,
   launch: Launch,
-  { value }: Entry,
+  { value }: HostEntry,
   { scope, machine }: EntryContext,
   text: string,
 ): readonly string[] {
@@ -268,7 +268,7 @@ function faultsOf({ file, servers, problem }: FileReport): readonly string[] {
 }
 
 interface RemoveOptions {
-  readonly scope: Scope
+  readonly scope: HostScope
   readonly name: string
   readonly force?: true
   readonly dryRun?: true
@@ -310,7 +310,7 @@ async function remove(id: string, options: RemoveOptions, io: Io): Promise<void>
   io.say(`Removed ${name} from ${host.title}, in ${before.file}.\nThe old file: ${backup}`)
 }
 
-async function removeHook(host: Host, scope: Scope): Promise<void> {
+async function removeHook(host: Host, scope: HostScope): Promise<void> {
   const hook = await openHook(host, scope, thisMachine())
   if (hook.index === -1) return
   const { before } = hook.opened

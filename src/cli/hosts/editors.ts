@@ -6,17 +6,17 @@ import {
   applicationFolder,
   configFolder,
   defaultEntry,
-  type Entry,
   type EntryContext,
   environmentValue,
   formatValues,
   type Host,
+  type HostEntry,
+  type HostScope,
   inProject,
   isObject,
   joinPath,
   type Launch,
   type Machine,
-  type Scope,
   type Spelling,
   spellCommand,
   unlessEmpty,
@@ -56,7 +56,7 @@ export const claudeCode: Host = {
   next: 'Restart Claude Code, or type /mcp. It asks before it uses a server of a project.',
 }
 
-function addCommand(launch: Launch, { value }: Entry, { name, scope }: EntryContext): string {
+function addCommand(launch: Launch, { value }: HostEntry, { name, scope }: EntryContext): string {
   const settings = Object.keys(launch.transport === 'http' ? launch.headers : launch.env)
   // `claude mcp add` would read the name as another value of an option that takes a list.
   if (settings.length > 0) return `claude mcp add-json --scope ${scope} ${name} ${joinCommand([JSON.stringify(value)])}`
@@ -133,7 +133,7 @@ function inputFor({ name }: EntryContext) {
   return { type: 'promptString', id: `${name}-token`, description: `Token for ${name}`, password: true }
 }
 
-function waysOf(_: unknown, { value, inputs }: Entry, { name, scope }: EntryContext): readonly AddInstructions[] {
+function waysOf(_: unknown, { value, inputs }: HostEntry, { name, scope }: EntryContext): readonly AddInstructions[] {
   if (scope === 'project') return []
   const whole = { name, ...value, ...defined({ inputs }) }
   const config = encodeURIComponent(JSON.stringify(value))
@@ -148,7 +148,7 @@ function waysOf(_: unknown, { value, inputs }: Entry, { name, scope }: EntryCont
   ]
 }
 
-const cursorSpelling = (scope: Scope): Spelling => ({
+const cursorSpelling = (scope: HostScope): Spelling => ({
   variable: (name) => `\${env:${name}}`,
   fills: /\$\{/,
   ...(scope === 'project' ? { folder: `\${workspaceFolder}` } : {}),

@@ -1,5 +1,5 @@
 import { parse, stringify, TomlError } from 'smol-toml'
-import { eolOf, formatError, isObject, nested, type Path, type SettingsEditor } from './types.ts'
+import { eolOf, formatError, isObject, nestedValue, type Path, type SettingsEditor } from './types.ts'
 
 /** Edits TOML by blocks of text: a table is appended to the file, or removed with its subtables. */
 export const toml: SettingsEditor = {
@@ -25,7 +25,7 @@ function parsed(text: string): unknown {
 }
 
 function shown(path: Path, value: Parameters<SettingsEditor['show']>[1]): string {
-  return `${stringify(nested(path, value)).trim()}\n`
+  return `${stringify(nestedValue(path, value)).trim()}\n`
 }
 
 /** Removes the table at a path and its subtables. Comments and blank lines behind a table belong to the next one. */

@@ -20,19 +20,18 @@ export type Launch =
 
 export const scopes = ['user', 'project'] as const
 /** Scope of an entry: for the user everywhere, or for everybody in a project. */
-export type Scope = (typeof scopes)[number]
+export type HostScope = (typeof scopes)[number]
 
 /** The machine and the project folder in which the files of hosts are searched. */
 export interface Machine {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
-  /** The folder of the project. */
   readonly folder: string
 }
 
 /** Entry of a server in the file of a host. */
-export interface Entry {
+export interface HostEntry {
   readonly value: JsonObject
   /** Inputs that the host asks its user for, if its file has a list of them (`inputs` of VS Code). */
   readonly inputs?: readonly JsonObject[]
@@ -52,7 +51,7 @@ export interface AddInstructions {
 
 export interface EntryContext {
   readonly name: string
-  readonly scope: Scope
+  readonly scope: HostScope
   readonly machine: Machine
 }
 
@@ -68,7 +67,7 @@ export interface Host {
   /** URL of the documentation of the host's settings file. */
   readonly docs: string
   /** Possible settings files in each scope. The first existing one is used, else the first. */
-  readonly files: Readonly<Partial<Record<Scope, (machine: Machine) => readonly string[]>>>
+  readonly files: Readonly<Partial<Record<HostScope, (machine: Machine) => readonly string[]>>>
   /** Programs, and folders or files, that show that the host is installed. */
   readonly traces: { readonly programs: readonly string[]; readonly paths: (machine: Machine) => readonly string[] }
   /** Returns the path of keys to the servers. @param settings The parsed file. */
@@ -76,10 +75,10 @@ export interface Host {
   /** Returns the name in the form that the host accepts. */
   nameOf?(name: string): string
   /** Returns the entry for a launch. @throws CommandError for a value that the host has no notation for. */
-  entryOf(launch: Launch, context: EntryContext, settings: unknown): Entry
+  entryOf(launch: Launch, context: EntryContext, settings: unknown): HostEntry
   foundIn(value: JsonObject): EntryLaunch
   /** Returns commands and links that add the same entry. They contain no secret, because a shell stores its history. */
-  waysOf?(launch: Launch, entry: Entry, context: EntryContext): readonly AddInstructions[]
+  waysOf?(launch: Launch, entry: HostEntry, context: EntryContext): readonly AddInstructions[]
   /** Next step for the user. */
   readonly next: string
 }
@@ -188,7 +187,7 @@ export function headOf(text: string): string {
 }
 
 /** Returns an object, or an array for a number, for each key of a path, with the value in the last one. */
-export function nested(path: Path, value: Json): JsonObject {
+export function nestedValue(path: Path, value: Json): JsonObject {
   return path.reduceRight<Json>(
     (inner, key) => (typeof key === 'number' ? [inner] : { [key]: inner }),
     value,

@@ -1,5 +1,5 @@
 import { type Document, isScalar, parseDocument, Scalar, visit } from 'yaml'
-import { eolOf, formatError, type Json, nested, type SettingsEditor } from './types.ts'
+import { eolOf, formatError, type Json, nestedValue, type SettingsEditor } from './types.ts'
 
 /** Edits YAML with the document of the library: comments, order and quotes stay, spaces become those of the library. */
 export const yaml: SettingsEditor = {
@@ -24,7 +24,7 @@ export const yaml: SettingsEditor = {
   },
   show: (path, value) => {
     const document = documentOf('')
-    document.contents = nodeOf(document, nested(path, value))
+    document.contents = nodeOf(document, nestedValue(path, value))
     return written(document, '')
   },
 }

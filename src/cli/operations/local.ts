@@ -171,7 +171,6 @@ export function storeOf({ config, store }: Pick<Local, 'config' | 'store'>): Con
 }
 
 interface OpenOptions {
-  /** The measurements of this process. */
   readonly measurements?: Measurements
   /** Opens all mounts at once, and fails if one cannot be opened. By default each is opened at its first use. */
   readonly strict?: boolean

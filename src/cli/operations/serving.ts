@@ -33,7 +33,6 @@ interface AnnouncerOptions {
   /** The log, if programs read stderr; undefined if people read it. */
   readonly log: Log | undefined
   readonly server: Server
-  /** Addresses of the mounts. */
   readonly addresses: readonly string[]
   /** Whether the current folder is served because nothing else was named. */
   readonly assumed: boolean
@@ -297,7 +296,7 @@ export async function startMeasuring({ config, mounts }: Local) {
   const { measure, end } = measureProcess()
   const measurements = createMeasurements()
   const labels = { version: packageVersion(), node: process.version }
-  const help = 'Which hikidashi this is, on which Node.'
+  const help = 'The version of hikidashi, and the version of Node that runs it.'
   measurements.add(measure)
   measurements.add(() => [{ name: 'hikidashi_build_info', type: 'gauge', help, samples: [{ labels, value: 1 }] }])
   return { measurements, end }

@@ -157,7 +157,6 @@ export function isGone(error: unknown): boolean {
   return error instanceof CommandError && error.exitCode === exitCodes.notFound
 }
 
-/** Maximum depth of a tree. */
 const maxDepth = 300
 
 /**

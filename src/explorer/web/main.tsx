@@ -3,11 +3,11 @@ import './style/layout.css'
 import { useSignalEffect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { followBrowse, retryWhenReconnected } from './listing/browse.ts'
+import { retryWhenReconnected, startBrowse } from './listing/browse.ts'
 import { connect } from './mcp/connect.ts'
 import type { Endpoint } from './mcp/request.ts'
 import { followChanges } from './state/live.ts'
-import { keepChoices, widths } from './state/remembered.ts'
+import { keepChoices, paneWidths } from './state/remembered.ts'
 import { followAddress, route } from './state/route.ts'
 import { connection, followAttention, liveness, startSession, takeTicket, wish } from './state/session.ts'
 import './shell/shell.css'
@@ -62,7 +62,7 @@ function Panes() {
   useEffect(startKeys, [])
   const { view = 'tree', basket } = route.value
   const { front, isAway } = frontPane()
-  const { left, right } = widths.value
+  const { left, right } = paneWidths.value
   return (
     <div class="page">
       <button type="button" class="skip" onClick={() => document.getElementById('middle')?.focus()}>
@@ -131,13 +131,13 @@ function Split({ side }: { readonly side: 'left' | 'right' }) {
     from.current = undefined
   }
   const measured = () => document.getElementById(side)?.getBoundingClientRect().width ?? least
-  const now = widths.value[side]
+  const now = paneWidths.value[side]
   const set = (width: number) => {
-    widths.value = { ...widths.value, [side]: clamp(width) }
+    paneWidths.value = { ...paneWidths.value, [side]: clamp(width) }
   }
   const reset = () => {
-    const { [side]: _, ...others } = widths.value
-    widths.value = others
+    const { [side]: _, ...others } = paneWidths.value
+    paneWidths.value = others
   }
   const sign = side === 'left' ? 1 : -1
 
@@ -190,7 +190,7 @@ keepChoices()
 followAddress()
 followAttention()
 followChanges()
-followBrowse()
+startBrowse()
 retryWhenReconnected()
 render(<App />, page)
 await admitted

@@ -254,7 +254,7 @@ export function createWalk(options: WalkOptions): Walker {
         }
         if (![...aliases.slice(1), ...real].every(({ path }) => allows(path))) throw notFound('denied by another name')
         if (kindOf(place.stats, device, permit) !== (directory ? 'directory' : 'file'))
-          throw notFound('not of this kind')
+          throw notFound('a directory where a file is expected, or a file where a directory is')
         if (!modeAllows(place.stats) && !(await mayRead(place, place.stats, '', pool, signal)))
           throw notFound('no right to read')
         if (!directory) return { place, aliases: [...aliases, ...real], device, allows, trail, links }

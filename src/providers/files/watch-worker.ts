@@ -49,13 +49,13 @@ import {
   type OnFileEvent,
   openHandles,
   type Pending,
-  type Request,
   type Rounds,
   type Schedule,
   type UpdateCollector,
   type WatchFile,
   type WatchHandle,
   type WatchOptions,
+  type WatchRequest,
   type WatchStart,
   type WatchThreadMessage,
 } from './watch.ts'
@@ -385,7 +385,7 @@ function createTree(options: TreeOptions) {
   const putOff = (directory: Directory, error: unknown): void => {
     if (!isResourceError(error, 'unavailable')) throw error
     if (!troubled.has(directory))
-      log('warn', 'a directory cannot be looked at now', { path: directory.path, error: error.message })
+      log('warn', 'a directory cannot be read now', { path: directory.path, error: error.message })
     troubled.add(directory)
     directory.heard = undefined
     schedule.later(directory, retryDelayMs)
@@ -647,7 +647,7 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
   const taken = createEvent()
   let dues = async (): Promise<DirectoryUpdates> => []
   let look = async (): Promise<boolean> => false
-  port.on('message', (request: Request) => {
+  port.on('message', (request: WatchRequest) => {
     if (request === 'dues') void dues().then((found) => send({ dues: found }))
     else if (request === 'look') void look().then((isWhole) => send({ looked: { isWhole } }))
     else taken.set()
@@ -880,7 +880,6 @@ function createRootWatch(watch: RootWatchOptions) {
     rounds.reset()
   }
 
-  /** Forgets all directories. */
   const forget = () => {
     directories.clear()
     root = undefined

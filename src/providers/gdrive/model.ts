@@ -169,7 +169,6 @@ export function shownType(file: DriveFile): string {
   return kindOf(file.type)?.mimeType ?? storedTypeOf(file)
 }
 
-/** A permission as Drive returns it. */
 type Permission = NonNullable<RawFile['permissions']>[number]
 
 /** Returns the permissions of a file, with the names behind their ids. */

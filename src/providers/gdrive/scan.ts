@@ -113,7 +113,7 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
     below,
     targets,
     /** Returns everything that is served. */
-    all: async ({ anchors, shared }: Scope, signal: AbortSignal): Promise<Files> => {
+    all: async ({ anchors, shared }: DriveScope, signal: AbortSignal): Promise<Files> => {
       const files: Files = new Map()
       const folders: Folder[] = anchors.map(({ id, corpus }) => ({ id, corpus }))
       if (shared)
@@ -173,7 +173,7 @@ interface Anchor {
   readonly corpus: Corpus
 }
 
-export interface Scope {
+export interface DriveScope {
   readonly anchors: readonly Anchor[]
   /** Whether files that others have shared are at the top level. */
   readonly shared: boolean
@@ -182,7 +182,7 @@ export interface Scope {
 }
 
 /** Finds the roots of the served part. Throws `unavailable` when one is missing. */
-export async function findScope(client: DriveClient, what: ServedPart, signal: AbortSignal): Promise<Scope> {
+export async function findScope(client: DriveClient, what: ServedPart, signal: AbortSignal): Promise<DriveScope> {
   switch (what.kind) {
     case 'my-drive': {
       const { id } = await client.file('root', 'id', signal, 'drive')

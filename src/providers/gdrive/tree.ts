@@ -3,7 +3,7 @@ import { changedPaths, firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths } from '../../core/path.ts'
 import { type DriveFile, folderType, isServed, shortcutType } from './model.ts'
 import type { Shortcuts } from './options.ts'
-import type { Scope } from './scan.ts'
+import type { DriveScope } from './scan.ts'
 
 /** A served file, at its own path or at that of a shortcut to it. */
 export interface FileAtPath {
@@ -32,7 +32,7 @@ const maxDepth = 100
  */
 export async function buildTree(
   files: ReadonlyMap<string, DriveFile>,
-  { anchors, shared }: Pick<Scope, 'anchors' | 'shared'>,
+  { anchors, shared }: Pick<DriveScope, 'anchors' | 'shared'>,
   shortcuts: Shortcuts,
 ): Promise<DriveTree> {
   const children = new Map<string, DriveFile[]>()

@@ -11,7 +11,6 @@ import { isLoopback } from '../../core/uri.ts'
 import { decodeBytes, labelOf } from '../../text/encoding/decode.ts'
 import { createClient, type Get, type HttpAnswer, type HttpRequest, unreachable } from './client.ts'
 
-/** A fetched document. */
 export interface FetchedDocument extends MediaType {
   readonly body: Buffer
   /** Hash of the body and its media type. */

@@ -2,11 +2,11 @@ import { completionOf } from '../../core/completion.ts'
 import { attempt, fallbackTo, invalid } from '../../core/errors.ts'
 import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
 import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
-import { formatLabel, parseMatchers, quote, type Source } from './source.ts'
+import { formatLabel, type MetricSource, parseMatchers, quote } from './source.ts'
 import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type TimeSpan } from './units.ts'
 
 interface Sources {
-  readonly source: Source
+  readonly source: MetricSource
   readonly directories: Directories
 }
 
@@ -124,7 +124,6 @@ export const templates: readonly Template[] = [
 const forms = ['csv', 'chart'] as const
 type SeriesForm = (typeof forms)[number] | 'json'
 
-/** The parameters of a request for series. */
 export interface SeriesRequest {
   readonly form: SeriesForm
   readonly when: TimeSpan | Moment

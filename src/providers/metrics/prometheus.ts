@@ -11,11 +11,11 @@ import {
   type PrometheusRequest,
 } from './request.ts'
 import {
-  type Answer,
   formatLabel,
   formatSelector,
   type Labels,
   type Metric,
+  type MetricAnswer,
   type MetricType,
   type QuerySource,
   type Selector,
@@ -48,7 +48,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     return successOf(status, parsed(Buffer.concat(chunks)), undefined).data
   }
 
-  const ask = async (request: Omit<PrometheusRequest, 'post'>, query: string | undefined): Promise<Answer> => {
+  const ask = async (request: Omit<PrometheusRequest, 'post'>, query: string | undefined): Promise<MetricAnswer> => {
     const series: Series[] = []
     let total = 0
     let histograms = 0
@@ -75,7 +75,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     return { series, total, notes }
   }
 
-  const at = (text: string, when: TimeSpan | Moment, signal: AbortSignal, own: boolean): Promise<Answer> => {
+  const at = (text: string, when: TimeSpan | Moment, signal: AbortSignal, own: boolean): Promise<MetricAnswer> => {
     const fields: Fields =
       'at' in when
         ? [['time', String(when.at)]]

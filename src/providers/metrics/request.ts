@@ -5,7 +5,6 @@ import { followFor } from '../../core/kit/abort.ts'
 import { reasonOf, unpackedBody } from '../http/client.ts'
 import { apiAddress } from './source.ts'
 
-/** Credentials of the requests. */
 export type Credentials = { readonly bearer: string } | { readonly user: string; readonly password: string }
 
 export interface ClientOptions extends ServiceNetwork {

@@ -138,7 +138,6 @@ export function quote(text: string): string {
 
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'info' | 'stateset' | 'unknown'
 
-/** A metric with its metadata. */
 export interface Metric {
   readonly name: string
   readonly type: MetricType
@@ -157,8 +156,7 @@ export interface Series {
   readonly values: Float64Array
 }
 
-/** Answer of a source to a query. */
-export interface Answer {
+export interface MetricAnswer {
   /** The first series, up to the requested limit. */
   readonly series: readonly Series[]
   /** Total number of series. */
@@ -175,15 +173,15 @@ export type PageName = (typeof pageNames)[number]
  * A source of time series. Every method throws only ResourceError: `invalid` for an invalid query, `too-large` for one that asks for too much,
  * `unavailable` when the source does not answer.
  */
-export interface Source {
+export interface MetricSource {
   /** Interval of its samples, in seconds. */
   readonly intervalSeconds: number
   /** Returns every metric once, in any order. */
   metrics(signal: AbortSignal): Promise<readonly Metric[]>
   /** Returns the series of one metric. */
-  select(selector: Selector, span: TimeSpan, signal: AbortSignal): Promise<Answer>
+  select(selector: Selector, span: TimeSpan, signal: AbortSignal): Promise<MetricAnswer>
   /** Evaluates a query: at each step of a span, or at one moment. Without this method, the source takes no queries. */
-  query?(text: string, when: TimeSpan | Moment, signal: AbortSignal): Promise<Answer>
+  query?(text: string, when: TimeSpan | Moment, signal: AbortSignal): Promise<MetricAnswer>
   labels(metric: string, signal: AbortSignal): Promise<readonly string[]>
   values(metric: string, label: string, signal: AbortSignal): Promise<readonly string[]>
   /** Returns a text that changes whenever there are new samples. */
@@ -194,7 +192,7 @@ export interface Source {
 }
 
 /** A source that takes queries. */
-export type QuerySource = Source & Required<Pick<Source, 'query'>>
+export type QuerySource = MetricSource & Required<Pick<MetricSource, 'query'>>
 
 /**
  * Returns the address of an API without a final `/`.

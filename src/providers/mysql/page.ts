@@ -13,7 +13,7 @@ import type {
 import { identityOf, nameOf as objectOf, keyOf as pathKeyOf, segmentOf } from '../relational/names.ts'
 import { brokenView, isBrokenView, isUnusableValue } from './errors.ts'
 import { servedRoutine } from './routines.ts'
-import type { Session } from './session.ts'
+import type { MysqlSession } from './session.ts'
 import {
   type ColumnType,
   cutColumn,
@@ -37,7 +37,7 @@ import {
  * run, in the order of their keys. It takes at most three queries. Objects of the same name are one item.
  */
 export async function readPage(
-  { query }: Session,
+  { query }: MysqlSession,
   { from, prefix, limit }: PageQuery,
   options: PageOptions,
 ): Promise<readonly CatalogItem[]> {
@@ -105,7 +105,7 @@ interface TableFacts {
 }
 
 async function factsOf(
-  query: Session['query'],
+  query: MysqlSession['query'],
   names: readonly ObjectName[],
 ): Promise<ReadonlyMap<string, TableFacts>> {
   if (names.length === 0) return new Map()
@@ -154,7 +154,7 @@ export function hasRows(kind: RelationKind, engine: string | undefined, views: b
  * Reads a page of rows, in one read-only snapshot. Statements contain only quoted names from the catalog; values of clients are
  * bound.
  */
-export async function readRows(session: Session, query: RowQuery, options: PageOptions): Promise<RowPage> {
+export async function readRows(session: MysqlSession, query: RowQuery, options: PageOptions): Promise<RowPage> {
   const { relation, columns, limit, key: only, isShown, after, maxBytes, maxValueBytes } = query
   const keyNames = relation.rows?.key ?? []
   // A table has columns, and so has a view whose definition the server can read.
@@ -211,7 +211,7 @@ const unusable = () => unusableKey
 
 /** Reads the keys at or after a text, in the order of the key columns. */
 export async function readKeys(
-  session: Session,
+  session: MysqlSession,
   { relation, typed, limit }: KeyQuery,
   options: PageOptions,
 ): Promise<readonly (readonly string[])[]> {

@@ -140,7 +140,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
   }
 }
 
-export type Session = Awaited<ReturnType<typeof openSession>>
+export type MysqlSession = Awaited<ReturnType<typeof openSession>>
 
 function openConnection(target: Target, connectTimeout: number, stream: () => unknown): Connection {
   const { user, password, host, ssl } = target

@@ -146,7 +146,6 @@ export function partOf(content: PromptContent, mark: string): PromptPart {
 export interface ListFacts {
   /** Mark that this process puts on everything it relays. */
   readonly mark: string
-  /** Address of the mount. */
   readonly address: string | undefined
   readonly log: Log
   readonly signal: AbortSignal

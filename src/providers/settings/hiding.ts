@@ -5,7 +5,7 @@ import { redactedMark, replaceSpans } from '../../core/scrub.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from '../../secrets/keys.ts'
 import { isNoSecret } from '../../secrets/references.ts'
-import { type Entry, escapeStep, type Node, type Scalar, type SettingsTree, type Table } from './tree.ts'
+import { escapeStep, type Node, type Scalar, type SettingsTree, type Table, type TableEntry } from './tree.ts'
 
 export interface Policy {
   /** `safe`: shows values with neither a name nor a form that looks secret. `allowed`: shows only those that `allow` names. */
@@ -44,7 +44,7 @@ export function hiddenValues({ root, commented = [] }: SettingsTree, { show, all
         visit(item, join(path, String(i)), secret || isValueOfOption(item, node.items[i - 1]))
   }
 
-  const visitEntry = ({ key, value }: Entry, table: Table, path: string, secret: boolean): void => {
+  const visitEntry = ({ key, value }: TableEntry, table: Table, path: string, secret: boolean): void => {
     const at = join(path, escapeStep(key))
     const kind = kindOfKey(key) ?? kindOfKeyIn(path, key)
     // A weak name affects only its own value, or a list of values.

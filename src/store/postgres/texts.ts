@@ -1,5 +1,5 @@
 import type { Remote, TextOperations } from '../engine.ts'
-import { endOf, readerOf, readListed } from '../engine.ts'
+import { endOf, parseListRow, readerOf } from '../engine.ts'
 import { bytesOf } from '../rules.ts'
 import type { CheckedText, PartQuery, TextFilter, TextSet } from '../texts.ts'
 import type { PostgresRow, RunStatement } from './server.ts'
@@ -39,7 +39,7 @@ export function textsOn(ask: RunStatement, schema: string): Remote<TextOperation
          and ($4::text is null or key < $4) and ($6::text is null or mime = $6) order by key limit $5`,
         [name, after, prefix, end, limit, mimeType],
       )
-      return found.map(readListed)
+      return found.map(parseListRow)
     },
     textsEntries: async (name, after, limit) => {
       const found = await ask(

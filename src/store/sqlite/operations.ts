@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { ResourceError } from '../../core/errors.ts'
 import type { TextOperations } from '../engine.ts'
-import { endOf, readListed } from '../engine.ts'
+import { endOf, parseListRow } from '../engine.ts'
 import { bytesOf, failure } from '../rules.ts'
 import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
@@ -11,7 +11,6 @@ import { createHomes, createRows, type RowOperations } from './rows.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
 import { createFinding, type Home, homeOf, tokensOf } from './texts-finding.ts'
 
-/** All operations on a database. */
 export interface SqliteOperations extends RowOperations, TextOperations {}
 
 /** Request to the worker thread. `open` opens the file, as every other request does too; `close` is the last request. */
@@ -98,7 +97,7 @@ function createTexts(database: Database): TextOperations {
     textsList: (name, { prefix = '', after = '', mimeType = null, limit }) =>
       statements.list
         .all(name, after, prefix, prefix === '' ? null : (endOf(prefix) ?? null), limit, mimeType)
-        .map(readListed),
+        .map(parseListRow),
     textsEntries: (name, after, limit) => {
       const found = listIn(statements.entries.get(find(name)?.id ?? 0, after, limit)?.entries)
       return (found as readonly (readonly [number, string, string, number, number])[]).map(

@@ -12,7 +12,6 @@ import { commandFailure } from '../../terminal/exit.ts'
 
 /** A configuration as a bundle contains it. */
 export interface BundledConfig {
-  /** The text of the file. */
   readonly text: string
   /** The name of the server; the name of the file if it has none. */
   readonly name: string

@@ -14,7 +14,7 @@ import { Export } from './export.tsx'
 import { Items } from './groups.tsx'
 import { BasketSettings } from './parts.tsx'
 import { add, basket, isPicked, remove, setLevel } from './picked.ts'
-import { canAssemble, costs, countAgain, countingError, isCounting, plan, settings, startBasket } from './store.ts'
+import { canAssemble, countAgain, countingError, isCounting, plan, settings, startBasket, tokenCosts } from './store.ts'
 import { t } from './words.ts'
 
 /** The basket: its items, their tokens, and the export. */
@@ -86,7 +86,7 @@ function Sum() {
   const missing = items.filter((item) => item.tokens === undefined)
   const used = tokens + missing.reduce((sum, { resource }) => sum + (estimateOf(resource) ?? 0), 0)
   const left = usable - used
-  const shortened = items.filter((item) => isShortened(item, costs.value.get(item.resource.uri))).length
+  const shortened = items.filter((item) => isShortened(item, tokenCosts.value.get(item.resource.uri))).length
   return (
     <div class="basket-sum">
       <div class={over > 0 ? 'basket-bar basket-bar-over' : 'basket-bar'} aria-hidden="true">
@@ -108,7 +108,7 @@ function Sum() {
 
 /** Suggestions to remove or lower items when the basket exceeds the budget, each with one click. */
 function Savings() {
-  const savings = savingsFor(plan.value, costs.value)
+  const savings = savingsFor(plan.value, tokenCosts.value)
   if (savings.length === 0) return null
   const names = new Map(
     plan.value.items.map(({ resource }) => [resource.uri, visibleText(resource.title ?? resource.name)]),

@@ -28,7 +28,7 @@ import {
   removeBelow,
   setLevel,
 } from './picked.ts'
-import { costs, plan, settings, stale } from './store.ts'
+import { plan, settings, staleItems, tokenCosts } from './store.ts'
 import { t } from './words.ts'
 
 interface ItemProps {
@@ -44,7 +44,7 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
   const label = visibleText(name)
   const estimate = tokens === undefined ? estimateOf(resource) : undefined
   const share = (100 * (tokens ?? estimate ?? 0)) / Math.max(1, plan.value.tokens)
-  const isShort = isShortened(item, costs.value.get(uri))
+  const isShort = isShortened(item, tokenCosts.value.get(uri))
   const title = [resource.title, readableUri(uri), t('share_of', { percent: Math.round(share) })]
   return (
     <li class={`basket-item${missing ? ' basket-missing' : ''}${isShort ? ' basket-short' : ''}`}>
@@ -84,7 +84,7 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
         </span>
       </div>
       {missing ? <p class="basket-note basket-bad">{t('missing')}</p> : null}
-      {stale.value.has(uri) ? <p class="basket-note">{t('changed')}</p> : null}
+      {staleItems.value.has(uri) ? <p class="basket-note">{t('changed')}</p> : null}
       {(missing ? [] : notes).map((note) => (
         <p key={note} class="basket-note">
           {visibleText(note)}
@@ -97,7 +97,7 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
 /** The level of an item: automatic, or chosen by the reader. */
 function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly label: string }) {
   const { resource, level, taken } = item
-  const cost = costs.value.get(resource.uri)
+  const cost = tokenCosts.value.get(resource.uri)
   const offered = levelsOf(cost)
   // A link can choose a level that the resource does not have, such as windows without a question.
   const shown = level === 'auto' || offered.includes(level) ? offered : [level, ...offered]

@@ -44,7 +44,6 @@ function chosen(): void {
   addRecentSearch(route.value.q ?? '')
 }
 
-/** The document of a hit. */
 export function resourceOf(hit: FoundHit): Resource {
   return resourceOfHit(hit, hit.document, nameOf(hit.document))
 }

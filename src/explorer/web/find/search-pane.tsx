@@ -6,7 +6,7 @@ import type { Growth } from '../listing/survey.ts'
 import { Button } from '../shell/fields.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { loadNames, loadTemplates, names, searchable, templates } from '../state/offered.ts'
-import { forgetAll, recent } from '../state/remembered.ts'
+import { forgetAll, recentSearches } from '../state/remembered.ts'
 import { navigate, previewedHit, type Route, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { formatAge, visibleText } from '../words/texts.ts'
@@ -183,11 +183,11 @@ function Beginning() {
     <section class="find" aria-label={t('results')}>
       <p class="find-count">{t('type')}</p>
       <p class="hint">{t('quoted')}</p>
-      {recent.value.length === 0 ? null : (
+      {recentSearches.value.length === 0 ? null : (
         <>
           <h2 class="find-part">{t('recent')}</h2>
           <ul class="recent">
-            {recent.value.map((query) => (
+            {recentSearches.value.map((query) => (
               <li key={query}>
                 <button type="button" class="recent-query" onClick={() => navigate({ view: 'search', q: query })}>
                   <bdi>{visibleText(query)}</bdi>

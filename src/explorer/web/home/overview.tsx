@@ -28,7 +28,7 @@ import {
   forgetOpened,
   isFirstVisit,
   loadOpened,
-  opened,
+  openedResources,
   addRecentSearch as rememberSearch,
 } from '../state/remembered.ts'
 import { linkTo, navigate } from '../state/route.ts'
@@ -44,7 +44,7 @@ export function Overview() {
   const insides = useInsides(mounts)
   useLayoutEffect(() => loadOpened(server.name), [server.name])
   // A returning reader goes on with the resources opened before. The tree has the mounts as well.
-  const isReturning = opened.value.length > 0
+  const isReturning = openedResources.value.length > 0
   const readme = [...insides.values()].find((inside) => typeof inside === 'object' && inside.readme !== undefined)
   return (
     <div class="home">
@@ -142,7 +142,7 @@ function Recent() {
   // Without all names, the latest change may be missing.
   const isWhole = state === 'loaded' && !isPart
   const changed = useMemo(() => (isWhole ? lastChanged(resources) : []), [resources, isWhole])
-  const lately = opened.value.slice(0, maxRecent)
+  const lately = openedResources.value.slice(0, maxRecent)
   const listed = useMemo(() => new Map(resources.map((one) => [one.uri, one])), [resources])
   if (changed.length === 0 && lately.length === 0) return null
   return (

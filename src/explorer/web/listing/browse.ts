@@ -70,7 +70,7 @@ const nothing: SelectedRows = {
 }
 
 /** The matching rows of the list, and the numbers for each facet. */
-export const selected = computed((): SelectedRows => {
+export const selectedRows = computed((): SelectedRows => {
   listTick.value
   const columns = browse.value?.listed.columns
   return columns === undefined ? nothing : select(columns, order.value, selection.value, Date.now())
@@ -79,7 +79,7 @@ export const selected = computed((): SelectedRows => {
 /** The columns of the list in which no matching row has a value. */
 export const emptyColumns = computed(() => {
   const resources = browse.value?.listed.columns.resources ?? []
-  const { rows } = selected.value
+  const { rows } = selectedRows.value
   return (['size', 'modified', 'priority'] as const).filter(
     (name) => !rows.some((row) => resources[row]?.[name] !== undefined),
   )
@@ -98,7 +98,7 @@ export const treeRows = computed((): readonly TreeRow[] => {
   const now = browse.value
   if (now === undefined) return []
   if (!isFiltered.value) return now.forest.rows
-  return foundTree(now.listed.columns, selected.value.rows, closedInFilter.value)
+  return foundTree(now.listed.columns, selectedRows.value.rows, closedInFilter.value)
 })
 
 export const treeState = computed(() => {
@@ -108,7 +108,7 @@ export const treeState = computed(() => {
 })
 
 /** Creates the tree and the list once there is a connection, and keeps them up to date. */
-export function followBrowse(): void {
+export function startBrowse(): void {
   effect(() => {
     const now = connection.value
     if (now === undefined) return

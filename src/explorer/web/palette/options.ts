@@ -64,7 +64,7 @@ function beginningOf(character: string, text: string): number {
 const kinds = ['action', 'mount', 'template', 'prompt', 'resource'] as const
 
 /** The options that match, best first; with equal scores, actions before resources. */
-export function ranked(options: readonly Option[], query: string, most = 50): readonly Option[] {
+export function rankOptions(options: readonly Option[], query: string, most = 50): readonly Option[] {
   const needle = fold(query.trim())
   const fitting = options.flatMap((option, at) => {
     const label = fitOf(needle, fold(option.label))

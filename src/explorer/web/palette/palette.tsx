@@ -17,7 +17,7 @@ import {
   isUri,
   type Option,
   promptOptions,
-  ranked,
+  rankOptions,
   resourceOption,
   templateOptions,
   typedOptions,
@@ -51,7 +51,7 @@ function CommandPalette() {
     const text = query.value
     if (text.trim() === '') return actions()
     const known = [...actions(), ...templateOptions(), ...promptOptions()]
-    const named = ranked([...known, ...names.value.resources.map(resourceOption)], text, 12)
+    const named = rankOptions([...known, ...names.value.resources.map(resourceOption)], text, 12)
     const others = [...named, ...unlisted(asked.value, named)]
     return isUri(text) ? [...typedOptions(text), ...others] : [...others, ...typedOptions(text)]
   })

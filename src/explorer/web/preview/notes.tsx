@@ -179,7 +179,6 @@ export function Binary({ bytes, size }: { readonly bytes: Uint8Array; readonly s
   )
 }
 
-/** Number of bytes in a row. */
 const bytesInRow = 16
 
 /** Formats bytes as a hex dump: offset, hexadecimal digits, and ASCII characters. */

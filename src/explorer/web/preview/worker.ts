@@ -5,7 +5,7 @@ const handlers: {
   readonly [Kind in keyof Kinds]: (task: Parameters<Kinds[Kind]>[0]) => Promise<ReturnType<Kinds[Kind]>>
 } = {
   highlight: async ({ text, language }) => {
-    const { highlighted } = await import('./model/highlight.ts')
+    const { highlightLines: highlighted } = await import('./model/highlight.ts')
     return { lines: await highlighted(text, language) }
   },
   markdown: async ({ text }) => (await import('./model/markdown-html.ts')).htmlOf(text),

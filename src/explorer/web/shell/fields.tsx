@@ -38,7 +38,6 @@ interface SearchInputProps {
   readonly onKey?: (event: KeyboardEvent) => void
 }
 
-/** A field for the words of a search. */
 export function SearchInput({ id, name, placeholder = name, field, onText, onKey }: SearchInputProps) {
   return (
     <>

@@ -4,7 +4,7 @@ import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
 import { treeState } from '../listing/browse.ts'
 import { announcement, reasonOf } from '../state/announce.ts'
-import { type Change, navigate, previewedHit, route } from '../state/route.ts'
+import { navigate, previewedHit, type RouteChange, route } from '../state/route.ts'
 import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
 import { visibleText } from '../words/texts.ts'
 import { Button } from './fields.tsx'
@@ -39,7 +39,7 @@ export function frontPane(): { readonly front: Pane | undefined; readonly isAway
 }
 
 /** The back button of a narrow window, which shows one pane at a time. */
-export function BackBar({ change }: { readonly change: Change }) {
+export function BackBar({ change }: { readonly change: RouteChange }) {
   return (
     <p class="back">
       <button type="button" class="button" onClick={() => navigate(change)}>

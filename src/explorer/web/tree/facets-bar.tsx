@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { browse, selected } from '../listing/browse.ts'
+import { browse, selectedRows } from '../listing/browse.ts'
 import { ages, type Facet, facets, noFacets, noType, priorities } from '../listing/select.ts'
 import { type Option, Select } from '../shell/fields.tsx'
 import { navigate, route } from '../state/route.ts'
@@ -41,7 +41,7 @@ export function FacetsBar() {
 
 function FacetChoice({ facet }: { readonly facet: Facet }) {
   const now = route.value[facet]
-  const counts = selected.value.counts[facet]
+  const counts = selectedRows.value.counts[facet]
   const values = valuesOf(facet, counts, now)
   return (
     <Select

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { wordsOf } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
-import { browse, reveal, selected, selection } from '../listing/browse.ts'
+import { browse, reveal, selectedRows, selection } from '../listing/browse.ts'
 import { asideOf, type Columns, readableUri } from '../listing/columns.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { typeName } from '../preview/model/kind.ts'
@@ -26,7 +26,7 @@ const range = createRange()
 
 /** Every resource, one row each. Only visible rows are in the document. */
 export function ListView() {
-  const { rows } = selected.value
+  const { rows } = selectedRows.value
   const resources = browse.value?.listed.columns.resources ?? []
   const at = (index: number) => resources[rows[index] ?? -1]
   const keyOf = (index: number) => at(index)?.uri ?? ''

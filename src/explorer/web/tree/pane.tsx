@@ -6,7 +6,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType } from '../../../core/view.ts'
 import { askToAddMany } from '../basket/picked.ts'
-import { browse, emptyColumns, isFiltered, isRevealing, progress, selected, treeState } from '../listing/browse.ts'
+import { browse, emptyColumns, isFiltered, isRevealing, progress, selectedRows, treeState } from '../listing/browse.ts'
 import { type Sort, sortOf, sorts } from '../listing/columns.ts'
 import { Icon } from '../shell/icons.tsx'
 import { announce, reasonOf } from '../state/announce.ts'
@@ -35,7 +35,7 @@ export function BrowsePane() {
 
 /** Whether there are rows to show. If not, a note is shown instead. */
 function hasRows(isList: boolean): boolean {
-  if (isList || isFiltered.value) return selected.value.rows.length > 0
+  if (isList || isFiltered.value) return selectedRows.value.rows.length > 0
   const { state } = treeState.value
   return state !== 'failed' && state !== 'loading' && browse.value?.forest.rows.length !== 0
 }
@@ -132,7 +132,7 @@ function Progress() {
   const { state, error, unavailable, count: all } = progress.value
   const isList = route.value.view === 'list'
   const isShown = isList || isFiltered.value
-  const count = selected.value.rows.length
+  const count = selectedRows.value.rows.length
   const isLoading = state === 'loading'
   useEffect(() => {
     if (isShown && !isLoading) announce(t('filtered', { count }))

@@ -9,7 +9,7 @@ import {
   isFiltered,
   progress,
   resourceToReveal,
-  selected,
+  selectedRows,
   selection,
   treeRows,
   unfold,
@@ -242,7 +242,7 @@ export function matchingFiles(folder?: string): FilesBelow {
   const resources = browse.value?.listed.columns.resources ?? []
   const files = []
   let isPart = progress.value.state === 'loading'
-  for (const row of selected.value.rows) {
+  for (const row of selectedRows.value.rows) {
     const resource = resources[row]
     if (resource === undefined || (folder !== undefined && !isBelow(resource.uri, folder))) continue
     if (files.length > maxBasketItems) {
