@@ -4,7 +4,7 @@ import { ResourceError } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
 import { jsonIn, memberOf } from '../core/kit/object.ts'
 import { traceContext } from '../core/trace.ts'
-import { httpFault, streamEnded, tooLarge, toResourceError } from './errors.ts'
+import { httpFault, streamEndedCode, tooLargeError, toResourceError } from './errors.ts'
 import { type ByteStream, eventsOf } from './events.ts'
 import { type FloodLimit, pacedEvents } from './flood.ts'
 import { parseLarge, partLength } from './large-json.ts'
@@ -43,7 +43,7 @@ export function streamableHttp(
     const { id } = message
     const onRequestStreamEnd = () => {
       options?.onRequestStreamEnd?.()
-      const error = { code: streamEnded, message: 'the stream ended' }
+      const error = { code: streamEndedCode, message: 'the stream ended' }
       transport.onmessage?.({ jsonrpc: '2.0', id, error })
     }
     return send(message, { ...options, onRequestStreamEnd })
@@ -171,7 +171,7 @@ function bound(maxBytes: number, isStream: boolean, onTooLarge: OnTooLarge): Tra
         tail = seen.subarray(-3)
       }
       if (length <= maxBytes) return controller.enqueue(chunk)
-      const error = tooLarge(maxBytes)
+      const error = tooLargeError(maxBytes)
       onTooLarge(error)
       controller.error(error)
     },

@@ -177,7 +177,7 @@ export const auth = z
  *
  * @throws the system error if the configuration cannot be read.
  */
-export async function findTokens(file: string): Promise<string | undefined> {
+export async function findTokenFile(file: string): Promise<string | undefined> {
   const { document } = parseDocument(file, await readFile(file, 'utf8'))
   const { data } = z.object({ http: z.object({ auth: z.object({ tokens: text }) }) }).safeParse(document.value)
   return data === undefined ? undefined : resolve(dirname(file), data.http.auth.tokens)

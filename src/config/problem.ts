@@ -17,7 +17,7 @@ export interface ConfigProblem {
 }
 
 /** Converts a finding to a problem at the position of the key or of its value (`at`). */
-export function locate(document: Document, finding: Finding, at: 'key' | 'value' = 'value'): ConfigProblem {
+export function locateFinding(document: Document, finding: Finding, at: 'key' | 'value' = 'value'): ConfigProblem {
   const { path, message, fix } = finding
   return { file: document.file, ...document.positionOf(path, at), key: formatKey(path), message, fix }
 }

@@ -15,7 +15,7 @@ import {
   serviceEffects,
   withoutEffects,
 } from '../schema/shapes.ts'
-import { optionOfSearch } from './findings.ts'
+import { searchOption } from './findings.ts'
 import { type ConfigFile, settingsShape } from './schema.ts'
 import type { MountSchemas } from './schema-parts.ts'
 import { stateFolder } from './state-folder.ts'
@@ -206,13 +206,13 @@ export function withoutParts<Config extends object>(config: Config, withheld: re
 function narrowed(mount: unknown, gone: ReadonlySet<string>): unknown {
   const over = searchedBy(mount)
   if (over === undefined) return mount
-  return { ...objectOf(mount), [String(optionOfSearch(mount))]: over.filter((address) => !gone.has(String(address))) }
+  return { ...objectOf(mount), [String(searchOption(mount))]: over.filter((address) => !gone.has(String(address))) }
 }
 
 /** The addresses of the mounts that a mount searches; undefined if it searches none, or all. */
 function searchedBy(mount: unknown): readonly unknown[] | undefined {
-  const over = memberOf(mount, optionOfSearch(mount) ?? '')
-  return optionOfSearch(mount) === undefined || !Array.isArray(over) ? undefined : over
+  const over = memberOf(mount, searchOption(mount) ?? '')
+  return searchOption(mount) === undefined || !Array.isArray(over) ? undefined : over
 }
 
 type Http = NonNullable<ConfigFile['http']>

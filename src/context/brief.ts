@@ -33,7 +33,7 @@ export interface Brief {
 }
 
 /** The answer where a configuration says `"context": { "hook": false }`. */
-export const briefWhenOff: Brief = {
+export const disabledBrief: Brief = {
   ...{ text: '', tokens: 0, score: 0, items: [] },
   silence: 'the configuration has turned hooks off',
 }

@@ -49,7 +49,7 @@ export function prefixesOf(parts: readonly RenderedPart[], renderer: Renderer): 
 }
 
 /** The number of first entries whose texts up to their ends are the same. */
-export function commonEntries(before: readonly ManifestEntry[], prefixes: readonly string[]): number {
+export function countCommonEntries(before: readonly ManifestEntry[], prefixes: readonly string[]): number {
   let most = 0
   for (const [index, { prefix }] of before.entries())
     if (prefix !== undefined && prefix === prefixes[index]) most = index + 1

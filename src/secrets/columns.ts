@@ -1,8 +1,8 @@
 import { patternOf } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
-import { isNoSecret } from './references.ts'
-import { isPlausible } from './values.ts'
+import { isHarmless } from './references.ts'
+import { looksLikePassword } from './values.ts'
 
 /** A quick check for a text that may hold the name of a secret. Not sticky: `lastIndex` is where it searches from. */
 export const secretName =
@@ -137,9 +137,9 @@ export function findSecretInCell(text: string, { start, end }: Span, isAny: bool
   const cell = text.slice(start, end)
   const head = /^[\s*_`]*/.exec(cell)?.[0].length ?? 0
   const value = cell.slice(head).replace(/[\s*_`]+$/, '')
-  if (isNoSecret(value) || /^[:\s—–✓✔✗✘✅❌·•|=+-]*$/u.test(value)) return []
+  if (isHarmless(value) || /^[:\s—–✓✔✗✘✅❌·•|=+-]*$/u.test(value)) return []
   if (counts && /^[\d,._]+[kKM]?$/.test(value)) return []
-  if (!isAny && (!isPlausible(value) || /\s/.test(value) || isOnlyName(value))) return []
+  if (!isAny && (!looksLikePassword(value) || /\s/.test(value) || isOnlyName(value))) return []
   return [{ start: start + head, end: start + head + value.length }]
 }
 

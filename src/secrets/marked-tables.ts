@@ -20,7 +20,7 @@ export function findMarkedTables(text: string): readonly Span[] {
 }
 
 /** A line between the rows of a table: `|---|:-:|`, `+====+====+`, `----+----`. */
-export const isRule = (line: string) => /^[\s>#*]*[|+:]?[\s|+:=-]*$/.test(line) && /--|==|[|+]:?[-=]/.test(line)
+export const isRowSeparator = (line: string) => /^[\s>#*]*[|+:]?[\s|+:=-]*$/.test(line) && /--|==|[|+]:?[-=]/.test(line)
 
 /** Tables whose columns are under runs of equals signs or dashes: reStructuredText, PowerShell, sqlite3. */
 function findRuledTables(text: string): readonly Span[] {
@@ -40,7 +40,7 @@ function findRuledTables(text: string): readonly Span[] {
     for (let from = endOfLine(text, index) + 1; from < text.length; from = endOfLine(text, from) + 1) {
       const line = text.slice(from, endOfLine(text, from))
       if (line.trim() === '' || line.length > maxLine) break
-      if (!isRule(line)) found.push(...findSecretCells(text, cellsOf(from), columns, 'marked'))
+      if (!isRowSeparator(line)) found.push(...findSecretCells(text, cellsOf(from), columns, 'marked'))
       until = from
     }
   }

@@ -11,7 +11,7 @@ import {
   secretName,
   trimSpan,
 } from './columns.ts'
-import { findMarkedTables, isRule, maxLine } from './marked-tables.ts'
+import { findMarkedTables, isRowSeparator, maxLine } from './marked-tables.ts'
 
 /**
  * Returns the cells below columns with the name of a secret, and those beside one in tables of settings: CSV as in RFC 4180 (with
@@ -220,7 +220,7 @@ function findLineTables(text: string): readonly Span[] {
 function pipeTable(text: string, at: number, found: Span[]): number {
   let start = at
   const lineBefore = (from: number) => text.lastIndexOf('\n', from - 2) + 1
-  const isLine = (line: string) => line.length <= maxLine && (line.includes('|') || isRule(line))
+  const isLine = (line: string) => line.length <= maxLine && (line.includes('|') || isRowSeparator(line))
   while (start > 0 && isLine(text.slice(lineBefore(start), start - 1))) start = lineBefore(start)
   const lines: Span[] = []
   for (let from = start; from < text.length; ) {
@@ -229,7 +229,7 @@ function pipeTable(text: string, at: number, found: Span[]): number {
     lines.push({ start: from, end })
     from = end + 1
   }
-  const ruled = lines.map(({ start, end }) => isRule(text.slice(start, end)))
+  const ruled = lines.map(({ start, end }) => isRowSeparator(text.slice(start, end)))
   const first = Math.max(0, ruled.indexOf(false))
   const rule = ruled.indexOf(true, first)
   const isHeading = text.slice(lines[first]?.start, lines[first]?.end).trimStart().startsWith('||')

@@ -9,7 +9,7 @@ export const limits = {
   name: 255,
   key: 1024,
   term: 256,
-  /** Terms of one row. */
+  /** Maximum number of terms of one row. */
   terms: 4096,
   value: 64 * 1024 * 1024,
   /** Maximum number of rows of one answer. */
@@ -17,7 +17,7 @@ export const limits = {
   /** Maximum number of terms that `similar` uses, and of rows for each. */
   similarTerms: 512,
   similarRows: 2000,
-  /** The key of a text. */
+  /** Maximum length of the key of a text, in bytes. */
   textKey: 8192,
   /** Maximum number of texts of one `put`, of ids and terms of one request, and of its results. */
   texts: 1000,

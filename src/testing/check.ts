@@ -9,12 +9,12 @@ import {
   type Bounds,
   createRun,
   formatValue,
-  givenUp,
   type Problem,
   type PromiseId,
   promiseIds,
   promises,
   type Run,
+  runEnded,
   sample,
 } from './run.ts'
 
@@ -89,7 +89,7 @@ async function checkOne(provider: Provider, expectation: Expectation, options: C
     finished = true
   } catch (error) {
     run.bounds.signal.throwIfAborted()
-    if (error !== givenUp) throw error
+    if (error !== runEnded) throw error
   }
   return {
     problems: run.problems.filter((problem) => options.except?.[problem.promise] === undefined),

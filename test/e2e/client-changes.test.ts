@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ReadableStream } from 'node:stream/web'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readEvents } from '../../src/client/http.ts'
-import { createNames } from '../../src/client/listeners.ts'
+import { createUriCounts } from '../../src/client/listeners.ts'
 import { pause, until } from '../support/live.ts'
 import {
   aged,
@@ -228,7 +228,7 @@ describe('a connection ends', () => {
 })
 
 test('a change inside a directory is reported for the directory, in any spelling', () => {
-  const names = createNames()
+  const names = createUriCounts()
   const all = ['file:///docs/', 'file:///docs/a%20b', 'FILE:///docs/a b', 'memo://', 'note:x', 'file:///docs/a b/c']
   for (const uri of all) names.add(uri)
   const of = (uri: string) => [...names.of(uri)]

@@ -12,7 +12,7 @@ import {
   splitCommand,
 } from '../../src/cli/operations/command-line.ts'
 import { uriOf } from '../../src/cli/operations/source.ts'
-import { CommandError, commandFailure, explain, usageError } from '../../src/cli/terminal/exit.ts'
+import { CommandError, commandFailure, explainError, usageError } from '../../src/cli/terminal/exit.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ErrorKind, ResourceError } from '../../src/core/errors.ts'
 import { pagesOf } from '../../src/core/kit/groups.ts'
@@ -70,21 +70,24 @@ describe('exit codes', () => {
     ['unavailable', 1],
     ['internal', 1],
   ])('%s exits with %i', (kind, exitCode) =>
-    expect(explain(new ResourceError(kind, 'why'))).toEqual({ message: 'why', exitCode }),
+    expect(explainError(new ResourceError(kind, 'why'))).toEqual({ message: 'why', exitCode }),
   )
 
   test.each([401, 403])('a server that answers with HTTP %i exits with 5', (status) => {
     const cause = new Error('it was refused', { cause: Object.assign(new Error('no'), { status }) })
-    expect(explain(new ResourceError('unavailable', 'why', {}, { cause }))).toEqual({ message: 'why', exitCode: 5 })
+    expect(explainError(new ResourceError('unavailable', 'why', {}, { cause }))).toEqual({
+      message: 'why',
+      exitCode: 5,
+    })
   })
 
   test('a wrong command line exits with 2, a failure with 1', () => {
-    expect(explain(usageError('x'))).toEqual({ message: 'x', exitCode: 2 })
-    expect(explain(commandFailure('x'))).toEqual({ message: 'x', exitCode: 1 })
+    expect(explainError(usageError('x'))).toEqual({ message: 'x', exitCode: 2 })
+    expect(explainError(commandFailure('x'))).toEqual({ message: 'x', exitCode: 1 })
   })
 
   test('an internal error exits with 1, without a stack trace', () => {
-    const { message, exitCode } = explain(new TypeError('x is not a function'))
+    const { message, exitCode } = explainError(new TypeError('x is not a function'))
     expect(exitCode).toBe(1)
     expect(message).toContain('TypeError: x is not a function')
     expect(message).not.toMatch(/\n|\bat /)

@@ -3,14 +3,14 @@ import { foundMimeType, type SearchMount, searchMounts } from '../../src/core/se
 import type { View } from '../../src/core/view.ts'
 import {
   formOf,
-  missingIn,
-  othersOf,
+  missingFields,
+  otherValues,
   textOfValues,
   uriOfForm,
   valuesOf,
 } from '../../src/explorer/web/find/combobox.tsx'
 import { find, queryOf } from '../../src/explorer/web/find/finder.ts'
-import { nameMarks } from '../../src/explorer/web/find/hit.tsx'
+import { markName } from '../../src/explorer/web/find/hit.tsx'
 import { inlineOf, tableIn } from '../../src/explorer/web/find/snippet.tsx'
 import { growthOf } from '../../src/explorer/web/listing/survey.ts'
 import { fitOf, type Option, rankOptions } from '../../src/explorer/web/palette/options.ts'
@@ -48,14 +48,14 @@ function viewOf(answers: Readonly<Record<string, unknown>>, asked: string[] = []
 }
 
 test('a name is marked where it contains the query, in any letter case; a query for a path marks nothing', () => {
-  expect(nameMarks('My Cursor-cursor.md', ' cursor ')).toEqual([
+  expect(markName('My Cursor-cursor.md', ' cursor ')).toEqual([
     { text: 'My ', marked: false },
     { text: 'Cursor', marked: true },
     { text: '-', marked: false },
     { text: 'cursor', marked: true },
     { text: '.md', marked: false },
   ])
-  expect(nameMarks('a.md', 'docs/a')).toEqual([{ text: 'a.md', marked: false }])
+  expect(markName('a.md', 'docs/a')).toEqual([{ text: 'a.md', marked: false }])
 })
 
 test('the growth of indexes counts the documents of those that grow, and is empty once none does', async () => {
@@ -150,8 +150,8 @@ describe('the form of a template in the explorer', () => {
     const values = valuesOf(textOfValues({ path: 'docs/日本.md', at: '', lines: '1-2, 5' }))
     expect(values).toEqual({ path: 'docs/日本.md', lines: '1-2, 5' })
     expect(uriOfForm(form, values)).toBe('git://app/docs/%E6%97%A5%E6%9C%AC.md?lines=1-2&lines=5')
-    expect(missingIn(form, { at: 'main' })).toEqual(['path'])
-    expect([...othersOf(form, { path: 'a', at: 'main' }, 'path')]).toEqual([['at', 'main']])
+    expect(missingFields(form, { at: 'main' })).toEqual(['path'])
+    expect([...otherValues(form, { path: 'a', at: 'main' }, 'path')]).toEqual([['at', 'main']])
   })
 })
 

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { localLaunch, remoteLaunch } from '../../src/cli/hosts/add-launch.ts'
 import {
   fileOf,
-  isOurs,
   reportHost,
   serversOf,
   showDiff,
+  startsHikidashi,
   unifiedDiff,
   withEntry,
   withoutEntry,
@@ -56,7 +56,7 @@ describe('the settings file of a host', () => {
       expect(readFileSync(opened.before.file, 'utf8')).toBe(golden(kind).toString())
       const again = await openWith(host, machine, golden(kind))
       expect(serversOf(again)).toMatchObject(others)
-      expect(isOurs('hikidashi', host.foundIn(serversOf(again).hikidashi ?? {}))).toBe(true)
+      expect(startsHikidashi('hikidashi', host.foundIn(serversOf(again).hikidashi ?? {}))).toBe(true)
       const rest = withoutEntry(again, 'hikidashi')
       const after = host.serversAt(again.settings)
       await openWith(host, machine, rest).then((left) => expect(serversOf(left)).toEqual(others))
@@ -296,7 +296,7 @@ describe('the report on a host', () => {
     ['my-hikidashi', undefined, true],
     ['x', undefined, false],
   ])('recognizes an entry %s with the command %j as one of hikidashi: %s', (name, command, ours) =>
-    expect(isOurs(name, command === undefined ? { url: 'https://x' } : { command })).toBe(ours),
+    expect(startsHikidashi(name, command === undefined ? { url: 'https://x' } : { command })).toBe(ours),
   )
 
   test('has the scopes user and project', () => expect(scopes).toEqual(['user', 'project']))

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { afterAll, describe, expect, test } from 'vitest'
-import { readCurated } from '../../src/cli/operations/publish/curated.ts'
+import { readBundledConfig } from '../../src/cli/operations/publish/curated.ts'
 import {
   bundleManifest,
   localizedTexts,
@@ -97,7 +97,7 @@ describe('a bundle with a configuration', () => {
   const read = (config: object) => {
     const text = JSON.stringify(config)
     writeFileSync(file, text)
-    return readCurated(file, text)
+    return readBundledConfig(file, text)
   }
   const shop = { provider: 'postgres', url: { env: 'SHOP_URL' }, title: 'Orders' }
 

@@ -33,7 +33,7 @@ import {
   warnOfMachine,
 } from '../operations/serving.ts'
 import {
-  addWord,
+  collectValues,
   commandFailure,
   createStop,
   exitCodeHelp,
@@ -107,7 +107,7 @@ function parseHttp(value: string): Listen {
 
 /** Adds an allowed value of the Host header. It refuses URLs, which no such header contains. */
 function addHost(value: string, hosts: readonly string[] = []): readonly string[] {
-  if (/^[^/\s]+$/.test(value)) return addWord(value, hosts)
+  if (/^[^/\s]+$/.test(value)) return collectValues(value, hosts)
   throw new InvalidArgumentError('Give NAME or NAME:PORT, such as context.example.org:8787.')
 }
 

@@ -5,7 +5,7 @@ import { checkPath } from '../../config/folder.ts'
 import { defaultConfig } from '../../config/state-folder.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { defined } from '../../core/kit/object.ts'
-import { findOwn } from '../../secrets/find.ts'
+import { findSecretsByRules } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { headerForm, isPublished, npxCommand, ownCommand } from '../operations/command-line.ts'
 import { splitPair } from '../operations/headers.ts'
@@ -197,4 +197,4 @@ function variableName(name: string): string {
   throw usageError('The name of an environment variable has letters, digits and _. Give the name, not the value.')
 }
 
-const hasSecret = (text: string) => findOwn(text, { path: 'value.txt' }).length > 0
+const hasSecret = (text: string) => findSecretsByRules(text, { path: 'value.txt' }).length > 0

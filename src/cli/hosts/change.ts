@@ -67,7 +67,7 @@ export function serversOf({ host, settings }: OpenedHostFile): Readonly<Record<s
 }
 
 /** Whether an entry starts hikidashi, judged by the name of the program or its file; for a URL, by the name of the entry. */
-export function isOurs(name: string, { command }: EntryLaunch): boolean {
+export function startsHikidashi(name: string, { command }: EntryLaunch): boolean {
   if (command === undefined) return /hikidashi/i.test(name)
   return command.some((word, i) => {
     if (/(?:^|[\\/])hikidashi(?:\.cmd|\.exe)?(?:@[\w.-]+)?$/.test(word)) return command[i + 1] === 'serve'
@@ -190,11 +190,11 @@ export async function reportHost(host: Host, machine: Machine): Promise<HostRepo
   const own = scopes.filter((scope) => host.files[scope] !== undefined)
   const files: FileReport[] = []
   for (const scope of own) files.push(await reportFile(host, scope, machine))
-  return { host: id, title, found: isFound(host, machine), resources, docs, files }
+  return { host: id, title, found: isInstalled(host, machine), resources, docs, files }
 }
 
 /** Whether a host seems to be installed: one of its programs is on the PATH, or one of its folders or files exists. */
-export function isFound({ traces }: Host, machine: Machine): boolean {
+export function isInstalled({ traces }: Host, machine: Machine): boolean {
   return (
     traces.paths(machine).some((path) => existsSync(path)) || traces.programs.some((name) => isProgram(name, machine))
   )
@@ -214,7 +214,7 @@ async function reportFile(host: Host, scope: HostScope, machine: Machine): Promi
   try {
     const servers = Object.entries(serversOf(await openHostFile(host, scope, machine))).flatMap(([name, value]) => {
       const found = host.foundIn(value)
-      return isOurs(name, found) ? [ownServer(name, found, machine)] : []
+      return startsHikidashi(name, found) ? [ownServer(name, found, machine)] : []
     })
     return { scope, file, exists, servers }
   } catch (error) {

@@ -9,17 +9,17 @@ import {
   configFolder,
   defaultEntry,
   environmentValue,
+  formatCommand,
   formatValue,
   formatValues,
   type Host,
+  type HostNotation,
   inProject,
   type JsonObject,
   joinPath,
   type Launch,
   type Machine,
-  type Spelling,
   scopes,
-  spellCommand,
   unlessEmpty,
   type Value,
 } from './types.ts'
@@ -57,7 +57,7 @@ const codex: Host = {
 }
 
 function codexLocal(launch: Extract<Launch, { transport: 'stdio' }>): JsonObject {
-  const [command, ...args] = spellCommand(launch, codex, {})
+  const [command, ...args] = formatCommand(launch, codex, {})
   // Codex can only forward a variable under its own name.
   const passed = Object.keys(launch.env).filter((name) => isVariable(launch.env[name], name))
   const literal = Object.fromEntries(Object.entries(launch.env).filter(([name]) => !passed.includes(name)))
@@ -98,7 +98,7 @@ function codexRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): 
   }
 }
 
-const dollarSpelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$[\w{]/ }
+const dollarSpelling: HostNotation = { variable: (name) => `\${${name}}`, fills: /\$[\w{]/ }
 
 const geminiFolder = (machine: Machine) =>
   joinPath(machine, environmentValue(machine, 'GEMINI_CLI_HOME') ?? machine.home, '.gemini')
@@ -196,7 +196,7 @@ function gooseValue(launch: Launch, name: string): JsonObject {
 }
 
 function gooseLocal(launch: Extract<Launch, { transport: 'stdio' }>, keys: readonly string[]): JsonObject {
-  const [cmd, ...args] = spellCommand(launch, goose, {})
+  const [cmd, ...args] = formatCommand(launch, goose, {})
   const literal = Object.fromEntries(Object.entries(launch.env).filter(([key]) => !keys.includes(key)))
   return { cmd, args, ...unlessEmpty('envs', formatValues(literal, goose, {})) }
 }

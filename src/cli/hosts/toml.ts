@@ -1,11 +1,11 @@
 import { parse, stringify, TomlError } from 'smol-toml'
-import { eolOf, formatError, isObject, nestedValue, type Path, type SettingsEditor } from './types.ts'
+import { formatError, isObject, lineEndOf, nestedValue, type Path, type SettingsEditor } from './types.ts'
 
 /** Edits TOML by blocks of text: a table is appended to the file, or removed with its subtables. */
 export const toml: SettingsEditor = {
   parse: (text) => (text.trim() === '' ? undefined : parsed(text)),
   set: (text, path, value) => {
-    const eol = eolOf(text)
+    const eol = lineEndOf(text)
     const head = without(text, path).trimEnd()
     return `${head}${head === '' ? '' : eol + eol}${shown(path, value).replaceAll('\n', eol)}`
   },

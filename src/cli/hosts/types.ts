@@ -176,14 +176,14 @@ function lineAndColumn(text: string, offset: number): string {
 }
 
 /** Returns the line end that a text uses. */
-export function eolOf(text: string): string {
+export function lineEndOf(text: string): string {
   return /\r?\n/.exec(text)?.[0] ?? '\n'
 }
 
 /** Returns the text to keep in front of the first value: comments, but not only white space. */
-export function headOf(text: string): string {
+export function leadingComments(text: string): string {
   if (text.trim() === '') return ''
-  return text.endsWith('\n') ? text : text + eolOf(text)
+  return text.endsWith('\n') ? text : text + lineEndOf(text)
 }
 
 /** Returns an object, or an array for a number, for each key of a path, with the value in the last one. */
@@ -195,7 +195,7 @@ export function nestedValue(path: Path, value: Json): JsonObject {
 }
 
 /** The notation of a host for the values that it fills in. */
-export interface Spelling {
+export interface HostNotation {
   readonly variable?: (name: string) => string
   readonly input?: (id: string) => string
   /** Pattern of text that the host would replace, and that cannot be escaped. */
@@ -213,7 +213,11 @@ type Titled = Pick<Host, 'title'>
  *
  * @throws CommandError if the host has no notation for it.
  */
-export function formatValue(value: Value, { title }: Titled, { variable, input, fills, otherwise }: Spelling): string {
+export function formatValue(
+  value: Value,
+  { title }: Titled,
+  { variable, input, fills, otherwise }: HostNotation,
+): string {
   return value
     .map((piece) => {
       if (typeof piece === 'string') return literal(piece, title, fills)
@@ -237,7 +241,7 @@ function literal(text: string, title: string, fills: RegExp | undefined): string
 export function formatValues(
   values: Readonly<Record<string, Value>>,
   host: Titled,
-  spelling: Spelling,
+  spelling: HostNotation,
 ): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, formatValue(value, host, spelling)]))
 }
@@ -246,10 +250,10 @@ export function formatValues(
  * Returns the words of a command line in the notation of a host. Paths in the project are relative to the project folder, if the
  * host has a variable for that.
  */
-export function spellCommand(
+export function formatCommand(
   { command }: Pick<Extract<Launch, { transport: 'stdio' }>, 'command'>,
   host: Titled,
-  { fills, folder }: Spelling,
+  { fills, folder }: HostNotation,
   machine?: Machine,
 ): readonly [string, ...string[]] {
   const words = command.map((word) => {
@@ -271,14 +275,14 @@ export function spellCommand(
 export function defaultEntry(
   launch: Launch,
   host: Titled,
-  spelling: Spelling,
+  spelling: HostNotation,
   { types, machine }: { types?: Partial<Record<Launch['transport'], string>>; machine?: Machine } = {},
 ): JsonObject {
   const type = types?.[launch.transport]
   const named = type === undefined ? {} : { type }
   if (launch.transport === 'http')
     return { ...named, url: launch.url, ...unlessEmpty('headers', formatValues(launch.headers, host, spelling)) }
-  const [command, ...args] = spellCommand(launch, host, spelling, machine)
+  const [command, ...args] = formatCommand(launch, host, spelling, machine)
   return { ...named, command, args, ...unlessEmpty('env', formatValues(launch.env, host, spelling)) }
 }
 

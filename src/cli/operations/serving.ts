@@ -1,7 +1,7 @@
 import { parse, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
 import { guideFor, withOverview } from '../../config/overview.ts'
-import { abilitiesOf, folderIn, searchesOf, sourceOf, takesWriting, withMountedSkills } from '../../config/plan.ts'
+import { abilitiesOf, folderIn, hasWriters, searchesOf, sourceOf, withMountedSkills } from '../../config/plan.ts'
 import { profilesOf } from '../../config/profiles.ts'
 import { postsUnder, type WriteAccess, writingOf } from '../../config/writing.ts'
 import { createMemory } from '../../context/memory.ts'
@@ -108,7 +108,7 @@ export function prepareService(local: Local, open: () => Promise<OpenedCatalog>,
     },
     readingTools: context.tools,
     explorerApp: createExplorerApp(),
-    ...(takesWriting(mounts)
+    ...(hasWriters(mounts)
       ? {
           tools: (principal) => writing?.tools(principal) ?? [],
           postings: { under: postsUnder, at: (path, principal) => writing?.postingAt(path, principal) },

@@ -9,7 +9,7 @@ import type { Endpoint } from './mcp/request.ts'
 import { followChanges } from './state/live.ts'
 import { keepChoices, paneWidths } from './state/remembered.ts'
 import { followAddress, route } from './state/route.ts'
-import { connection, followAttention, liveness, startSession, takeTicket, wish } from './state/session.ts'
+import { accessRequirement, connection, followAttention, liveness, startSession, takeTicket } from './state/session.ts'
 import './shell/shell.css'
 import { lastSegment } from '../../client/wire.ts'
 import { pendingAdd } from './basket/picked.ts'
@@ -211,12 +211,12 @@ function createKeeper(url: string, isPrivate: boolean): Endpoint {
     token: () => token,
     renew: (challenge, error) => {
       renewing ??= new Promise<void>((resolve) => {
-        wish.value = {
+        accessRequirement.value = {
           what: challenge === 'Session' ? 'address' : 'token',
           isRefused: token !== undefined || error === 'reused',
           give: (given) => {
             token = given
-            wish.value = undefined
+            accessRequirement.value = undefined
             renewing = undefined
             resolve()
           },

@@ -13,13 +13,13 @@ import {
   isSettled,
   kindOf,
   type LeaveOut,
-  lookAtAll,
   type MaybeStats,
   modeAllows,
   type PermitOptions,
   type Place,
   type Places,
   type Pool,
+  statFiles,
   tickMs,
 } from './place.ts'
 import { openAgain } from './root.ts'
@@ -533,7 +533,7 @@ function createScan(options: TreeOptions, visit: Visit) {
       const part = indices.slice(start, start + group)
       const from = Date.now()
       const bare = part.map((index) => nameAt(index).replace(/\/$/, ''))
-      const found = await lookAtAll(position.place, bare, pool, signal, (name, error) =>
+      const found = await statFiles(position.place, bare, pool, signal, (name, error) =>
         leaveOut(`${directory.path}${name}`, error),
       )
       if (cause === 'round') {
@@ -606,7 +606,7 @@ async function tellPassed(
   const isThere = (name: string) => lists.some((list) => [name, `${name}/`].some((one) => indexOf(list, one) !== -1))
   const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.
-  const there = await lookAtAll(position.place, passed, pool, signal, leaveOut)
+  const there = await statFiles(position.place, passed, pool, signal, leaveOut)
   // They are not notified as changes of the list, or every client would list again whenever a file is replaced.
   for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
 }

@@ -8,8 +8,8 @@ import {
   fileOf,
   folderType,
   isId,
-  type LookUp,
   type RawFile,
+  type ReadPermissions,
   shortcutType,
 } from './model.ts'
 import type { ServedPart, Shortcuts } from './options.ts'
@@ -37,7 +37,7 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
   const readersOf = createReaders()
 
   const lookUp =
-    (signal: AbortSignal): LookUp =>
+    (signal: AbortSignal): ReadPermissions =>
     (id) =>
       client.permissions(id, 'id,type,emailAddress,domain,allowFileDiscovery,deleted,expirationTime,view', signal)
 

@@ -98,7 +98,7 @@ export async function buildTree(
 }
 
 /** Binary search for the first entry at or after a path; with `behind`, strictly after it. Returns its index. */
-export function seek({ entries }: Pick<DriveTree, 'entries'>, path: string, behind = false): number {
+export function indexFrom({ entries }: Pick<DriveTree, 'entries'>, path: string, behind = false): number {
   return firstIndex(0, entries.length, (index) => {
     const order = comparePaths(entries[index]?.path ?? '', path)
     return order > 0 || (order === 0 && !behind)
@@ -106,7 +106,7 @@ export function seek({ entries }: Pick<DriveTree, 'entries'>, path: string, behi
 }
 
 export function fileAt(tree: DriveTree, path: string): FileAtPath | undefined {
-  const found = tree.entries[seek(tree, path)]
+  const found = tree.entries[indexFrom(tree, path)]
   return found?.path === path ? found : undefined
 }
 

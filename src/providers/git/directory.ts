@@ -205,7 +205,7 @@ export interface Anchors {
  *
  * @throws ResourceError `unavailable`, as `current` does.
  */
-export async function anchor(location: Location) {
+export async function openAnchor(location: Location) {
   let anchors = await openAnchors(location)
   let closed = false
 
@@ -244,7 +244,7 @@ export async function anchor(location: Location) {
   }
 }
 
-export type AnchoredFolders = Awaited<ReturnType<typeof anchor>>
+export type AnchoredFolders = Awaited<ReturnType<typeof openAnchor>>
 
 async function openAnchors({ gitDir, commonDir, workTree }: Location): Promise<Anchors> {
   const opened: Folder[] = []

@@ -23,7 +23,7 @@ import {
   rangeBelow,
   refAt,
 } from './refs.ts'
-import type { Repository, Settings } from './repository.ts'
+import type { GitSettings, Repository } from './repository.ts'
 
 /** Characters that hide adjacent text or control a terminal: control characters, and those that change the writing direction. */
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
@@ -94,7 +94,7 @@ interface DifferenceQuery {
   readonly note?: string
 }
 
-export type DifferenceSettings = Pick<Settings, 'maxBytes' | 'withheld'>
+export type DifferenceSettings = Pick<GitSettings, 'maxBytes' | 'withheld'>
 
 interface FileChange {
   readonly added?: number

@@ -13,7 +13,6 @@ import { findProgram, isProgram } from '../program.ts'
 import {
   type AnchoredFolders,
   type Anchors,
-  anchor,
   entriesOf,
   type Folder,
   LinkError,
@@ -21,6 +20,7 @@ import {
   linkedObjects,
   locateRepository,
   lookIn,
+  openAnchor,
   openFolder,
   openIn,
   openStores,
@@ -64,7 +64,7 @@ export interface GitOptions extends RepositoryPlace {
 }
 
 /** The options with their defaults. */
-export interface Settings
+export interface GitSettings
   extends Required<Omit<GitOptions, 'refs' | 'within'>>,
     Pick<GitOptions, 'within'>,
     Pick<RefsOptions, 'serves' | 'patterns' | 'onEntries'> {}
@@ -73,7 +73,7 @@ const defaultRefs = ['HEAD', 'refs/heads/**', 'refs/tags/**']
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
 /** @throws ResourceError `invalid` for a limit out of range, and for a malformed glob. */
-export function completeOptions(options: GitOptions): Settings {
+export function completeOptions(options: GitOptions): GitSettings {
   const { refs = defaultRefs } = options
   return {
     repository: options.repository,
@@ -520,7 +520,7 @@ async function readText(folder: Folder, name: string, limit: number): Promise<st
 
 /** An open repository, with the objects that read it. */
 export interface Repository {
-  readonly settings: Settings
+  readonly settings: GitSettings
   readonly location: Location
   /** The directories of the repository, held open. */
   readonly anchors: AnchoredFolders
@@ -543,7 +543,7 @@ export interface Repository {
  *
  * @param maxAgeMs Maximum age of the cached refs.
  */
-export async function openRepository(settings: Settings, maxAgeMs: number): Promise<Repository> {
+export async function openRepository(settings: GitSettings, maxAgeMs: number): Promise<Repository> {
   const git = await findGit(settings.git)
   const mirror = await createMirror()
   const launcher = createLauncher({
@@ -571,7 +571,7 @@ export async function openRepository(settings: Settings, maxAgeMs: number): Prom
 }
 
 async function connect(
-  settings: Settings,
+  settings: GitSettings,
   maxAgeMs: number,
   mirror: Mirror,
   launcher: Launcher,
@@ -586,7 +586,7 @@ async function connect(
       folder.close()
     }
   })
-  const anchors = await anchor(location)
+  const anchors = await openAnchor(location)
   try {
     const { commonDir } = await anchors.current()
     const config = await readConfig(commonDir, launcher)
@@ -601,7 +601,7 @@ async function connect(
 
 type Connected = Pick<Repository, 'mirror' | 'launcher' | 'location' | 'anchors' | 'config'>
 
-async function read(settings: Settings, maxAgeMs: number, connected: Connected): Promise<Omit<Repository, 'close'>> {
+async function read(settings: GitSettings, maxAgeMs: number, connected: Connected): Promise<Omit<Repository, 'close'>> {
   const { mirror, launcher, location, anchors, config } = connected
   const create = () => mirror.create(configOf(config, settings), location.gitDir !== location.commonDir)
   await create()
@@ -643,7 +643,7 @@ const leastLargeBytes = 1024 * 1024
 /** Returns the configuration with which git runs: nothing of it comes from the repository but its formats, and how its files were checked out. */
 function configOf(
   { format, refStorage, checkout }: Pick<RepositoryConfig, 'format' | 'refStorage' | 'checkout'>,
-  { maxBytes }: Settings,
+  { maxBytes }: GitSettings,
 ): string {
   const core = [
     'repositoryformatversion = 1',
@@ -662,7 +662,7 @@ function configOf(
 }
 
 /** Warns if another user owns the repository. git would refuse it, because it runs commands of the configuration; this provider runs none. */
-async function warnOfOwner({ commonDir }: Location, { log }: Settings): Promise<void> {
+async function warnOfOwner({ commonDir }: Location, { log }: GitSettings): Promise<void> {
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()
   if (own !== undefined && uid !== own)

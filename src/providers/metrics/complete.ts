@@ -2,8 +2,8 @@ import { completionOf } from '../../core/completion.ts'
 import { attempt, fallbackTo, invalid } from '../../core/errors.ts'
 import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
 import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
-import { formatLabel, type MetricSource, parseMatchers, quote } from './source.ts'
-import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type TimeSpan } from './units.ts'
+import { formatLabel, type MetricSource, parseMatchers, quoteValue } from './source.ts'
+import { checkSpan, chooseStep, type Instant, parseStep, parseTime, type TimeSpan } from './units.ts'
 
 interface Sources {
   readonly source: MetricSource
@@ -87,7 +87,9 @@ async function completeMatch(
   if (segmentOf(metric) === undefined) return completionOf([])
   if (label !== undefined) {
     const values = await source.values(metric, label, signal)
-    return completionOf(ranked([...values].sort(), begun).map((value) => `${head}${label}${operator}${quote(value)}`))
+    return completionOf(
+      ranked([...values].sort(), begun).map((value) => `${head}${label}${operator}${quoteValue(value)}`),
+    )
   }
   const labels = await source.labels(metric, signal)
   return completionOf(ranked([...labels].sort(), name).map((found) => `${head}${formatLabel(found)}="`))
@@ -126,7 +128,7 @@ type SeriesForm = (typeof forms)[number] | 'json'
 
 export interface SeriesRequest {
   readonly form: SeriesForm
-  readonly when: TimeSpan | Moment
+  readonly when: TimeSpan | Instant
   /** Whether the caller requested the step: then every point is returned. */
   readonly exact: boolean
 }

@@ -15,7 +15,7 @@ import { createDirectories, type Directories, jsonType, metricAt, segmentOf, ser
 import { prometheus } from './prometheus.ts'
 import { maxQueryLength, parseQuery } from './promql.ts'
 import type { Credentials } from './request.ts'
-import { self } from './self.ts'
+import { selfSource } from './self.ts'
 import { downsampleAnswer, type ShownAnswer } from './shown.ts'
 import {
   formatSelector,
@@ -157,7 +157,7 @@ const now = () => Math.ceil(Date.now() / 1000)
 function open(options: MetricsOptions, intervalMs: number, maxSeries: number): MetricSource {
   const intervalSeconds = intervalMs / 1000
   if (options.source === 'self')
-    return self({ intervalSeconds, maxSeries, ...defined({ measurements: options.measurements }) })
+    return selfSource({ intervalSeconds, maxSeries, ...defined({ measurements: options.measurements }) })
   const { url, credentials, allow, allowAddresses = [], resolve } = options
   const source = prometheus({
     ...{ url, credentials, intervalSeconds, maxSeries, allowAddresses },

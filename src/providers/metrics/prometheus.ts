@@ -7,7 +7,7 @@ import {
   createClient,
   type Fields,
   faultOf,
-  noAnswer,
+  noAnswerError,
   type PrometheusRequest,
 } from './request.ts'
 import {
@@ -21,7 +21,7 @@ import {
   type Selector,
   type Series,
 } from './source.ts'
-import { familyNames, type Moment, mostSteps, type TimeSpan, unitIn } from './units.ts'
+import { familyNames, type Instant, mostSteps, type TimeSpan, unitIn } from './units.ts'
 
 interface PrometheusOptions extends ClientOptions {
   /** Interval of the samples, in seconds. */
@@ -65,7 +65,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     if (single !== undefined) return { series: [single], total: 1, notes: [] }
     if (memberOf(data, 'resultType') === 'string')
       return { series: [], total: 0, notes: ['The result of the query is a text, not a series.'] }
-    if (!Array.isArray(memberOf(data, 'result'))) throw noAnswer()
+    if (!Array.isArray(memberOf(data, 'result'))) throw noAnswerError()
     const notes = [
       ...(histograms === 0
         ? []
@@ -75,7 +75,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     return { series, total, notes }
   }
 
-  const at = (text: string, when: TimeSpan | Moment, signal: AbortSignal, own: boolean): Promise<MetricAnswer> => {
+  const at = (text: string, when: TimeSpan | Instant, signal: AbortSignal, own: boolean): Promise<MetricAnswer> => {
     const fields: Fields =
       'at' in when
         ? [['time', String(when.at)]]
@@ -167,13 +167,13 @@ function successOf(status: number, body: unknown, query: string | undefined) {
     return { data: memberOf(body, 'data'), warnings: Array.isArray(warnings) && warnings.length > 0 }
   }
   if (memberOf(body, 'status') === 'error') throw faultOf(status, body as ApiError, query)
-  throw status === 200 ? noAnswer() : faultOf(status, undefined, query)
+  throw status === 200 ? noAnswerError() : faultOf(status, undefined, query)
 }
 
 function textsIn(data: unknown): readonly string[] {
   // Some services return null instead of an empty list.
   if (data === null || data === undefined) return []
-  if (!Array.isArray(data)) throw noAnswer()
+  if (!Array.isArray(data)) throw noAnswerError()
   return [
     ...new Set((data as readonly unknown[]).filter((text) => typeof text === 'string' && text.isWellFormed())),
   ] as string[]
@@ -232,7 +232,7 @@ function seriesIn(element: unknown): Series | 'histogram' {
   if (Array.isArray(values)) return seriesOf(labels, values)
   if (value !== undefined) return seriesOf(labels, [value])
   if (memberOf(element, 'histograms') !== undefined || memberOf(element, 'histogram') !== undefined) return 'histogram'
-  throw noAnswer()
+  throw noAnswerError()
 }
 
 /** Maximum number of labels of a series, and maximum length of a label value in characters. */
@@ -240,7 +240,7 @@ const maxLabels = 100
 const maxValue = 1000
 
 function labelsIn(metric: unknown): Labels {
-  if (typeof metric !== 'object' || metric === null) throw noAnswer()
+  if (typeof metric !== 'object' || metric === null) throw noAnswerError()
   const labels = Object.entries(metric).slice(0, maxLabels)
   return new Map(labels.map(([name, value]) => [name.toWellFormed(), String(value).slice(0, maxValue).toWellFormed()]))
 }
@@ -251,9 +251,9 @@ function seriesOf(labels: Labels, samples: readonly unknown[]): Series {
   const values = new Float64Array(count)
   for (let index = 0; index < count; index++) {
     const sample = samples[index]
-    if (!Array.isArray(sample)) throw noAnswer()
+    if (!Array.isArray(sample)) throw noAnswerError()
     const [time, value] = sample as readonly unknown[]
-    if (typeof time !== 'number' || typeof value !== 'string' || time <= (times[index - 1] ?? -1)) throw noAnswer()
+    if (typeof time !== 'number' || typeof value !== 'string' || time <= (times[index - 1] ?? -1)) throw noAnswerError()
     times[index] = time
     values[index] = valueIn(value)
   }

@@ -133,7 +133,7 @@ export function faultOf(status: number, body: ApiError | undefined, query: strin
 const noApi = 'There is no API of Prometheus at "url": check whether it needs a path such as /prometheus.'
 
 /** Returns the error for an answer that is not in the format of the API, whatever its status. */
-export function noAnswer(): ResourceError {
+export function noAnswerError(): ResourceError {
   return unavailable(
     'The server at "url" does not answer like Prometheus: its answer is cut off, or is not JSON of the API.',
   )

@@ -18,7 +18,7 @@ const mostPoints = 6000
 const mostKept = 1000
 
 /** Source for the measurements of this process, taken at an interval. The latest {@link mostPoints} are in memory. */
-export function self({ intervalSeconds, maxSeries, ...options }: SelfOptions): MetricSource {
+export function selfSource({ intervalSeconds, maxSeries, ...options }: SelfOptions): MetricSource {
   const own = options.measurements === undefined ? measureProcess() : undefined
   const measurements = options.measurements ?? createMeasurements()
   if (own !== undefined) measurements.add(own.measure)

@@ -1,7 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import { parseHttpUrl } from '../../core/http-url.ts'
 import { parseUri } from '../../core/uri.ts'
-import type { Moment, TimeSpan } from './units.ts'
+import type { Instant, TimeSpan } from './units.ts'
 
 type Operator = '=' | '!=' | '=~' | '!~'
 
@@ -123,16 +123,16 @@ function unescaped(text: string): string {
 export function formatSelector({ metric, matchers }: Selector): string {
   const named = classicMetric.test(metric) ? metric : ''
   const all = named === '' ? [{ label: '__name__', operator: '=', value: metric } as const, ...matchers] : matchers
-  const texts = all.map(({ label, operator, value }) => `${formatLabel(label)}${operator}${quote(value)}`)
+  const texts = all.map(({ label, operator, value }) => `${formatLabel(label)}${operator}${quoteValue(value)}`)
   return texts.length === 0 ? named : `${named}{${texts.join(',')}}`
 }
 
 export function formatLabel(label: string): string {
-  return classicLabel.test(label) ? label : quote(label)
+  return classicLabel.test(label) ? label : quoteValue(label)
 }
 
 /** Quotes a text: the escapes of JSON are a subset of those of PromQL. */
-export function quote(text: string): string {
+export function quoteValue(text: string): string {
   return JSON.stringify(text)
 }
 
@@ -181,7 +181,7 @@ export interface MetricSource {
   /** Returns the series of one metric. */
   select(selector: Selector, span: TimeSpan, signal: AbortSignal): Promise<MetricAnswer>
   /** Evaluates a query: at each step of a span, or at one moment. Without this method, the source takes no queries. */
-  query?(text: string, when: TimeSpan | Moment, signal: AbortSignal): Promise<MetricAnswer>
+  query?(text: string, when: TimeSpan | Instant, signal: AbortSignal): Promise<MetricAnswer>
   labels(metric: string, signal: AbortSignal): Promise<readonly string[]>
   values(metric: string, label: string, signal: AbortSignal): Promise<readonly string[]>
   /** Returns a text that changes whenever there are new samples. */

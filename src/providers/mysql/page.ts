@@ -16,12 +16,13 @@ import { servedRoutine } from './routines.ts'
 import type { MysqlSession } from './session.ts'
 import {
   type ColumnType,
-  cutColumn,
+  cutColumnSql,
+  cutLengthSql,
   jsonOf,
-  keyOf,
   keyOfShown,
+  keySql,
   keyText,
-  lengthOf,
+  lengthSql,
   nameOf,
   parameterFor,
   placeholdersFor,
@@ -29,7 +30,6 @@ import {
   quoteName,
   readableColumn,
   servedSchema,
-  sizeOf,
 } from './sql.ts'
 
 /**
@@ -170,7 +170,7 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
       if (bound === undefined) throw unusable()
       const from = `FROM ${nameOf(relation)} ${bound.sql} ${orderOf(key)}`
       // First query how long the rows are, to fetch only as many as fit.
-      const length = shown.map((column) => `LEAST(COALESCE(${lengthOf(column)}, 0), ${maxValueBytes})`).join(' + ')
+      const length = shown.map((column) => `LEAST(COALESCE(${lengthSql(column)}, 0), ${maxValueBytes})`).join(' + ')
       const lengths = await run(`SELECT ${length} ${from} LIMIT ${limit + 1}`, bound.values)
       let [fitting, total] = [0, 0]
       for (const [bytes] of lengths) {
@@ -180,8 +180,8 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
       }
       if (fitting === 0) return { rows: [], more: false }
       const selected = [
-        ...key.map(keyOf),
-        ...shown.flatMap((column) => [cutColumn(column, maxValueBytes), sizeOf(column, maxValueBytes)]),
+        ...key.map(keySql),
+        ...shown.flatMap((column) => [cutColumnSql(column, maxValueBytes), cutLengthSql(column, maxValueBytes)]),
       ]
       const found = await run(`SELECT ${selected.join(', ')} ${from} LIMIT ${fitting}`, bound.values)
       const rows = found.map((cells) => ({
@@ -224,7 +224,7 @@ export async function readKeys(
     if (parameter === undefined) return []
     const where = parameter === '' ? '' : `WHERE ${quoteName(first.name)} >= ${parameter}`
     const rows = await run(
-      `SELECT ${key.map(keyOf).join(', ')} FROM ${nameOf(relation)} ${where} ${orderOf(key)} LIMIT ${limit}`,
+      `SELECT ${key.map(keySql).join(', ')} FROM ${nameOf(relation)} ${where} ${orderOf(key)} LIMIT ${limit}`,
       parameter === '' ? [] : [typed],
     ).catch((error: unknown) => {
       if (isUnusableValue(error)) return []

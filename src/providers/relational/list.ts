@@ -3,7 +3,7 @@ import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
 import { mimeTypes, pagesFrom } from './documents.ts'
 import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext } from './model.ts'
-import { depthOf, type Leaf, leaves, nameOf, rowSegmentOf, segmentOf } from './names.ts'
+import { depthOf, type Leaf, leafNames, nameOf, rowSegmentOf, segmentOf } from './names.ts'
 import type { Table } from './rows.ts'
 
 /** Number of objects per query: the maximum length of a list page. */
@@ -77,7 +77,7 @@ function leavesOf(item: Extract<CatalogItem, { name: string }>, hasRows: (key: s
     schema: item.relation !== undefined,
     'schema.sql': item.relation !== undefined,
   }
-  return leaves.filter((leaf) => isThere[leaf])
+  return leafNames.filter((leaf) => isThere[leaf])
 }
 
 const mimeTypeOf: Readonly<Record<Leaf, string>> = {

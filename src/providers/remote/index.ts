@@ -30,7 +30,7 @@ import {
   currentOf,
   entriesIn,
   entryAt,
-  merge,
+  mergeEntries,
   type ServerSnapshot,
   takeSnapshot,
 } from './snapshot.ts'
@@ -137,7 +137,7 @@ export function remote(options: RemoteOptions): Provider {
       const { prefix = '', after, shallow = false } = query
       const more = shallow ? await unlistedIn(session, prefix, { mark, log, signal: context.signal }) : []
       const behind = after === undefined ? more : more.filter(({ path }) => comparePaths(path, after) > 0)
-      for (const entry of merge(entriesIn(taken, query), behind)) {
+      for (const entry of mergeEntries(entriesIn(taken, query), behind)) {
         context.signal.throwIfAborted()
         yield entry
       }

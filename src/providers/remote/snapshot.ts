@@ -173,7 +173,7 @@ function isIn(prefix: string, path: string): boolean {
 }
 
 /** Merges two listings; of a duplicate, the first is taken. */
-export function* merge(listed: Iterable<RemoteEntry>, more: readonly Entry[]): Generator<Entry> {
+export function* mergeEntries(listed: Iterable<RemoteEntry>, more: readonly Entry[]): Generator<Entry> {
   let at = 0
   for (const { entry } of listed) {
     for (let next = more[at]; next !== undefined; next = more[++at]) {

@@ -8,7 +8,7 @@ import type { Log } from '../../core/log.ts'
 import type { Completion, Content, ContentFacts, Entry } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import { isTableFile } from '../../secrets/assignments.ts'
-import { isVault } from '../../secrets/credential-files.ts'
+import { isCredentialFile } from '../../secrets/credential-files.ts'
 import { type Layer, redactPhrase } from '../../secrets/find.ts'
 import type { Redactor } from '../../secrets/redactor.ts'
 import { findShapes } from '../../secrets/shapes.ts'
@@ -167,7 +167,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
       log(reason === 'late' || reason === 'crashed' ? 'warn' : 'debug', 'a content is withheld', { path, reason })
       return withheld(reason, facts)
     },
-    isVault: (path) => !without.includes('vaults') && isVault(path) && !isExcepted(path),
+    isVault: (path) => !without.includes('vaults') && isCredentialFile(path) && !isExcepted(path),
   }
 
   const wholeText = async (

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { estimateOf, type PlannedItem } from '../../../browse/basket.ts'
-import { crumbsOf } from '../listing/browse.ts'
+import { estimateTokens, type PlannedItem } from '../../../browse/basket.ts'
+import { breadcrumbsOf } from '../listing/browse.ts'
 import { Button } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { formatNumber, visibleText } from '../words/texts.ts'
@@ -63,11 +63,11 @@ function GroupItems({ group: { items, start }, all }: GroupProps) {
 function Group({ group, all }: GroupProps) {
   const { folder, items } = group
   const [isOpen, setOpen] = useState(items.length <= maxOpen)
-  const name = crumbsOf(folder)
+  const name = breadcrumbsOf(folder)
     .map(({ label }) => visibleText(label))
     .join(' › ')
   const isCounted = items.every(({ tokens }) => tokens !== undefined)
-  const sum = items.reduce((total, { tokens, resource }) => total + (tokens ?? estimateOf(resource) ?? 0), 0)
+  const sum = items.reduce((total, { tokens, resource }) => total + (tokens ?? estimateTokens(resource) ?? 0), 0)
   return (
     <li class="basket-group">
       <div class="basket-group-head">

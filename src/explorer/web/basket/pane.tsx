@@ -1,7 +1,7 @@
 import './basket.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { type BasketItem, estimateOf, isShortened, savingsFor, usableBudget } from '../../../browse/basket.ts'
+import { type BasketItem, estimateTokens, isShortened, suggestSavings, usableBudget } from '../../../browse/basket.ts'
 import { readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
@@ -84,7 +84,7 @@ function Sum() {
   const { tokens, over, isWhole, items } = plan.value
   const usable = usableBudget(settings.value.budget)
   const missing = items.filter((item) => item.tokens === undefined)
-  const used = tokens + missing.reduce((sum, { resource }) => sum + (estimateOf(resource) ?? 0), 0)
+  const used = tokens + missing.reduce((sum, { resource }) => sum + (estimateTokens(resource) ?? 0), 0)
   const left = usable - used
   const shortened = items.filter((item) => isShortened(item, tokenCosts.value.get(item.resource.uri))).length
   return (
@@ -108,7 +108,7 @@ function Sum() {
 
 /** Suggestions to remove or lower items when the basket exceeds the budget, each with one click. */
 function Savings() {
-  const savings = savingsFor(plan.value, tokenCosts.value)
+  const savings = suggestSavings(plan.value, tokenCosts.value)
   if (savings.length === 0) return null
   const names = new Map(
     plan.value.items.map(({ resource }) => [resource.uri, visibleText(resource.title ?? resource.name)]),

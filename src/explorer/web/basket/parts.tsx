@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import {
   type BasketLevel,
-  estimateOf,
+  estimateTokens,
   isShortened,
   levelsOf,
   type PlannedItem,
@@ -17,11 +17,11 @@ import { linkTo } from '../state/route.ts'
 import { formatNumber, visibleText } from '../words/texts.ts'
 import { type BasketFormat, encodings, formats, type Settings, type TokenEncoding } from './ask.ts'
 import {
+  addableItems,
   cancelAdding,
   confirmAdding,
   maxBasketItems,
   move,
-  offerOf,
   type PendingAdd,
   pendingAdd,
   remove,
@@ -42,7 +42,7 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
   const { resource, taken, tokens, missing, notes } = item
   const { uri, name } = resource
   const label = visibleText(name)
-  const estimate = tokens === undefined ? estimateOf(resource) : undefined
+  const estimate = tokens === undefined ? estimateTokens(resource) : undefined
   const share = (100 * (tokens ?? estimate ?? 0)) / Math.max(1, plan.value.tokens)
   const isShort = isShortened(item, tokenCosts.value.get(uri))
   const title = [resource.title, readableUri(uri), t('share_of', { percent: Math.round(share) })]
@@ -220,7 +220,7 @@ function BudgetAfter({ tokens }: { readonly tokens: number }) {
 
 function AddingBody({ now }: { readonly now: PendingAdd }) {
   const { state, below, error, folder } = now
-  const offer = below === undefined ? undefined : offerOf(below.files)
+  const offer = below === undefined ? undefined : addableItems(below.files)
   const count = offer?.fresh.length ?? 0
   return (
     <>

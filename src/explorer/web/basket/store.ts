@@ -1,5 +1,12 @@
 import { computed, effect, signal } from '@preact/signals'
-import { type BasketItem, type BasketLevel, type Cost, levels, planOf, usableBudget } from '../../../browse/basket.ts'
+import {
+  type BasketItem,
+  type BasketLevel,
+  levels,
+  planOf,
+  type TokenCost,
+  usableBudget,
+} from '../../../browse/basket.ts'
 import { lastSegment, resourcesOf } from '../../../client/wire.ts'
 import { jsonIn, objectOf } from '../../../core/kit/object.ts'
 import { keep, readKept } from '../state/browser.ts'
@@ -23,7 +30,7 @@ const basketKey = (name: string) => `hikidashi.basket.${location.pathname}.${nam
 
 export const settings = signal<Settings>(readSettings())
 /** The counted tokens, by the URI of the item. */
-export const tokenCosts = signal<ReadonlyMap<string, Cost>>(new Map())
+export const tokenCosts = signal<ReadonlyMap<string, TokenCost>>(new Map())
 const frame = signal(0)
 export const isCounting = signal(false)
 export const countingError = signal<unknown>(undefined)

@@ -245,7 +245,7 @@ export function textOfValues(values: FieldValues): string | undefined {
 }
 
 /** The required fields that are still empty. */
-export function missingIn({ fields }: FormModel, values: FieldValues): readonly string[] {
+export function missingFields({ fields }: FormModel, values: FieldValues): readonly string[] {
   return fields.filter(({ name, isOptional }) => !isOptional && (values[name] ?? '') === '').map(({ name }) => name)
 }
 
@@ -265,7 +265,7 @@ export function uriOfForm({ template, fields }: FormModel, values: FieldValues):
 }
 
 /** Returns the values of the other fields, for the completion of one. */
-export function othersOf(form: FormModel, values: FieldValues, name: string): ReadonlyMap<string, string> {
+export function otherValues(form: FormModel, values: FieldValues, name: string): ReadonlyMap<string, string> {
   return new Map(
     form.fields.flatMap((field) => {
       const value = values[field.name] ?? ''

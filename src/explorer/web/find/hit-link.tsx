@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { type FoundHit, resourceOfHit } from '../../../core/search-answer.ts'
 import type { Resource } from '../../../core/view.ts'
-import { crumbsOf } from '../listing/browse.ts'
+import { breadcrumbsOf } from '../listing/browse.ts'
 import { addRecentSearch } from '../state/remembered.ts'
 import { linkTo, previewedHit, route } from '../state/route.ts'
 
@@ -50,5 +50,5 @@ export function resourceOf(hit: FoundHit): Resource {
 
 /** The last part of an address, as people read it. */
 export function nameOf(uri: string): string {
-  return crumbsOf(uri).at(-1)?.label ?? uri
+  return breadcrumbsOf(uri).at(-1)?.label ?? uri
 }

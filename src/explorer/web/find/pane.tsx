@@ -17,8 +17,8 @@ import {
   type Field,
   type FormModel,
   formOf,
-  missingIn,
-  othersOf,
+  missingFields,
+  otherValues,
   textOfValues,
   uriOfForm,
   valuesOf,
@@ -169,7 +169,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
   const isCopied = useSignal(false)
   if (form === undefined) return <p class="find-note find-bad">{visibleText(template.uriTemplate)}</p>
   const values = valuesOf(route.value.values)
-  const missing = missingIn(form, values)
+  const missing = missingFields(form, values)
   const uri = uriOfForm(form, values)
   const set = (name: string, value: string) =>
     navigate({ values: textOfValues({ ...values, [name]: value }) }, { replace: true })
@@ -225,6 +225,6 @@ function hintOf({ isOptional, isList }: Field): string | undefined {
 function completeField(uriTemplate: string, form: FormModel, name: string, value: string, signal: AbortSignal) {
   const { view } = connected()
   // The existing values may have changed since the form was drawn.
-  const given = othersOf(form, valuesOf(route.value.values), name)
+  const given = otherValues(form, valuesOf(route.value.values), name)
   return view.complete({ uriTemplate, argument: { name, value }, arguments: given }, { signal })
 }

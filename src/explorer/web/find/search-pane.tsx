@@ -5,7 +5,7 @@ import { askToAddMany, maxBasketItems } from '../basket/picked.ts'
 import type { Growth } from '../listing/survey.ts'
 import { Button } from '../shell/fields.tsx'
 import { reasonOf } from '../state/announce.ts'
-import { loadNames, loadTemplates, names, searchable, templates } from '../state/offered.ts'
+import { loadNames, loadTemplates, resourceNames, searchable, templates } from '../state/offered.ts'
 import { forgetAll, recentSearches } from '../state/remembered.ts'
 import { navigate, previewedHit, type Route, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
@@ -25,7 +25,7 @@ export function SearchPane() {
   const hasSearch = state !== 'loaded' || searchable.value.length > 0
   const { hits } = results.value ?? noResults
   useEffect(() => void loadNames(connected().view).catch(() => {}), [])
-  const named = useComputed(() => nameHits(names.value.resources, route.value.q ?? '')).value
+  const named = useComputed(() => nameHits(resourceNames.value.resources, route.value.q ?? '')).value
   usePeek(results.value, named)
   if (q.trim() === '') return <Beginning />
   return (

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { SearchStatus } from '../../../core/search-answer.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import { browse, crumbsOf, reconnections, treeState } from '../listing/browse.ts'
+import { breadcrumbsOf, browse, reconnections, treeState } from '../listing/browse.ts'
 import { readableUri } from '../listing/columns.ts'
 import { type FolderSummary, isGrowing, readFolderSummary, statusOf } from '../listing/survey.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
@@ -19,8 +19,8 @@ import {
   isSearchMount,
   kindAt,
   loadNames,
-  names,
   purposeOf,
+  resourceNames,
   searchable,
   titleOfMount,
 } from '../state/offered.ts'
@@ -34,7 +34,7 @@ import {
 import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { createWords, formatAge, visibleText } from '../words/texts.ts'
-import { hostWays } from './hosts.ts'
+import { addInstructionsFor } from './hosts.ts'
 
 /** The first screen: what is mounted and how much of it there is, the README, and how to add the server to a host. */
 export function Overview() {
@@ -138,7 +138,7 @@ function Recent() {
   useEffect(() => {
     void loadNames(view).catch(() => {})
   }, [view])
-  const { resources, state, isPart } = names.value
+  const { resources, state, isPart } = resourceNames.value
   // Without all names, the latest change may be missing.
   const isWhole = state === 'loaded' && !isPart
   const changed = useMemo(() => (isWhole ? lastChanged(resources) : []), [resources, isWhole])
@@ -189,7 +189,7 @@ interface RecentLinkProps {
 }
 
 function RecentLink({ uri, mimeType, modified }: RecentLinkProps) {
-  const crumbs = crumbsOf(uri).map(({ label }) => visibleText(label))
+  const crumbs = breadcrumbsOf(uri).map(({ label }) => visibleText(label))
   return (
     <li>
       <a href={linkTo({ uri })} title={visibleText(readableUri(uri))}>
@@ -283,7 +283,7 @@ function AddHost() {
   const chosen = useSignal(0)
   const isFirst = useMemo(isFirstVisit, [])
   const { server, url, isPrivate, asksToken } = connected()
-  const ways = hostWays(server.name, url, asksToken())
+  const ways = addInstructionsFor(server.name, url, asksToken())
   const way = ways[chosen.value] ?? ways[0]
   return (
     <details class="home-part" open={isFirst}>

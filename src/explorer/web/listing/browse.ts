@@ -222,11 +222,11 @@ let running: AbortController | undefined
 /** Shows a resource in the tree: opens the directories above it, and goes to its row. */
 export function reveal(uri: string): void {
   navigate({ view: 'tree', uri, filter: undefined, ...noFacets })
-  void unfold(uri)
+  void openAncestors(uri)
 }
 
 /** Opens the directories above a resource. Returns whether it is in the tree. */
-export async function unfold(uri: string): Promise<boolean> {
+export async function openAncestors(uri: string): Promise<boolean> {
   running?.abort()
   const controller = new AbortController()
   running = controller
@@ -247,7 +247,7 @@ export async function unfold(uri: string): Promise<boolean> {
 }
 
 /** The path of a resource: its mount, the folders in it, and itself, each decoded and with its URI. */
-export function crumbsOf(uri: string): readonly { readonly label: string; readonly uri: string }[] {
+export function breadcrumbsOf(uri: string): readonly { readonly label: string; readonly uri: string }[] {
   // The mounts are loaded with the tree.
   treeState.value
   const bare = uri.replace(/[?#].*$/s, '')

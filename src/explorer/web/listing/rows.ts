@@ -1,4 +1,4 @@
-import { type Enters, type Folder, shownFolder, type Tree } from '../../../browse/tree.ts'
+import { type CanEnter, type Folder, shownFolder, type Tree } from '../../../browse/tree.ts'
 import type { Resource } from '../../../core/view.ts'
 
 /**
@@ -29,7 +29,7 @@ export interface TreeRow {
  */
 export function rowsOf(
   tree: Tree<unknown>,
-  isDirectory: Enters,
+  isDirectory: CanEnter,
   isLoading: (uri: string) => boolean,
 ): readonly TreeRow[] {
   const rows: TreeRow[] = []

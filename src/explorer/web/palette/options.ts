@@ -2,7 +2,7 @@ import { fold } from '../../../core/kit/matching.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
-import { asideOf } from '../listing/columns.ts'
+import { distinctTitle } from '../listing/columns.ts'
 import { escapedUri } from '../preview/model/reference.ts'
 import { focusSearch, open, toggleBasket } from '../shell/keys.ts'
 import { copy } from '../state/announce.ts'
@@ -162,7 +162,7 @@ export function resourceOption({ uri, title, name }: Resource): Option {
   return {
     id: `resource ${uri}`,
     label: name,
-    ...defined({ aside: asideOf({ name, ...defined({ title }) }) }),
+    ...defined({ aside: distinctTitle({ name, ...defined({ title }) }) }),
     detail: uri,
     kind: 'resource',
     run: () => navigate(isDirectory ? { view: 'tree', uri } : { uri }),

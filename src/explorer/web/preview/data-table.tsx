@@ -24,7 +24,7 @@ interface TableOrProps {
 }
 
 /** Rows that the reader can see as a table or in another form. */
-export function TableOr({ rows, form, drawn }: TableOrProps) {
+export function TableOrOther({ rows, form, drawn }: TableOrProps) {
   const [chosen, setChosen] = useState<'table' | 'tree' | 'chart'>('table')
   const options = (['table', form] as const).map((value) => [value, t(value)] as const)
   const choice = <Choice label={t('view')} options={options} value={chosen} onChoose={setChosen} />

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { reconnections } from '../listing/browse.ts'
-import { asideOf, sortNaturally } from '../listing/columns.ts'
+import { distinctTitle, sortNaturally } from '../listing/columns.ts'
 import { summarizeFolder } from '../listing/survey.ts'
 import { Button, targetHeight } from '../shell/fields.tsx'
 import { movedIndex } from '../shell/keys.ts'
@@ -118,7 +118,7 @@ interface EntryProps {
 function Entry({ item, index, count, isActive }: EntryProps) {
   const isFolder = item.mimeType === directoryMimeType
   const { name } = item
-  const aside = asideOf(item)
+  const aside = distinctTitle(item)
   return (
     <a
       id={`entry-${index}`}

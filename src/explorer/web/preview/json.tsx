@@ -6,7 +6,7 @@ import { movedIndex } from '../shell/keys.ts'
 import { lazily } from '../shell/panes.tsx'
 import { copyText } from '../state/announce.ts'
 import { VirtualRows } from './controls.tsx'
-import { TableOr } from './data-table.tsx'
+import { TableOrOther } from './data-table.tsx'
 import { isFinding } from './find.tsx'
 import { boundedValue, maxColumns } from './model/bounds.ts'
 import { analysesOf, notebookOf, overviewOf } from './model/documents.ts'
@@ -23,7 +23,7 @@ export function JsonLines({ text }: { readonly text: string }) {
   const values = useMemo(() => parseLines(text), [text])
   const table = useMemo(() => tableOf(values), [values])
   const tree = <JsonTree value={values} />
-  return table === undefined ? tree : <TableOr rows={table} form="tree" drawn={tree} />
+  return table === undefined ? tree : <TableOrOther rows={table} form="tree" drawn={tree} />
 }
 
 const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)

@@ -10,7 +10,7 @@ import { markSeen, onChange } from '../state/live.ts'
 import { cachedResource, kindOf, lookUp } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { compareEarlier, createEarlier } from './earlier.ts'
+import { compareEarlier, createEarlierState } from './earlier.ts'
 import { documentFormOf, mediaTypeOf } from './model/kind.ts'
 import { type PreviewPart, partOf, queryAround } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
@@ -45,7 +45,7 @@ export type PreviewReader = ReturnType<typeof createReader>
 export function createReader(uri: string, isOriginal = false) {
   const reading = signal<PreviewState>({ state: 'loading' })
   const standing = signal<PreviewNote>({})
-  const earlier = createEarlier()
+  const earlier = createEarlierState()
   const resource = signal<Resource | undefined>(cachedResource(uriWithoutPart(uri)))
   const more = signal<'idle' | 'busy' | 'failed'>('idle')
   /** Why a document is shown in its original form, and not as text. */

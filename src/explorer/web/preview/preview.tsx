@@ -4,8 +4,8 @@ import { useEffect, useMemo } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { isPicked, pick, shareInBasket } from '../basket/picked.ts'
-import { crumbsOf } from '../listing/browse.ts'
-import { asideOf, readableUri } from '../listing/columns.ts'
+import { breadcrumbsOf } from '../listing/browse.ts'
+import { distinctTitle, readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { hasSingleKeys } from '../shell/keys.ts'
 import { frontPane } from '../shell/panes.tsx'
@@ -93,10 +93,10 @@ function useNeighbourKeys(): void {
 function Head({ reader }: { readonly reader: PreviewReader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
-  const crumbs = crumbsOf(uri)
+  const crumbs = breadcrumbsOf(uri)
   const last = crumbs.at(-1)?.label ?? lastSegment(uri)
   const name = own?.name ?? last
-  const aside = own === undefined ? undefined : asideOf(own)
+  const aside = own === undefined ? undefined : distinctTitle(own)
   const isReady = useComputed(() => reading.value.state === 'ready').value
   const { state } = reading.value
   const [isFolder, isFailed] = [state === 'directory', state === 'failed']
@@ -161,7 +161,7 @@ function PickButton({ picked, isFolder }: { readonly picked: Resource; readonly 
 
 /** The path of the shown resource: each part is a link. Its own name is left out if it is that of the heading. */
 function Crumbs({ uri, name }: { readonly uri: string; readonly name: string }) {
-  const crumbs = crumbsOf(uri)
+  const crumbs = breadcrumbsOf(uri)
   const last = crumbs.length === 1 ? readableUri(uri) : crumbs.at(-1)?.label
   return (
     <nav class="crumbs" aria-label={t('way')} title={visibleText(uri)}>

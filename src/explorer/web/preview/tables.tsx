@@ -5,7 +5,7 @@ import { lazily } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { Head } from './controls.tsx'
-import { DataTable, TableOr } from './data-table.tsx'
+import { DataTable, TableOrOther } from './data-table.tsx'
 import { FoundRegion } from './find.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { siblingTableUri } from './model/documents.ts'
@@ -40,7 +40,7 @@ export function Csv({ text, mimeType }: { readonly text: string; readonly mimeTy
   if (rows === undefined) return <p class="preview-note">{t('loading')}</p>
   if (rows.length === 0) return <p class="preview-note">{t('empty')}</p>
   if (chart === undefined) return <DataTable rows={rows} />
-  return <TableOr rows={rows} form="chart" drawn={<ChartView chart={chart} />} />
+  return <TableOrOther rows={rows} form="chart" drawn={<ChartView chart={chart} />} />
 }
 
 /** The rows, once all are parsed. Until then, the rows of the previous text stay. */

@@ -141,7 +141,7 @@ interface NamePage {
 }
 
 /** The loaded names of the server's resources. */
-export const names = signal<NamePage>({ resources: [], state: 'loading', isPart: false })
+export const resourceNames = signal<NamePage>({ resources: [], state: 'loading', isPart: false })
 
 let loadedUntil = 0
 let loadedFrom: View | undefined
@@ -160,10 +160,10 @@ const loading = singleFlight(async (view: View): Promise<void> => {
     resources.push(...items)
     isPart = nextCursor !== undefined
     // The old names stay until all new ones are loaded.
-    if (isAnew || !isPart) names.value = { resources: [...resources], state: 'loading', isPart: false }
+    if (isAnew || !isPart) resourceNames.value = { resources: [...resources], state: 'loading', isPart: false }
     if (resources.length >= maxNames) break
   }
-  names.value = { resources, state: 'loaded', isPart }
+  resourceNames.value = { resources, state: 'loaded', isPart }
   loadedFrom = view
   loadedUntil = Date.now() + keptMs
 })

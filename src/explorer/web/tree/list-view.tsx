@@ -3,7 +3,7 @@ import { wordsOf } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { browse, reveal, selectedRows, selection } from '../listing/browse.ts'
-import { asideOf, type Columns, readableUri } from '../listing/columns.ts'
+import { type Columns, distinctTitle, readableUri } from '../listing/columns.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { typeName } from '../preview/model/kind.ts'
 import { Text } from '../shell/fields.tsx'
@@ -142,7 +142,7 @@ interface ListRowProps extends Omit<TreeRowProps, 'row'> {
 
 function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }: ListRowProps) {
   const { uri, name, mimeType, size, modified, priority } = resource
-  const aside = asideOf(resource)
+  const aside = distinctTitle(resource)
   const picked = isPicked(uri)
   const isShown = route.value.uri === uri
   const states = [

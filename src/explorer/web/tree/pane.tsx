@@ -7,7 +7,7 @@ import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType } from '../../../core/view.ts'
 import { askToAddMany } from '../basket/picked.ts'
 import { browse, emptyColumns, isFiltered, isRevealing, progress, selectedRows, treeState } from '../listing/browse.ts'
-import { type Sort, sortOf, sorts } from '../listing/columns.ts'
+import { type Sort, sortKeys, sortOf } from '../listing/columns.ts'
 import { Icon } from '../shell/icons.tsx'
 import { announce, reasonOf } from '../state/announce.ts'
 import { cachedResource } from '../state/offered.ts'
@@ -175,7 +175,7 @@ function ListHead() {
   return (
     <div class="list-head list-cells" role="group" aria-label={t('sortBy')}>
       <span class="cell-icon" />
-      {sorts.map((sort) => {
+      {sortKeys.map((sort) => {
         const isNow = now?.by === sort
         return (
           <button

@@ -3,7 +3,7 @@ import { fold } from '../../../core/kit/matching.ts'
 import { joinRanges } from '../../../core/kit/sorted.ts'
 import { piecesOf } from '../../../core/search-answer.ts'
 import { isPicked, shareInBasket } from '../basket/picked.ts'
-import { asideOf, readableUri } from '../listing/columns.ts'
+import { distinctTitle, readableUri } from '../listing/columns.ts'
 import type { TreeRow } from '../listing/rows.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { Marked, Text } from '../shell/fields.tsx'
@@ -76,7 +76,7 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
   const { resource, isDirectory, isOpen, level } = row
   const isMount = level === 1
   const label = isMount ? titleOfMount(resource) : resource.name
-  const aside = isMount ? asideOfMount(resource) : asideOf(resource)
+  const aside = isMount ? asideOfMount(resource) : distinctTitle(resource)
   return (
     <>
       {isDirectory ? (

@@ -7,12 +7,12 @@ import {
   browse,
   closedInFilter,
   isFiltered,
+  openAncestors,
   progress,
   resourceToReveal,
   selectedRows,
   selection,
   treeRows,
-  unfold,
 } from '../listing/browse.ts'
 import type { TreeRow } from '../listing/rows.ts'
 import { focusSearch } from '../shell/keys.ts'
@@ -225,7 +225,7 @@ function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?
   useEffect(() => {
     if (uri === undefined || !isReady || uri === opened.current) return
     opened.current = undefined
-    if (active.value !== uri) void unfold(uri)
+    if (active.value !== uri) void openAncestors(uri)
   }, [uri, isReady])
   useEffect(() => {
     if (wanted === undefined || done.current === wanted) return
