@@ -88,7 +88,7 @@ function isOther(before: Resource | undefined, now: Resource): boolean {
 }
 
 /** Returns a directory if its entries are shown: it is open, not too deep, and not in itself. `above`: the directories above it. */
-export function shownFolder<F>({ folders }: Tree<F>, uri: string, above: readonly string[]): Folder<F> | undefined {
+export function folderIfShown<F>({ folders }: Tree<F>, uri: string, above: readonly string[]): Folder<F> | undefined {
   const folder = folders.get(uri)
   return folder?.isOpen && above.length < maxDepth && !above.includes(uri) ? folder : undefined
 }

@@ -6,7 +6,7 @@ import { jsonIn, memberOf } from '../core/kit/object.ts'
 import { traceContext } from '../core/trace.ts'
 import { httpFault, streamEndedCode, tooLargeError, toResourceError } from './errors.ts'
 import { type ByteStream, eventsOf } from './events.ts'
-import { type FloodLimit, pacedEvents } from './flood.ts'
+import { type FloodLimit, paceEvents } from './flood.ts'
 import { parseLarge, partLength } from './large-json.ts'
 import { normalizeMessage } from './messages.ts'
 
@@ -94,7 +94,7 @@ function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: FloodLimi
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     const whole = response.body.pipeThrough(bound(maxBytes, isStream, onTooLarge))
     const asked = requestIdIn(init)
-    const body = isStream ? whole.pipeThrough(readableEvents(asked, hear)).pipeThrough(pacedEvents(flood)) : whole
+    const body = isStream ? whole.pipeThrough(readableEvents(asked, hear)).pipeThrough(paceEvents(flood)) : whole
     const { status, statusText, headers } = response
     const answer = new Response(body, { status, statusText, headers })
     if (isStream || !response.ok) return answer

@@ -7,7 +7,7 @@ import { refusal } from '../schema/refusals.ts'
 import { allowAddresses } from '../schema/shapes.ts'
 import { resolveSecret } from '../schema/values.ts'
 import { parseDocument } from './document.ts'
-import { type Finding, servedFinding } from './problem.ts'
+import { type Finding, servedFileFinding } from './problem.ts'
 import type { Surroundings } from './store.ts'
 
 /** Authorization over HTTP: its part of the configuration schema, and the loading of its secrets and files. */
@@ -204,7 +204,7 @@ export async function loadAuth(
   const path = (...keys: readonly (string | number)[]) => ['http', 'auth', ...keys]
   const refuseServed = (file: string, at: Finding['path'], what: string) => {
     const address = servedBy(file)
-    if (address !== undefined) findings.push(servedFinding(at, `The file ${what}`, address))
+    if (address !== undefined) findings.push(servedFileFinding(at, `The file ${what}`, address))
   }
   const issuers: NonNullable<Auth['issuers']>[number][] = []
   for (const [index, { introspection, ...rest }] of (data.issuers ?? []).entries()) {

@@ -21,7 +21,7 @@ const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)]
  * Stores the texts of reads, so that a difference can be made after a restart, and by another replica. Known secrets are
  * removed first. If a mount is configured differently, for example redacted, the earlier texts are unknown.
  */
-export function earlierInStore(
+export function createTextHistory(
   open: () => Promise<Store>,
   mounts: readonly PlannedMount[],
   scrubber: Scrubber | undefined,

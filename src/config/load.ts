@@ -21,7 +21,7 @@ import {
   searchFindings,
 } from './findings.ts'
 import { checkPath } from './folder.ts'
-import { type ConfigProblem, type Finding, locateFinding, servedFinding } from './problem.ts'
+import { type ConfigProblem, type Finding, locateFinding, servedFileFinding } from './problem.ts'
 import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
 import { loadMountSchemas, type MountSchemas, type OutsideSources } from './schema-parts.ts'
 import { loadStore } from './store.ts'
@@ -231,7 +231,7 @@ function auditFindings(
 ): readonly Finding[] {
   const file = memberOf(memberOf(config, 'audit'), 'file')
   const address = typeof file === 'string' ? servedBy(resolve(folder, file)) : undefined
-  return address === undefined ? [] : [servedFinding(['audit', 'file'], 'The audit log', address)]
+  return address === undefined ? [] : [servedFileFinding(['audit', 'file'], 'The audit log', address)]
 }
 
 /** Faults that only the source of a mount can detect. */

@@ -23,7 +23,7 @@ export function locateFinding(document: Document, finding: Finding, at: 'key' | 
 }
 
 /** Returns the finding for a private file that a mount serves. `what`: the subject of the message. */
-export function servedFinding(path: Finding['path'], what: string, address: string): Finding {
+export function servedFileFinding(path: Finding['path'], what: string, address: string): Finding {
   const message = `${what} lies in the folder that ${JSON.stringify(address)} serves.`
   return { path, message, fix: 'Move it to a place that is not served.' }
 }

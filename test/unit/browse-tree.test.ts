@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import {
   emptyTree,
   folderAt,
+  folderIfShown,
   pathTo,
-  shownFolder,
   type Tree,
   withOpenFolder,
   withPage,
@@ -39,8 +39,8 @@ test('a directory that is listed again marks new and changed entries, and stays 
 
 test('the tree does not follow a cycle', () => {
   const looped = withOpenFolder(withPage(first, root.uri, '', { items: named('x/'), cache }), root.uri)
-  expect(shownFolder(looped, root.uri, [])).toBeDefined()
-  expect(shownFolder(looped, root.uri, [root.uri])).toBeUndefined()
+  expect(folderIfShown(looped, root.uri, [])).toBeDefined()
+  expect(folderIfShown(looped, root.uri, [root.uri])).toBeUndefined()
   const items = [{ ...root, name: 'again' }]
   const cycle = withPage(looped, 'mem://m/x/', '', { items, cache })
   expect(pathTo(cycle, 'mem://m/x/y', enters).found).toBeUndefined()

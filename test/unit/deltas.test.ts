@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { earlierInStore } from '../../src/config/earlier.ts'
+import { createTextHistory } from '../../src/config/earlier.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { type DeltaFacts, type EarlierTexts, earlierInMemory } from '../../src/core/earlier.ts'
@@ -136,7 +136,7 @@ describe('a read since a version', () => {
     const secret = 'correct-horse-battery'
     const scrubber = createScrubber([secret])
     const config = (redact: string) => [{ address: 'memory://docs', config: { provider: 'inline', redact } }] as never
-    const open = (redact: string) => earlierInStore(async () => store, config(redact), scrubber)
+    const open = (redact: string) => createTextHistory(async () => store, config(redact), scrubber)
     const source = live({ 'a.txt': { text: `${long}${secret}\n`, version: '1' } })
     const first = await readSince(catalogOf(source, open('off')).view(boss), '')
     source.set('a.txt', { text: long, version: '2' })

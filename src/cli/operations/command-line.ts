@@ -93,7 +93,7 @@ const tokenVariable = 'HIKIDASHI_TOKEN'
  * Returns commands that add a server over HTTP, and the settings for hosts that start the server themselves. If it requires tokens,
  * the commands take one from an environment variable of the host: no secret is written into a file.
  */
-export function addOverHttp({ name, url = '', command, tokens }: Server): string {
+export function httpInstructions({ name, url = '', command, tokens }: Server): string {
   const entry = {
     type: 'http',
     url,
@@ -120,7 +120,7 @@ export function addOverHttp({ name, url = '', command, tokens }: Server): string
 }
 
 /** Returns instructions to add a server that the host starts over stdio. */
-export function addOverStdio(server: Server): string {
+export function stdioInstructions(server: Server): string {
   return `Add it to a host, which then starts it:\n${startedByHost(server)}`
 }
 

@@ -24,7 +24,7 @@ import { changedTools } from '../../server/tools/index.ts'
 import { commandFailure } from '../terminal/exit.ts'
 import { count } from '../terminal/io.ts'
 import type { logFormats, logLevels } from '../terminal/log.ts'
-import { addOverHttp, addOverStdio, packageVersion, type Server } from './command-line.ts'
+import { httpInstructions, packageVersion, type Server, stdioInstructions } from './command-line.ts'
 import type { Local } from './local.ts'
 import { reasonsOf, trustCommand } from './withheld.ts'
 
@@ -59,13 +59,13 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
     waiting: () => {
       if (log !== undefined) return started(log)
       const ends = 'Or serve it over HTTP: --http 8787. Ctrl-C stops it.'
-      sentences('on stdin and stdout, and waits for a client', '', addOverStdio(server), '', ends)
+      sentences('on stdin and stdout, and waits for a client', '', stdioInstructions(server), '', ends)
     },
     /** Announces a server over HTTP. `clientUrl`: its URL for clients. `page`: the URL of the explorer, if there is one. */
     listening: (url: string, clientUrl: string, page: string | undefined) => {
       if (log !== undefined) return event(log, 'serving over HTTP', { url, ...defined({ page }) })
       const explore = page === undefined ? [] : ['', `Explore it in a browser: ${page}`]
-      sentences(`at ${url}`, ...explore, '', addOverHttp({ ...server, url: clientUrl }), '', 'Ctrl-C stops it.')
+      sentences(`at ${url}`, ...explore, '', httpInstructions({ ...server, url: clientUrl }), '', 'Ctrl-C stops it.')
     },
   }
 }
@@ -191,7 +191,7 @@ export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void
 /** @throws CommandError if a mount serves the token file of `--tokens`, as the loader of the configuration refuses it. */
 export async function refuseServedTokens({ mounts }: Local, { tokens }: ServeOptions): Promise<void> {
   if (tokens === undefined) return
-  const [{ folderOf }, { servedFinding }] = await Promise.all([
+  const [{ folderOf }, { servedFileFinding: servedFinding }] = await Promise.all([
     import('../../config/open-mount.ts'),
     import('../../config/problem.ts'),
   ])

@@ -31,7 +31,7 @@ import {
 import { t } from './shell/words.ts'
 import { announce } from './state/announce.ts'
 import { BrowsePane } from './tree/pane.tsx'
-import { visibleText } from './words/texts.ts'
+import { escapeInvisible } from './words/texts.ts'
 
 // The first screen does not need these components, so each is loaded when it is first drawn.
 const AddingDialog = lazily(async () => (await import('./basket/parts.tsx')).AddingDialog, true)
@@ -112,7 +112,7 @@ function titleOf(): string {
     uri !== undefined ? lastSegment(uri) : view === 'search' && q !== undefined ? q : view === 'tree' ? '' : t(view)
   return [where, server?.title ?? server?.name ?? 'hikidashi']
     .filter((part) => part !== '')
-    .map(visibleText)
+    .map(escapeInvisible)
     .join(' · ')
 }
 

@@ -10,7 +10,7 @@ import { isPath } from '../../core/path.ts'
 import type { Content, Entry, Params } from '../../core/provider.ts'
 import { decodeBytes, hasZeros } from '../../text/encoding/decode.ts'
 import { detectEncoding } from '../../text/encoding/detect.ts'
-import { type Folder, lookIn, withFolder } from './directory.ts'
+import { type Folder, statEntry, withFolder } from './directory.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat, TreeEntry } from './objects.ts'
 import {
@@ -591,7 +591,7 @@ export function createStatusReader({ launcher, mirror, anchors }: Repository) {
     const current = await anchors.current()
     const { workTree } = current
     if (workTree === undefined) throw notFound('a bare repository has no status')
-    const stats = await lookIn(current.gitDir, 'index')
+    const stats = await statEntry(current.gitDir, 'index')
     if (stats !== undefined && !stats.isFile()) throw unavailable('The index of the repository is not a file.')
     await mirror.linkIndex(current.gitDir)
     const { bytes, cut } = await launcher.run({
@@ -628,7 +628,7 @@ export function createStatusReader({ launcher, mirror, anchors }: Repository) {
 async function isThere(workTree: Folder, path: string): Promise<boolean> {
   const segments = path.replace(/\/$/, '').split('/')
   const last = segments.pop() ?? ''
-  const found = await withFolder(workTree, segments, (folder) => lookIn(folder, last)).catch(() => undefined)
+  const found = await withFolder(workTree, segments, (folder) => statEntry(folder, last)).catch(() => undefined)
   return found !== undefined
 }
 

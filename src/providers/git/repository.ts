@@ -19,16 +19,16 @@ import {
   type Location,
   linkedObjects,
   locateRepository,
-  lookIn,
   openAnchor,
   openFolder,
-  openIn,
   openStores,
+  openSubfolder,
   type RepositoryConfig,
   type RepositoryPlace,
   readConfig,
-  readIn,
+  readEntry,
   repositoryConfigError,
+  statEntry,
   symbolicLinkError,
 } from './directory.ts'
 import { createLauncher, type Launcher } from './launch.ts'
@@ -261,7 +261,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
   }
 
   const linkRefs = async (common: Folder, wants: (name: string) => boolean): Promise<readonly string[]> => {
-    const refs = await openIn(common, 'refs').catch(asLinked('refs'))
+    const refs = await openSubfolder(common, 'refs').catch(asLinked('refs'))
     if (refs === undefined) throw unavailable('The repository is gone: it has no refs.')
     const leftOut: string[] = []
     const names = new Set<string>()
@@ -281,7 +281,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
       refs.close()
     }
     links.keep('refs/', names)
-    const packed = await lookIn(common, 'packed-refs')
+    const packed = await statEntry(common, 'packed-refs')
     if (packed !== undefined && !packed.isFile()) throw symbolicLinkError('packed-refs')
     links.toFile('packed-refs', `${common.shared}/packed-refs`)
     return leftOut
@@ -319,7 +319,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
           throw error instanceof LinkError ? linkedObjects() : error
         })
       }
-      const pack = await lookIn(objects, 'pack')
+      const pack = await statEntry(objects, 'pack')
       stamps += `${objects.identity} ${pack === undefined ? '' : stampOf(pack)}\n`
     }
     for (const [identity, name] of stores) if (!next.has(identity)) links.forget(name)
@@ -426,7 +426,7 @@ function createLinks(root: string) {
      */
     toDirectory: async (name: string, parent: Folder, child: string): Promise<Folder | undefined> => {
       const before = held.get(name)
-      const next = await openIn(parent, child)
+      const next = await openSubfolder(parent, child)
       if (next !== undefined && next.identity === before?.identity) {
         next.close()
         if (copies) link(name, before.shared)
@@ -484,7 +484,7 @@ function createLinkFinder() {
     for (let deep = 0; deep <= depth && level.length > 0; deep++) {
       const next: string[] = []
       for (const path of level) {
-        const stats = await lookIn(folder, path === '' ? '.' : path)
+        const stats = await statEntry(folder, path === '' ? '.' : path)
         if (stats?.isDirectory() === true) {
           const found = await read(folder, path, stats)
           links.push(...found.links)
@@ -512,7 +512,7 @@ function asLinked(name: string) {
 /** Reads a regular file as text; empty when it is missing, no regular file, or too large. */
 async function readText(folder: Folder, name: string, limit: number): Promise<string> {
   try {
-    return (await readIn(folder, name, limit))?.toString('utf8') ?? ''
+    return (await readEntry(folder, name, limit))?.toString('utf8') ?? ''
   } catch {
     return ''
   }

@@ -12,7 +12,7 @@ import {
   type Handles,
   type WatchHandle,
 } from '../files/watch.ts'
-import { entriesOf, type Folder, LinkError, openIn } from './directory.ts'
+import { entriesOf, type Folder, LinkError, openSubfolder } from './directory.ts'
 import { fileSystemError, type Launcher } from './launch.ts'
 import { compareRefs, isSameId, nameAt, oidAt, type RefTable, shortName } from './refs.ts'
 import { isSameOrParent, type Repository } from './repository.ts'
@@ -111,7 +111,7 @@ export function createDirectories(
 /** Opens a subdirectory; undefined for anything but a directory. */
 async function openDirectory(parent: Folder, name: string): Promise<Folder | undefined> {
   try {
-    return await openIn(parent, name)
+    return await openSubfolder(parent, name)
   } catch (error) {
     if (error instanceof LinkError) return undefined
     throw error

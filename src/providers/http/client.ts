@@ -139,7 +139,7 @@ async function bodyOf(response: IncomingMessage, url: HttpUrl, maxBytes: number)
   if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLong(maxBytes)
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of unpackedBody(response, url, maxBytes)) {
+  for await (const chunk of decompressBody(response, url, maxBytes)) {
     length += chunk.length
     if (length > maxBytes) throw tooLong(maxBytes)
     chunks.push(chunk)
@@ -152,7 +152,7 @@ async function bodyOf(response: IncomingMessage, url: HttpUrl, maxBytes: number)
  *
  * @throws ResourceError `unavailable` for an unknown content encoding, and for several.
  */
-export function unpackedBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): AsyncIterable<Buffer> {
+export function decompressBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): AsyncIterable<Buffer> {
   const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   const unpack = unpackers[encoding]
   if (unpack === undefined) throw unreachable(url, 'its answer has an unknown content encoding, or more than one')

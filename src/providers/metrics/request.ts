@@ -2,7 +2,7 @@ import { createServiceGuard, type ServiceNetwork, sendGuarded } from '../../core
 import { invalid, isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
-import { reasonOf, unpackedBody } from '../http/client.ts'
+import { decompressBody, reasonOf } from '../http/client.ts'
 import { apiAddress } from './source.ts'
 
 export type Credentials = { readonly bearer: string } | { readonly user: string; readonly password: string }
@@ -59,7 +59,7 @@ export function createClient({ url, credentials, timeoutMs, maxBytes, ...network
     })
     try {
       let length = 0
-      for await (const chunk of unpackedBody(response, asked, maxBytes)) {
+      for await (const chunk of decompressBody(response, asked, maxBytes)) {
         length += chunk.length
         if (length > maxBytes) throw tooLong(maxBytes)
         take(chunk)

@@ -195,7 +195,11 @@ function isTemplate(text: string): boolean {
  *
  * @param allows Whether the caller may see a path. When undefined, the caller may see all of them.
  */
-export function withFound(content: Content, address: string | undefined, allows: Context['allows']): Content {
+export function rewriteSearchResults(
+  content: Content,
+  address: string | undefined,
+  allows: Context['allows'],
+): Content {
   if (content.mimeType !== foundMimeType || !('text' in content)) return content
   const found = parseFound(content.text)
   if (found === undefined) return content

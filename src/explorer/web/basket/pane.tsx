@@ -8,7 +8,7 @@ import { Icon } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { tailOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, tailOf } from '../words/texts.ts'
 import { type Suggestion, suggest } from './ask.ts'
 import { Export } from './export.tsx'
 import { Items } from './groups.tsx'
@@ -111,7 +111,7 @@ function Savings() {
   const savings = suggestSavings(plan.value, tokenCosts.value)
   if (savings.length === 0) return null
   const names = new Map(
-    plan.value.items.map(({ resource }) => [resource.uri, visibleText(resource.title ?? resource.name)]),
+    plan.value.items.map(({ resource }) => [resource.uri, escapeInvisible(resource.title ?? resource.name)]),
   )
   return (
     <div class="basket-savings">
@@ -166,7 +166,7 @@ function Suggestions() {
       <h3>{t('suggestions')}</h3>
       <ul>
         {open.map(({ resource, because }) => {
-          const name = visibleText(resource.title ?? resource.name)
+          const name = escapeInvisible(resource.title ?? resource.name)
           return (
             <li key={resource.uri}>
               <div>
@@ -178,7 +178,7 @@ function Suggestions() {
                 <summary>{t('why')}</summary>
                 <ul>
                   {because.map((line) => (
-                    <li key={line}>{visibleText(line)}</li>
+                    <li key={line}>{escapeInvisible(line)}</li>
                   ))}
                 </ul>
               </details>

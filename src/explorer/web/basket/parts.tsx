@@ -14,7 +14,7 @@ import { readableUri } from '../listing/columns.ts'
 import { Icon } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { linkTo } from '../state/route.ts'
-import { formatNumber, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatNumber } from '../words/texts.ts'
 import { type BasketFormat, encodings, formats, type Settings, type TokenEncoding } from './ask.ts'
 import {
   addableItems,
@@ -41,7 +41,7 @@ interface ItemProps {
 export function Item({ item, isFirst, isLast }: ItemProps) {
   const { resource, taken, tokens, missing, notes } = item
   const { uri, name } = resource
-  const label = visibleText(name)
+  const label = escapeInvisible(name)
   const estimate = tokens === undefined ? estimateTokens(resource) : undefined
   const share = (100 * (tokens ?? estimate ?? 0)) / Math.max(1, plan.value.tokens)
   const isShort = isShortened(item, tokenCosts.value.get(uri))
@@ -52,7 +52,7 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
         <Text
           as="a"
           href={linkTo({ uri })}
-          title={visibleText(title.filter((one) => one !== undefined).join('\n'))}
+          title={escapeInvisible(title.filter((one) => one !== undefined).join('\n'))}
           text={label}
         />
         {isShort ? (
@@ -87,7 +87,7 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
       {staleItems.value.has(uri) ? <p class="basket-note">{t('changed')}</p> : null}
       {(missing ? [] : notes).map((note) => (
         <p key={note} class="basket-note">
-          {visibleText(note)}
+          {escapeInvisible(note)}
         </p>
       ))}
     </li>
@@ -198,8 +198,8 @@ export function AddingDialog() {
     <dialog ref={dialog} class="adding" aria-labelledby="adding-title" onClose={cancelAdding}>
       <h2 id="adding-title">
         {now.folder === undefined
-          ? t('addMany', { what: visibleText(now.name) })
-          : t('addFolder', { name: visibleText(now.name) })}
+          ? t('addMany', { what: escapeInvisible(now.name) })
+          : t('addFolder', { name: escapeInvisible(now.name) })}
       </h2>
       <AddingBody now={now} />
     </dialog>

@@ -10,7 +10,7 @@ import { matchesIn } from '../preview/model/lines.ts'
 import { Button, Marked, Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { linkTo, previewedHit, route } from '../state/route.ts'
-import { formatTime, langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatTime, langOf } from '../words/texts.ts'
 import { HitLink, nameOf, resourceOf } from './hit-link.tsx'
 import { RowHits } from './row-hits.tsx'
 import { Snippet } from './snippet.tsx'
@@ -45,7 +45,7 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
         )}
       </div>
       <p class="group-facts">
-        <bdi class="group-path" title={visibleText(document)}>
+        <bdi class="group-path" title={escapeInvisible(document)}>
           {pathOf(document)}
         </bdi>
         {Number.isFinite(time) ? <span>{formatTime(time)}</span> : null}
@@ -80,7 +80,7 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
   return (
     <li class={isOpen ? 'hit hit-open' : 'hit'} lang={langOf(`${label}${snippet.text}`)}>
       <HitLink uri={uri} isOpen={isOpen} isCode={isCode} onToggle={() => toggle(resourceOf(hit))}>
-        {visibleText(label)}
+        {escapeInvisible(label)}
       </HitLink>
       {label === at ? null : <span class="hit-lines">{at}</span>}
       <Snippet hit={hit} language={isCode ? languageOf(mediaTypeOf(hit.mimeType), hit.document) : undefined} />
@@ -98,7 +98,7 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
       <HitLink uri={uri} isOpen={isOpen} lang={langOf(name)} onToggle={() => toggle(resource)}>
         <Marked pieces={markName(name, route.value.q ?? '')} />
       </HitLink>
-      <bdi class="group-path" title={visibleText(uri)}>
+      <bdi class="group-path" title={escapeInvisible(uri)}>
         {pathOf(uri)}
       </bdi>
     </li>
@@ -109,7 +109,7 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
 function pathOf(uri: string): string {
   return breadcrumbsOf(uri)
     .slice(0, -1)
-    .map(({ label }) => visibleText(label))
+    .map(({ label }) => escapeInvisible(label))
     .join(' › ')
 }
 

@@ -9,7 +9,7 @@ import { loadNames, loadTemplates, resourceNames, searchable, templates } from '
 import { forgetAll, recentSearches } from '../state/remembered.ts'
 import { navigate, previewedHit, type Route, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { formatAge, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatAge } from '../words/texts.ts'
 import { Facets } from './facets.tsx'
 import { find, noResults, queryOf, type Results, useResults } from './finder.ts'
 import { Group, groupsOf, NameHit, nameHits } from './hit.tsx'
@@ -115,7 +115,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
 
 /** Asks whether to add the files of all hits to the basket. It also loads hits that were not shown yet. */
 function addAll(results: Results, q: string): void {
-  askToAddMany({ name: t('filesOf', { query: visibleText(q) }) }, async (signal) => {
+  askToAddMany({ name: t('filesOf', { query: escapeInvisible(q) }) }, async (signal) => {
     const query = queryOf(route.value)
     let found = results
     while (query !== undefined && found.next.size > 0 && groupsOf(found.hits).length <= maxBasketItems)
@@ -190,7 +190,7 @@ function Beginning() {
             {recentSearches.value.map((query) => (
               <li key={query}>
                 <button type="button" class="recent-query" onClick={() => navigate({ view: 'search', q: query })}>
-                  <bdi>{visibleText(query)}</bdi>
+                  <bdi>{escapeInvisible(query)}</bdi>
                 </button>
               </li>
             ))}

@@ -14,7 +14,7 @@ import { copyText } from '../state/announce.ts'
 import { onListChange } from '../state/live.ts'
 import {
   asideOfMount,
-  cachedResource,
+  findCachedResource,
   iconOfMount,
   isSearchMount,
   kindAt,
@@ -33,7 +33,7 @@ import {
 } from '../state/remembered.ts'
 import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { createWords, formatAge, visibleText } from '../words/texts.ts'
+import { createWords, escapeInvisible, formatAge } from '../words/texts.ts'
 import { addInstructionsFor } from './hosts.ts'
 
 /** The first screen: what is mounted and how much of it there is, the README, and how to add the server to a host. */
@@ -52,8 +52,8 @@ export function Overview() {
         <header class="home-head">
           <Mark size={48} />
           <h2>
-            <bdi>{visibleText(server.title ?? server.name)}</bdi>
-            {server.version === undefined ? null : <span class="home-version">{visibleText(server.version)}</span>}
+            <bdi>{escapeInvisible(server.title ?? server.name)}</bdi>
+            {server.version === undefined ? null : <span class="home-version">{escapeInvisible(server.version)}</span>}
           </h2>
           <StartSearch />
         </header>
@@ -91,14 +91,14 @@ function MountCard({
   const aside = asideOfMount(mount)
   return (
     <li>
-      <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={visibleText(description ?? uri)}>
+      <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={escapeInvisible(description ?? uri)}>
         {isSingle(mount) ? <FileIcon uri={uri} mimeType={mount.mimeType} /> : <Icon name={iconOfMount(uri)} />}
         <span class="home-mount-name one-line">
-          <bdi>{visibleText(titleOfMount(mount))}</bdi>
+          <bdi>{escapeInvisible(titleOfMount(mount))}</bdi>
           <Text as="small" text={aside} />
         </span>
         <span class="home-mount-purpose">
-          {description === undefined ? (purposeOf(uri) ?? t('purposeOther')) : visibleText(description)}
+          {description === undefined ? (purposeOf(uri) ?? t('purposeOther')) : escapeInvisible(description)}
         </span>
         <span class="home-mount-facts">
           {isSearch ? <SearchFacts uri={uri} /> : isSingle(mount) ? t('single') : factsOf(inside)}
@@ -152,7 +152,7 @@ function Recent() {
           <h3 id="home-opened">{t('opened')}</h3>
           <ul class="home-list">
             {lately.map((uri) => (
-              <RecentLink key={uri} uri={uri} mimeType={(cachedResource(uri) ?? listed.get(uri))?.mimeType} />
+              <RecentLink key={uri} uri={uri} mimeType={(findCachedResource(uri) ?? listed.get(uri))?.mimeType} />
             ))}
           </ul>
           <Button name={t('forget')} class="button-quiet home-forget" onClick={() => forgetOpened(server.name)} />
@@ -189,10 +189,10 @@ interface RecentLinkProps {
 }
 
 function RecentLink({ uri, mimeType, modified }: RecentLinkProps) {
-  const crumbs = breadcrumbsOf(uri).map(({ label }) => visibleText(label))
+  const crumbs = breadcrumbsOf(uri).map(({ label }) => escapeInvisible(label))
   return (
     <li>
-      <a href={linkTo({ uri })} title={visibleText(readableUri(uri))}>
+      <a href={linkTo({ uri })} title={escapeInvisible(readableUri(uri))}>
         <FileIcon uri={uri} mimeType={mimeType} />
         <bdi class="one-line">{crumbs.at(-1)}</bdi>
       </a>

@@ -18,7 +18,7 @@ import { connection, liveness } from '../state/session.ts'
 import { createResourceList, orderOf, type ResourceList } from './columns.ts'
 import { createForest, type Forest } from './forest.ts'
 import type { TreeRow } from './rows.ts'
-import { facets, foundTree, isNarrowed, noFacets, type SelectedRows, type Selection, select } from './select.ts'
+import { facets, isNarrowed, noFacets, type SelectedRows, type Selection, select, treeOfMatches } from './select.ts'
 import { t } from './words.ts'
 
 /** Data to browse: the tree, and the list of everything, each loaded at its first use. */
@@ -98,7 +98,7 @@ export const treeRows = computed((): readonly TreeRow[] => {
   const now = browse.value
   if (now === undefined) return []
   if (!isFiltered.value) return now.forest.rows
-  return foundTree(now.listed.columns, selectedRows.value.rows, closedInFilter.value)
+  return treeOfMatches(now.listed.columns, selectedRows.value.rows, closedInFilter.value)
 })
 
 export const treeState = computed(() => {

@@ -1,10 +1,10 @@
 import {
   emptyTree,
   folderAt,
+  folderIfShown,
   isFolder,
   listAgain,
   pathTo,
-  shownFolder,
   type Tree,
   withFolder,
   withOpenFolder,
@@ -235,7 +235,7 @@ function createLoads(view: View, onPage: (resources: readonly Resource[]) => voi
       const reloadIn = async (items: readonly Resource[], above: readonly string[]): Promise<readonly string[]> => {
         const changed: string[] = []
         for (const { uri } of items) {
-          const folder = shownFolder(loads.tree, uri, above)
+          const folder = folderIfShown(loads.tree, uri, above)
           if (folder === undefined) continue
           if (folder.next !== '') changed.push(...(await loads.reload(uri)))
           changed.push(...(await reloadIn(folderAt(loads.tree, uri).items, [...above, uri])))

@@ -3,7 +3,7 @@ import { defined } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { distinctTitle } from '../listing/columns.ts'
-import { escapedUri } from '../preview/model/reference.ts'
+import { escapeUri } from '../preview/model/reference.ts'
 import { focusSearch, open, toggleBasket } from '../shell/keys.ts'
 import { copy } from '../state/announce.ts'
 import { prompts, templates } from '../state/offered.ts'
@@ -182,7 +182,7 @@ export function typedOptions(query: string): readonly Option[] {
           id: 'typed uri',
           label: t('goTo', { uri: text }),
           kind: 'action',
-          run: () => navigate({ uri: escapedUri(text) }),
+          run: () => navigate({ uri: escapeUri(text) }),
         },
       ]
     : []

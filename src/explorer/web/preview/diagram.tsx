@@ -2,7 +2,7 @@ import './schema.css'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Button } from '../shell/fields.tsx'
 import { linkTo, navigate } from '../state/route.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { type Overview, type SchemaLink, tableUri } from './model/documents.ts'
 import { type Box, layoutOf } from './model/layout.ts'
@@ -115,7 +115,7 @@ function Table({ box, uri, isBeside: beside, onPick }: TableProps) {
       onFocus={() => onPick(table.id)}
       onBlur={() => onPick(undefined)}
     >
-      <title>{visibleText([table.name, table.comment].filter((one) => one !== undefined).join(': '))}</title>
+      <title>{escapeInvisible([table.name, table.comment].filter((one) => one !== undefined).join(': '))}</title>
       <rect x={x} y={y} width={width} height={height} rx="5" />
       <path class="diagram-rule" d={`M${x} ${y + 28}h${width}`} />
       <text class="diagram-title" x={x + 10} y={y + 19}>
@@ -137,7 +137,7 @@ function Table({ box, uri, isBeside: beside, onPick }: TableProps) {
 }
 
 function shortened(text: string, length: number): string {
-  const characters = [...visibleText(text)]
+  const characters = [...escapeInvisible(text)]
   return characters.length <= length ? characters.join('') : `${characters.slice(0, length - 1).join('')}…`
 }
 

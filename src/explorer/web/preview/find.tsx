@@ -7,7 +7,7 @@ import { Button } from '../shell/fields.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { formatNumber, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatNumber } from '../words/texts.ts'
 import { Region, Toggle } from './controls.tsx'
 import { uriWithoutPart } from './load.ts'
 import { type LineMatch, matchesIn, maxMatches, type PreviewPart } from './model/lines.ts'
@@ -291,9 +291,9 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
                   {formatNumber(line)}
                 </a>
                 <code>
-                  {visibleText(text.slice(0, start))}
-                  <mark>{visibleText(text.slice(start, end))}</mark>
-                  {visibleText(text.slice(end))}
+                  {escapeInvisible(text.slice(0, start))}
+                  <mark>{escapeInvisible(text.slice(start, end))}</mark>
+                  {escapeInvisible(text.slice(end))}
                 </code>
               </li>
             ))}

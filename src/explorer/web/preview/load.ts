@@ -7,7 +7,7 @@ import { directoryMimeType, type Resource, type ResourceContent } from '../../..
 import { reconnections } from '../listing/browse.ts'
 import { singleOf } from '../listing/forest.ts'
 import { markSeen, onChange } from '../state/live.ts'
-import { cachedResource, kindOf, lookUp } from '../state/offered.ts'
+import { findCachedResource, kindOf, lookUp } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { compareEarlier, createEarlierState } from './earlier.ts'
@@ -46,7 +46,7 @@ export function createReader(uri: string, isOriginal = false) {
   const reading = signal<PreviewState>({ state: 'loading' })
   const standing = signal<PreviewNote>({})
   const earlier = createEarlierState()
-  const resource = signal<Resource | undefined>(cachedResource(uriWithoutPart(uri)))
+  const resource = signal<Resource | undefined>(findCachedResource(uriWithoutPart(uri)))
   const more = signal<'idle' | 'busy' | 'failed'>('idle')
   /** Why a document is shown in its original form, and not as text. */
   const noText = signal<string | undefined>(undefined)

@@ -13,7 +13,7 @@ import {
   isContinued,
   retryNow,
 } from '../state/session.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { Button } from './fields.tsx'
 import { Icon } from './icons.tsx'
 import { t } from './words.ts'
@@ -201,7 +201,7 @@ function FailureCard() {
 
 /** Returns the reason of a failed connection, in the words of the error. */
 function whyOf(error: unknown): string {
-  return isResourceError(error, 'unavailable') ? visibleText(error.message) : reasonOf(error)
+  return isResourceError(error, 'unavailable') ? escapeInvisible(error.message) : reasonOf(error)
 }
 
 /** Asks for what the server requires: a field for a token, or the advice to open the address that `hikidashi ui` prints. */

@@ -5,7 +5,7 @@ import { pagesOf } from '../../../core/kit/groups.ts'
 import { kindIn, type MountIcon, type MountKind, type MountLabel } from '../../../core/mount-kind.ts'
 import { searchMounts } from '../../../core/search-answer.ts'
 import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
-import { language, visibleText } from '../words/texts.ts'
+import { escapeInvisible, language } from '../words/texts.ts'
 import { connected } from './session.ts'
 
 /** The kinds of the mounts, by their URIs without a final slash, as the server tells them. */
@@ -61,7 +61,7 @@ function textOf({ en, ja }: Partial<MountLabel> = {}): string | undefined {
 /** Returns the use of a mount; undefined if the server does not tell it. */
 export function purposeOf(uri: string): string | undefined {
   const purpose = textOf(kindOf(uri)?.purpose)
-  return purpose === undefined ? undefined : visibleText(purpose)
+  return purpose === undefined ? undefined : escapeInvisible(purpose)
 }
 
 /** Returns the label that serves as the title of a mount. `undefined`: the mount has a title, or shares its label with another one. */
@@ -109,7 +109,7 @@ export function cacheResources(resources: Iterable<Resource>): void {
   }
 }
 
-export function cachedResource(uri: string): Resource | undefined {
+export function findCachedResource(uri: string): Resource | undefined {
   return known.get(uri)
 }
 

@@ -10,9 +10,9 @@ import { browse, emptyColumns, isFiltered, isRevealing, progress, selectedRows, 
 import { type Sort, sortKeys, sortOf } from '../listing/columns.ts'
 import { Icon } from '../shell/icons.tsx'
 import { announce, reasonOf } from '../state/announce.ts'
-import { cachedResource } from '../state/offered.ts'
+import { findCachedResource } from '../state/offered.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { FacetsBar } from './facets-bar.tsx'
 import { ListView } from './list-view.tsx'
 import { matchingFiles, TreeView } from './tree-view.tsx'
@@ -78,15 +78,15 @@ function Scope() {
   if (directory !== undefined)
     return (
       <p class="browse-in">
-        <span>{t('listIn', { name: visibleText(lastSegment(directory)) })}</span>
+        <span>{t('listIn', { name: escapeInvisible(lastSegment(directory)) })}</span>
         <a href={linkTo({ in: undefined })}>{t('everything')}</a>
       </p>
     )
-  if (uri === undefined || cachedResource(uri)?.mimeType !== directoryMimeType) return null
+  if (uri === undefined || findCachedResource(uri)?.mimeType !== directoryMimeType) return null
   return (
     <p class="browse-in">
       <span>{t('everything')}</span>
-      <a href={linkTo({ in: uri })}>{t('onlyIn', { name: visibleText(lastSegment(uri)) })}</a>
+      <a href={linkTo({ in: uri })}>{t('onlyIn', { name: escapeInvisible(lastSegment(uri)) })}</a>
     </p>
   )
 }
@@ -152,7 +152,7 @@ function Progress() {
         </button>
       ) : null}
       {unavailable.length === 0 ? null : (
-        <span class="warn">{t('unavailable', { names: unavailable.map(visibleText).join(', ') })}</span>
+        <span class="warn">{t('unavailable', { names: unavailable.map(escapeInvisible).join(', ') })}</span>
       )}
       {state === 'failed' && all > 0 ? (
         <span class="bad">

@@ -12,7 +12,7 @@ import { reasonOf } from '../state/announce.ts'
 import { changedUris } from '../state/live.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/offered.ts'
 import { route } from '../state/route.ts'
-import { formatNumber, langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatNumber, langOf } from '../words/texts.ts'
 import { t } from './words.ts'
 
 export interface TreeRowProps {
@@ -54,7 +54,7 @@ export function TreeRowView(props: TreeRowProps) {
       {...common}
       role="treeitem"
       class={`${common.class}${isShown ? ' row-shown' : ''}${picked ? ' row-picked' : ''}`}
-      title={visibleText(uri)}
+      title={escapeInvisible(uri)}
       aria-posinset={position}
       aria-setsize={siblings.count}
       aria-selected={picked}
@@ -163,7 +163,7 @@ export function Name({ text, words, class: name = '' }: NameProps) {
   })
   const part = (from: number, to: number) =>
     placed.flatMap(({ text, marked, start }) => {
-      const visible = onOneLine(visibleText(text.slice(Math.max(0, from - start), Math.max(0, to - start))))
+      const visible = onOneLine(escapeInvisible(text.slice(Math.max(0, from - start), Math.max(0, to - start))))
       if (visible === '') return []
       return [marked ? <mark key={start}>{visible}</mark> : visible]
     })
