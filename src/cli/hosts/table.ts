@@ -14,6 +14,7 @@ import {
   formatValues,
   type Host,
   type HostNotation,
+  type HostValue,
   inProject,
   type JsonObject,
   joinPath,
@@ -21,7 +22,6 @@ import {
   type Machine,
   scopes,
   unlessEmpty,
-  type Value,
 } from './types.ts'
 
 const codexFolder = (machine: Machine) =>
@@ -69,7 +69,7 @@ function codexLocal(launch: Extract<Launch, { transport: 'stdio' }>): JsonObject
   }
 }
 
-const isVariable = (value: Value = [], name?: string) => {
+const isVariable = (value: HostValue = [], name?: string) => {
   const [piece] = value
   if (value.length !== 1 || typeof piece !== 'object' || !('variable' in piece)) return false
   return name === undefined || piece.variable === name
@@ -177,7 +177,7 @@ const goose: Host = {
 }
 
 /** Returns the variables that Goose looks up in its environment or its secret store. */
-function variablesIn(values: readonly Value[]): readonly string[] {
+function variablesIn(values: readonly HostValue[]): readonly string[] {
   return values.flat().flatMap((piece) => (typeof piece === 'object' && 'variable' in piece ? [piece.variable] : []))
 }
 

@@ -3,10 +3,10 @@ import { homeFolder } from '../../core/kit/home.ts'
 import { usageError } from '../terminal/exit.ts'
 
 /** A part of a value: literal text, an environment variable, or an input that the host asks its user for. */
-export type ValuePiece = string | { readonly variable: string } | { readonly input: string }
+export type HostValuePiece = string | { readonly variable: string } | { readonly input: string }
 
 /** A value in which the host fills in secrets. */
-export type Value = readonly ValuePiece[]
+export type HostValue = readonly HostValuePiece[]
 
 /** How a host reaches a server: it starts a command, or connects to a URL. */
 export type Launch =
@@ -14,9 +14,9 @@ export type Launch =
       readonly transport: 'stdio'
       /** The words of the command line. Paths of this machine are marked, because a host may have a shorter notation for them. */
       readonly command: readonly (string | { readonly path: string })[]
-      readonly env: Readonly<Record<string, Value>>
+      readonly env: Readonly<Record<string, HostValue>>
     }
-  | { readonly transport: 'http'; readonly url: string; readonly headers: Readonly<Record<string, Value>> }
+  | { readonly transport: 'http'; readonly url: string; readonly headers: Readonly<Record<string, HostValue>> }
 
 export const scopes = ['user', 'project'] as const
 /** Scope of an entry: for the user everywhere, or for everybody in a project. */
@@ -214,7 +214,7 @@ type Titled = Pick<Host, 'title'>
  * @throws CommandError if the host has no notation for it.
  */
 export function formatValue(
-  value: Value,
+  value: HostValue,
   { title }: Titled,
   { variable, input, fills, otherwise }: HostNotation,
 ): string {
@@ -239,7 +239,7 @@ function literal(text: string, title: string, fills: RegExp | undefined): string
 }
 
 export function formatValues(
-  values: Readonly<Record<string, Value>>,
+  values: Readonly<Record<string, HostValue>>,
   host: Titled,
   spelling: HostNotation,
 ): Readonly<Record<string, string>> {
