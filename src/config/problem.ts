@@ -17,7 +17,11 @@ export interface ConfigProblem {
 }
 
 /** Converts a finding to a problem at the position of the key or of its value (`at`). */
-export function locateFinding(document: Document, finding: Finding, at: 'key' | 'value' = 'value'): ConfigProblem {
+export function locateFinding(
+  document: ConfigDocument,
+  finding: Finding,
+  at: 'key' | 'value' = 'value',
+): ConfigProblem {
   const { path, message, fix } = finding
   return { file: document.file, ...document.positionOf(path, at), key: formatKey(path), message, fix }
 }
@@ -44,7 +48,7 @@ export function formatKey(path: readonly PathStep[]): string {
 }
 
 /** A configuration file: its value, and the positions of its keys and values. */
-export interface Document {
+export interface ConfigDocument {
   readonly file: string
   readonly value: unknown
   /** Returns the position of a value or its key, or of the nearest enclosing value when it is missing. Line and column start at 1. */

@@ -94,12 +94,12 @@ const isShortName = (name: string) =>
   /^[A-Za-z_$@\u0080-\uffff][^`{}<>=]{0,63}$/.test(name) && name.split(' ').length <= 4 && !ofSentences.test(name)
 
 /** The cells of a row, as spans of a text. */
-export type Row = readonly Span[]
+export type CellRow = readonly Span[]
 
 /** Returns the cells of a row that are secret. */
 export function findSecretCells(
   text: string,
-  row: Row,
+  row: CellRow,
   columns: Columns | undefined,
   certainty: Certainty,
 ): readonly Span[] {
@@ -145,7 +145,7 @@ export function findSecretInCell(text: string, { start, end }: Span, isAny: bool
 
 const isOnlyName = (value: string) => /^[A-Za-z_ .:-]+$/.test(value) && kindOfKey(value) !== undefined
 
-export function cellTexts(text: string, row: Row): readonly string[] {
+export function cellTexts(text: string, row: CellRow): readonly string[] {
   return row.map(({ start, end }) => text.slice(start, end))
 }
 

@@ -1,5 +1,6 @@
 import type { Span } from '../core/kit/sorted.ts'
 import {
+  type CellRow,
   type Columns,
   cellTexts,
   columnsOf,
@@ -7,7 +8,6 @@ import {
   findSecretCells,
   findSecretInCell,
   isNameOfSecret,
-  type Row,
   trimSpan,
 } from './columns.ts'
 
@@ -29,7 +29,7 @@ function findRuledTables(text: string): readonly Span[] {
   for (const { 0: rule, index } of text.matchAll(/^[ \t]*(?:={2,}|-{2,})(?:[ \t]+(?:={2,}|-{2,}))+[ \t]*\r?$/gm)) {
     if (index < until || index === 0) continue
     const runs = Array.from(rule.matchAll(/[=-]+/g), (run) => run.index)
-    const cellsOf = (start: number): Row => {
+    const cellsOf = (start: number): CellRow => {
       const end = endOfLine(text, start)
       return runs.map((run, at) =>
         trimSpan(text, Math.min(end, start + run), Math.min(end, start + (runs[at + 1] ?? end))),

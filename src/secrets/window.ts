@@ -78,7 +78,7 @@ export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<
 }
 
 /** Job of the worker: remove the secrets from a part of a text, or from bytes. */
-export type Job = FindOptions & ({ readonly window: Window } | { readonly bytes: Uint8Array })
+export type RedactionJob = FindOptions & ({ readonly window: Window } | { readonly bytes: Uint8Array })
 
 /** Answer of the worker. An error has no text, because that might hold a part of the scanned content. */
 export type ScanAnswer = { readonly part: CleanPart } | { readonly clean: CleanBytes } | { readonly error: true }

@@ -11,7 +11,7 @@ export interface Operations {
   similar(collection: string, terms: readonly string[], limit: number): readonly { key: string; shared: number }[]
   size(collection: string): { rows: number; bytes: number }
   /** Does a part of the work, so that other callers do not wait for long. The work is done when it returns no keys. */
-  evict(collection: string, bounds: Bounds): readonly string[]
+  evict(collection: string, bounds: EvictionLimits): readonly string[]
   takeLease(name: string, holder: string, ttlMs: number): boolean
   /** `false`: the caller no longer holds it. */
   renewLease(name: string, holder: string, ttlMs: number): boolean
@@ -42,16 +42,16 @@ export interface TextOperations {
   textsVectors(name: string, model: string, after: number, limit: number): Awaited<ReturnType<Texts['vectors']>>
 }
 
-export type Bounds = Parameters<Collection['evict']>[0]
+export type EvictionLimits = Parameters<Collection['evict']>[0]
 
 /** The operations of an engine in another thread or on a server: each returns a promise. */
-export type Remote<Of> = {
+export type AsPromises<Of> = {
   readonly [Name in keyof Of]: Of[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Result>
     : never
 }
 
-export interface Engine extends Remote<Operations>, Remote<TextOperations> {
+export interface Engine extends AsPromises<Operations>, AsPromises<TextOperations> {
   watch: Store['watch']
   close(): Promise<void>
 }

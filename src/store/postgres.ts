@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
-import { type Dialect, type Engine, listSql, type Operations, type Remote } from './engine.ts'
+import { type AsPromises, type Dialect, type Engine, listSql, type Operations } from './engine.ts'
 import type { PostgresStore } from './options.ts'
 import { removalsSql, rowsSql, textTablesSql, textWritesSql } from './postgres/schema.ts'
 import {
@@ -68,7 +68,7 @@ function schemaOf(name: string) {
   return { name, quoted: `"${name}"`, channel }
 }
 
-function operationsOn(ask: RunStatement, schema: string): Remote<Operations> {
+function operationsOn(ask: RunStatement, schema: string): AsPromises<Operations> {
   const dialect = dialectOf(schema)
   const home = `(select id from ${schema}.collections where name = $1)`
   return {

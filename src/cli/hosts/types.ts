@@ -83,18 +83,18 @@ export interface Host {
   readonly next: string
 }
 
-export type Path = readonly (string | number)[]
+export type KeyPath = readonly (string | number)[]
 
 /** A format of settings that is edited in place: all other values, their order and the comments stay. */
 export interface SettingsEditor {
   /** Parses a text. @throws Error for a malformed text. */
   parse(text: string): unknown
   /** Returns the text with a value at a path. @throws Error for a text that cannot be edited. */
-  set(text: string, path: Path, value: Json): string
+  set(text: string, path: KeyPath, value: Json): string
   /** Returns the text without the existing value at a path. @throws Error for a text that cannot be edited. */
-  remove(text: string, path: Path): string
+  remove(text: string, path: KeyPath): string
   /** Formats a value at a path as a separate text. */
-  show(path: Path, value: Json): string
+  show(path: KeyPath, value: Json): string
 }
 
 /** Returns this machine, with the current folder as the project folder. */
@@ -187,7 +187,7 @@ export function leadingComments(text: string): string {
 }
 
 /** Returns an object, or an array for a number, for each key of a path, with the value in the last one. */
-export function nestedValue(path: Path, value: Json): JsonObject {
+export function nestedValue(path: KeyPath, value: Json): JsonObject {
   return path.reduceRight<Json>(
     (inner, key) => (typeof key === 'number' ? [inner] : { [key]: inner }),
     value,

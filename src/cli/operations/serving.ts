@@ -24,15 +24,15 @@ import { changedTools } from '../../server/tools/index.ts'
 import { commandFailure } from '../terminal/exit.ts'
 import { count } from '../terminal/io.ts'
 import type { logFormats, logLevels } from '../terminal/log.ts'
-import { httpInstructions, packageVersion, type Server, stdioInstructions } from './command-line.ts'
-import type { Local } from './local.ts'
+import { httpInstructions, packageVersion, type ServerToAdd, stdioInstructions } from './command-line.ts'
+import type { LocalSetUp } from './local.ts'
 import { reasonsOf, trustCommand } from './withheld.ts'
 
 interface AnnouncerOptions {
   readonly say: (text: string) => void
   /** The log, if programs read stderr; undefined if people read it. */
   readonly log: Log | undefined
-  readonly server: Server
+  readonly server: ServerToAdd
   readonly addresses: readonly string[]
   /** Whether the current folder is served because nothing else was named. */
   readonly assumed: boolean
@@ -83,7 +83,7 @@ interface ServedLater
  *
  * @param open Opens the catalog.
  */
-export function prepareService(local: Local, open: () => Promise<OpenedCatalog>, log: Log): ServedLater {
+export function prepareService(local: LocalSetUp, open: () => Promise<OpenedCatalog>, log: Log): ServedLater {
   const { config, mounts } = local
   let writing: WriteAccess | undefined
   const opening = createPendingOpen(async () => {
@@ -118,7 +118,7 @@ export function prepareService(local: Local, open: () => Promise<OpenedCatalog>,
 }
 
 /** Returns the views with the prompt `assemble_context`, and the tool of that name. All callers share one semaphore. */
-function contextFor({ config }: Local, catalog: Views): Views & { tools(view: View): readonly Tool[] } {
+function contextFor({ config }: LocalSetUp, catalog: Views): Views & { tools(view: View): readonly Tool[] } {
   const turns = createAssembleTurns()
   const memoryOf = createMemory()
   const hasPrompt = config?.context?.prompt ?? true
@@ -151,7 +151,10 @@ export interface ServeOptions {
   readonly logFormat: (typeof logFormats)[number]
 }
 
-export function httpOptions({ config }: Local, { allowHost = [], tokens, insecure = false, replica }: ServeOptions) {
+export function httpOptions(
+  { config }: LocalSetUp,
+  { allowHost = [], tokens, insecure = false, replica }: ServeOptions,
+) {
   const { listen: _, auth: __, explorer: ___, contentLinks = {}, allowedHosts = [], ...rest } = config?.http ?? {}
   const auth = tokens === undefined ? config?.auth : { ...config?.auth, tokens: resolve(tokens) }
   return {
@@ -164,7 +167,7 @@ export function httpOptions({ config }: Local, { allowHost = [], tokens, insecur
 }
 
 /** Returns the options of content links. The secrets of cursors sign the links, if there are any. */
-function linkOptions({ lifetime }: { readonly lifetime?: number }, config: Local['config']): ContentLinkOptions {
+function linkOptions({ lifetime }: { readonly lifetime?: number }, config: LocalSetUp['config']): ContentLinkOptions {
   const { cursorSecret, earlierCursorSecrets = [] } = config ?? {}
   return {
     ...defined({ lifetimeMs: lifetime }),
@@ -179,7 +182,7 @@ export function tokensOf(auth: { readonly tokens?: string } | undefined): { read
 }
 
 /** @throws CommandError if a setting that protects the service is left out: `audit`, or over HTTP `http`. */
-export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void {
+export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeOptions): void {
   const needed = ['audit', ...(stdio ? [] : ['http'])]
   const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
   if (config === undefined || missing === undefined) return
@@ -189,7 +192,7 @@ export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void
 }
 
 /** @throws CommandError if a mount serves the token file of `--tokens`, as the loader of the configuration refuses it. */
-export async function refuseServedTokens({ mounts }: Local, { tokens }: ServeOptions): Promise<void> {
+export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: ServeOptions): Promise<void> {
   if (tokens === undefined) return
   const [{ folderOf }, { servedFileFinding: servedFinding }] = await Promise.all([
     import('../../config/open-mount.ts'),
@@ -215,7 +218,7 @@ export function adviceOn(option: string | number | undefined): string {
 export function argumentsFor(
   folders: readonly string[],
   { name, only, strict }: ServeOptions,
-  local: Local,
+  local: LocalSetUp,
 ): readonly string[] {
   return [
     'serve',
@@ -228,7 +231,7 @@ export function argumentsFor(
   ]
 }
 
-export function warnOfLargeFolders({ mounts }: Local, log: Log): void {
+export function warnOfLargeFolders({ mounts }: LocalSetUp, log: Log): void {
   for (const { address, config, folder } of mounts) {
     const named = sourceOf(config).folder?.prefix === undefined ? folderIn(config) : undefined
     if (named === undefined) continue
@@ -239,7 +242,7 @@ export function warnOfLargeFolders({ mounts }: Local, log: Log): void {
 }
 
 /** Warns of what is not served because this machine has no git, or because this is not Node. */
-export function warnOfMachine({ withoutGit = [] }: Pick<Local, 'withoutGit'>, log: Log): void {
+export function warnOfMachine({ withoutGit = [] }: Pick<LocalSetUp, 'withoutGit'>, log: Log): void {
   for (const folder of withoutGit)
     log('warn', 'the git history of the folder is not served: git is not on the PATH', { folder })
   const { deno } = process.versions
@@ -288,7 +291,7 @@ export function explorerUrlOf(url: string): string {
 }
 
 /** Measures this process until `end` is called, if a mount or `/metrics` serves the measurements. */
-export async function startMeasuring({ config, mounts }: Local) {
+export async function startMeasuring({ config, mounts }: LocalSetUp) {
   const { metrics = false } = config?.http ?? {}
   const isMounted = mounts.some(({ config: mount }) => sourceOf(mount).isMeasuring?.(mount) === true)
   if (metrics === false && !isMounted) return undefined

@@ -39,6 +39,7 @@ import {
 } from './walk.ts'
 
 import {
+  type ComparisonRounds,
   createPending,
   createRounds,
   createSchedule,
@@ -48,8 +49,7 @@ import {
   type Handles,
   type OnFileEvent,
   openHandles,
-  type Pending,
-  type Rounds,
+  type PendingChanges,
   type Schedule,
   type UpdateCollector,
   type WatchFile,
@@ -188,7 +188,7 @@ export type Directories = ReturnType<typeof createDirectories>
 interface DirectoriesOptions {
   readonly handles: Handles
   readonly schedule: Schedule<Directory>
-  readonly pending: Pending
+  readonly pending: PendingChanges
   readonly ledger: UpdateCollector
   /** Whether the system sends events for a place. */
   readonly speaks: (place: Place) => boolean
@@ -860,9 +860,9 @@ interface RootWatchOptions {
   readonly options: WatchOptions
   readonly places: Places
   readonly tree: WatchedTree
-  readonly rounds: Rounds
+  readonly rounds: ComparisonRounds
   readonly directories: Directories
-  readonly pending: Pending
+  readonly pending: PendingChanges
   readonly log: Log
   readonly signal: AbortSignal
 }

@@ -343,7 +343,7 @@ export function createTurnQueue(wake: () => void, drained: () => Promise<void>) 
   }
 }
 
-export type Rounds = ReturnType<typeof createRounds>
+export type ComparisonRounds = ReturnType<typeof createRounds>
 
 interface RoundsOptions<T> {
   readonly directories: ReadonlySet<T>
@@ -398,7 +398,7 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
   }
 }
 
-export type Pending = ReturnType<typeof createPending>
+export type PendingChanges = ReturnType<typeof createPending>
 
 /** Maximum number of changed paths in a batch. Above it, the batch becomes "everything may have changed", which is cheaper to handle. */
 const maxPaths = 10_000

@@ -5,7 +5,7 @@ import { untilAbort } from '../files/place.ts'
 import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
 import type { ServedPart, Shortcuts } from './options.ts'
-import { type DriveScope, type Files, findScope, type Scanner } from './scan.ts'
+import { type DriveFiles, type DriveScope, findScope, type Scanner } from './scan.ts'
 import { buildTree, type DriveTree } from './tree.ts'
 
 interface FeedPosition {
@@ -85,7 +85,7 @@ function createFeed(
   }
 
   /** Applies changes. Returns whether any of them makes a difference. */
-  const apply = async (files: Files, state: DriveState, changes: ReadonlyMap<string, RawFile | undefined>) => {
+  const apply = async (files: DriveFiles, state: DriveState, changes: ReadonlyMap<string, RawFile | undefined>) => {
     const { folders } = state.tree
     let differs = false
     const came: { readonly id: string; readonly corpus: Corpus }[] = []
@@ -214,9 +214,9 @@ function corpusOf({ parent }: DriveFile, { scope, tree }: DriveState): Corpus {
 }
 
 /** Returns the files that have a path, or may get one by a shortcut. Files that were moved away are dropped. */
-function kept(files: ReadonlyMap<string, DriveFile>, { shared }: DriveScope, { folders }: DriveTree): Files {
+function kept(files: ReadonlyMap<string, DriveFile>, { shared }: DriveScope, { folders }: DriveTree): DriveFiles {
   const targets = new Set<string>()
-  const left: Files = new Map()
+  const left: DriveFiles = new Map()
   for (const [id, file] of files) {
     const isPlaced = folders.has(id) || folders.has(file.parent ?? '') || (shared && file.top === true)
     if (!isPlaced) continue

@@ -205,7 +205,7 @@ export interface Anchors {
  *
  * @throws ResourceError `unavailable`, as `current` does.
  */
-export async function openAnchor(location: Location) {
+export async function openAnchor(location: RepositoryFolders) {
   let anchors = await openAnchors(location)
   let closed = false
 
@@ -246,7 +246,7 @@ export async function openAnchor(location: Location) {
 
 export type AnchoredFolders = Awaited<ReturnType<typeof openAnchor>>
 
-async function openAnchors({ gitDir, commonDir, workTree }: Location): Promise<Anchors> {
+async function openAnchors({ gitDir, commonDir, workTree }: RepositoryFolders): Promise<Anchors> {
   const opened: Folder[] = []
   try {
     const at = async (path: string) => {
@@ -293,7 +293,7 @@ export function symbolicLinkError(name: string): ResourceError {
 }
 
 /** The directories of a repository: absolute paths without symbolic links. */
-export interface Location {
+export interface RepositoryFolders {
   /** Directory of `HEAD` and the index. */
   readonly gitDir: string
   /** Directory of refs, objects and the configuration; equals `gitDir` except for a linked working tree. */
@@ -328,7 +328,7 @@ export interface RepositoryPlace {
 export async function locateRepository(
   { repository, within }: RepositoryPlace,
   workTreeOf: WorkTreeOf,
-): Promise<Location> {
+): Promise<RepositoryFolders> {
   const fault = (what: string) => invalid(`The repository ${JSON.stringify(repository)} ${what}`, 'configuration')
   if (repository === '' || repository.includes('\0') || !isAbsolute(repository))
     throw fault(`is not an absolute path. Did you mean ${JSON.stringify(resolve(repository.replaceAll('\0', '')))}?`)
@@ -346,7 +346,7 @@ export async function locateRepository(
 }
 
 type CreateError = (what: string) => ResourceError
-type Start = Pick<Location, 'gitDir' | 'workTree'> & { readonly linked: boolean }
+type Start = Pick<RepositoryFolders, 'gitDir' | 'workTree'> & { readonly linked: boolean }
 
 async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: CreateError): Promise<Start> {
   const dotGit = join(named, '.git')
@@ -379,7 +379,7 @@ async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Create
 }
 
 /** Adds the directory of refs and objects. A linked working tree shares it with the repository that contains its git directory. */
-async function withCommonDir(start: Start, named: string, fault: CreateError): Promise<Location> {
+async function withCommonDir(start: Start, named: string, fault: CreateError): Promise<RepositoryFolders> {
   const { gitDir, linked, workTree } = start
   const common = await readPointer(join(gitDir, 'commondir'), /^(.+)$/)
   const commonDir =
@@ -406,7 +406,7 @@ async function realTarget(target: string, file: string, fault: CreateError): Pro
   }
 }
 
-async function requireLayout({ gitDir, commonDir }: Location, fault: CreateError): Promise<void> {
+async function requireLayout({ gitDir, commonDir }: RepositoryFolders, fault: CreateError): Promise<void> {
   if ((await statPath(join(gitDir, 'HEAD'))) === undefined) throw fault('has no HEAD: it is not a git repository.')
   for (const name of ['objects', 'refs']) {
     const stats = await statPath(join(commonDir, name))

@@ -16,7 +16,6 @@ import {
   entriesOf,
   type Folder,
   LinkError,
-  type Location,
   linkedObjects,
   locateRepository,
   openAnchor,
@@ -24,6 +23,7 @@ import {
   openStores,
   openSubfolder,
   type RepositoryConfig,
+  type RepositoryFolders,
   type RepositoryPlace,
   readConfig,
   readEntry,
@@ -521,7 +521,7 @@ async function readText(folder: Folder, name: string, limit: number): Promise<st
 /** An open repository, with the objects that read it. */
 export interface Repository {
   readonly settings: GitSettings
-  readonly location: Location
+  readonly location: RepositoryFolders
   /** The directories of the repository, held open. */
   readonly anchors: AnchoredFolders
   readonly config: RepositoryConfig
@@ -662,7 +662,7 @@ function configOf(
 }
 
 /** Warns if another user owns the repository. git would refuse it, because it runs commands of the configuration; this provider runs none. */
-async function warnOfOwner({ commonDir }: Location, { log }: GitSettings): Promise<void> {
+async function warnOfOwner({ commonDir }: RepositoryFolders, { log }: GitSettings): Promise<void> {
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()
   if (own !== undefined && uid !== own)

@@ -40,7 +40,7 @@ export interface HttpAnswer {
   readonly url: HttpUrl
 }
 
-export type Get = (ask: HttpRequest) => Promise<HttpAnswer>
+export type HttpGet = (ask: HttpRequest) => Promise<HttpAnswer>
 
 const maxHops = 5
 
@@ -51,7 +51,7 @@ const maxHops = 5
  * A redirect may lead to the same origin, or one of `redirects`; the guard checks it like the first URL. Throws ResourceError `unavailable`,
  * or `too-large`. No error holds any part of an answer.
  */
-export function createClient(options: ClientOptions): Get {
+export function createClient(options: ClientOptions): HttpGet {
   const { guard, timeoutMs, maxBytes, redirects = [], ca } = options
 
   const send = (url: HttpUrl, headers: Readonly<Record<string, string>>, signal: AbortSignal) => {

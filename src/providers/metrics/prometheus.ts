@@ -5,7 +5,7 @@ import {
   type ApiError,
   type ClientOptions,
   createClient,
-  type Fields,
+  type FormFields,
   faultOf,
   noAnswerError,
   type PrometheusRequest,
@@ -42,7 +42,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
   const patience = `${Math.max(1, Math.floor(timeoutMs * 0.8))}ms`
 
   /** Returns the `data` of the API's answer at a path. */
-  const get = async (path: string, fields: Fields, signal: AbortSignal): Promise<unknown> => {
+  const get = async (path: string, fields: FormFields, signal: AbortSignal): Promise<unknown> => {
     const chunks: Uint8Array[] = []
     const { status } = await forWhole({ path, fields, signal }, (chunk) => void chunks.push(chunk))
     return successOf(status, parsed(Buffer.concat(chunks)), undefined).data
@@ -76,7 +76,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
   }
 
   const at = (text: string, when: TimeSpan | Instant, signal: AbortSignal, own: boolean): Promise<MetricAnswer> => {
-    const fields: Fields =
+    const fields: FormFields =
       'at' in when
         ? [['time', String(when.at)]]
         : [
@@ -85,11 +85,11 @@ export function prometheus(options: PrometheusOptions): QuerySource {
             ['step', String(when.step)],
           ]
     const path = 'at' in when ? 'query' : 'query_range'
-    const all: Fields = [['query', text], ...fields, ['timeout', patience]]
+    const all: FormFields = [['query', text], ...fields, ['timeout', patience]]
     return ask({ path, fields: all, signal }, own ? text : undefined)
   }
 
-  const names = async (path: string, fields: Fields, signal: AbortSignal): Promise<readonly string[]> =>
+  const names = async (path: string, fields: FormFields, signal: AbortSignal): Promise<readonly string[]> =>
     textsIn(await get(path, fields, signal))
 
   return {
@@ -126,7 +126,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
 
 /** Returns the time of the newest sample. If the source does not report it, returns a text that differs at every poll. */
 async function stampOf(
-  get: (path: string, fields: Fields, signal: AbortSignal) => Promise<unknown>,
+  get: (path: string, fields: FormFields, signal: AbortSignal) => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<string> {
   const unknown = () => `at ${performance.now()}`

@@ -16,12 +16,12 @@ export interface ClientOptions extends ServiceNetwork {
   readonly maxBytes: number
 }
 
-export type Fields = readonly (readonly [name: string, value: string])[]
+export type FormFields = readonly (readonly [name: string, value: string])[]
 
 export interface PrometheusRequest {
   /** Path below `/api/v1/`. */
   readonly path: string
-  readonly fields?: Fields
+  readonly fields?: FormFields
   /** Whether to send the fields in a body, because they may be long. */
   readonly post?: boolean
   readonly signal: AbortSignal

@@ -1,4 +1,4 @@
-import type { Check, ObjectName, Trigger } from '../relational/model.ts'
+import type { CheckConstraint, ObjectName, Trigger } from '../relational/model.ts'
 import { identityOf } from '../relational/names.ts'
 import { type Constraint, readConstraints } from './constraints.ts'
 import type { MysqlSession } from './session.ts'
@@ -15,7 +15,7 @@ export interface RawTable extends ObjectName {
   readonly indexes: readonly RawIndex[]
   readonly foreignKeys: readonly Constraint[]
   readonly references: readonly Constraint[]
-  readonly checks: readonly Check[]
+  readonly checks: readonly CheckConstraint[]
   readonly triggers: readonly Trigger[]
   readonly partitions: readonly Partition[]
   /** Query of a view; empty when the account may not see it. */

@@ -28,12 +28,12 @@ export interface Column {
 }
 
 /** A primary key, or a set of columns that are unique together. */
-export interface Key {
+export interface UniqueKey {
   readonly name: string
   readonly columns: readonly string[]
 }
 
-export interface Check {
+export interface CheckConstraint {
   readonly name: string
   /** The constraint in DDL: `CHECK ((price > 0))`. */
   readonly definition: string
@@ -77,9 +77,9 @@ export interface Relation extends ObjectName {
   /** SQL statements that create the table or view, with its keys, indexes and comments. */
   readonly definition: string
   readonly columns: readonly Column[]
-  readonly primaryKey?: Key
-  readonly uniqueKeys: readonly Key[]
-  readonly checks: readonly Check[]
+  readonly primaryKey?: UniqueKey
+  readonly uniqueKeys: readonly UniqueKey[]
+  readonly checks: readonly CheckConstraint[]
   readonly foreignKeys: readonly ForeignKey[]
   readonly referencedBy: readonly Reference[]
   readonly indexes: readonly TableIndex[]

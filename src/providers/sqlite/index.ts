@@ -8,7 +8,7 @@ import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { CatalogItem, DatabaseSource, ObjectName, Relation, RowPage, SourceContext } from '../relational/model.ts'
 import { completeDatabaseOptions, createPool, type DatabaseOptions, openRelational } from '../relational/open.ts'
-import type { Question } from './child.ts'
+import type { ChildRequest } from './child.ts'
 import { faultOf, refusedError } from './errors.ts'
 import type { Operations } from './operations.ts'
 import { startMs, startProcess } from './process.ts'
@@ -184,7 +184,7 @@ async function startReader(
   return {
     ...reader,
     /** Sends a request to the process. Throws only ResourceErrors. */
-    ask: (name: Question['name'], values: readonly unknown[]) =>
+    ask: (name: ChildRequest['name'], values: readonly unknown[]) =>
       reader.ask(name, values, statementTimeoutMs + lockTimeoutMs),
   }
 }

@@ -1,4 +1,4 @@
-import type { Remote, TextOperations } from '../engine.ts'
+import type { AsPromises, TextOperations } from '../engine.ts'
 import { endOf, parseListRow, readerOf } from '../engine.ts'
 import { bytesOf } from '../rules.ts'
 import type { CheckedText, PartQuery, TextFilter, TextSet } from '../texts.ts'
@@ -18,7 +18,7 @@ const readSize = readerOf({
 })
 
 /** Texts in the tables of a schema. The terms of a part are the lexemes of a tsvector, which is made here and not by PostgreSQL. */
-export function textsOn(ask: RunStatement, schema: string): Remote<TextOperations> {
+export function textsOn(ask: RunStatement, schema: string): AsPromises<TextOperations> {
   const home = `(select id from ${schema}.homes where name = $1)`
   return {
     textsPut: async (name, texts) => {
@@ -108,7 +108,7 @@ function findingOn(
   ask: RunStatement,
   schema: string,
   home: string,
-): Pick<Remote<TextOperations>, 'textsFind' | 'textsWeigh'> {
+): Pick<AsPromises<TextOperations>, 'textsFind' | 'textsWeigh'> {
   return {
     textsFind: async (name, query) => {
       const { sql, values } = findSql(schema, home, name, query)
@@ -126,7 +126,7 @@ function findingOn(
   }
 }
 
-type VectorOperations = Pick<Remote<TextOperations>, 'textsUnembedded' | 'textsEmbed' | 'textsVectors'>
+type VectorOperations = Pick<AsPromises<TextOperations>, 'textsUnembedded' | 'textsEmbed' | 'textsVectors'>
 
 function vectorsOn(ask: RunStatement, schema: string, home: string): VectorOperations {
   return {

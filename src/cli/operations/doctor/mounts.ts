@@ -17,7 +17,7 @@ import { formatProblem } from '../../../testing/index.ts'
 import { formatCount, formatSize } from '../../terminal/io.ts'
 import type { Secrets } from '../../terminal/secrets.ts'
 import { checkMount, hasProblem, type MountReport, mountsHiddenFrom } from '../check-mounts.ts'
-import { type Local, openLocal, storeOf } from '../local.ts'
+import { type LocalSetUp, openLocal, storeOf } from '../local.ts'
 import { searchMountsOf, textAt } from '../search-mounts.ts'
 import type { Findings } from './findings.ts'
 
@@ -270,7 +270,7 @@ function formatBehind({ address, state, looked, of }: SearchStatusMount): string
 
 /** The facts that all checks of a configuration share. */
 export interface CheckFacts {
-  readonly local: Local
+  readonly local: LocalSetUp
   readonly mounts: readonly PlannedMount[]
   readonly limit: number
   readonly log: Log

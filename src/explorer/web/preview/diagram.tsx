@@ -5,7 +5,7 @@ import { linkTo, navigate } from '../state/route.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { type Overview, type SchemaLink, tableUri } from './model/documents.ts'
-import { type Box, layoutOf } from './model/layout.ts'
+import { layoutOf, type TableBox } from './model/layout.ts'
 import { t } from './words.ts'
 
 const [least, most] = [0.08, 2.5]
@@ -91,7 +91,7 @@ function isBeside(links: readonly SchemaLink[], picked: string | undefined, id: 
 }
 
 interface TableProps {
-  readonly box: Box
+  readonly box: TableBox
   readonly uri: string
   readonly isBeside: boolean
   readonly onPick: (id: string | undefined) => void
@@ -143,7 +143,7 @@ function shortened(text: string, length: number): string {
 
 interface LinkProps {
   readonly link: SchemaLink
-  readonly boxes: ReadonlyMap<string, Box>
+  readonly boxes: ReadonlyMap<string, TableBox>
   readonly picked: string | undefined
 }
 
@@ -163,7 +163,7 @@ function Link({ link, boxes, picked }: LinkProps) {
 type Point = { readonly x: number; readonly y: number }
 
 /** The line leads from the right side of a table to the left side of another; if that one is further left, the line goes around. */
-function curve(start: Point, end: Point, from: Box, to: Box): string {
+function curve(start: Point, end: Point, from: TableBox, to: TableBox): string {
   const arrow = (x: number, y: number, way: 1 | -1) => `M${x - 7 * way} ${y - 4}L${x} ${y}L${x - 7 * way} ${y + 4}`
   if (end.x > start.x) {
     const bend = Math.max(30, (end.x - start.x) / 2)
