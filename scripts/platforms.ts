@@ -108,8 +108,8 @@ function makeTable(
   const table = [head, head.map(() => '---'), ...lines].map((row) => `|${row.join('|')}|`)
   const only = onWindows.map(({ name }) => name).join('; ')
   const sentences = [
-    `Works in ${columns.join(', ')}: ${everywhere.join('; ')}.`,
-    `Of Windows only, and works: ${only}.`,
+    `These work in ${columns.join(', ')}: ${everywhere.join('; ')}.`,
+    `These concern Windows only, and work: ${only}.`,
   ]
   return [...sentences, table.join('\n')].join('\n\n')
 }

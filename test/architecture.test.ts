@@ -136,7 +136,7 @@ describe('the source code', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('names in package.json no file twice that the build does not make', () => {
+  test('has the file of each entry of package.json', () => {
     const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       exports: Record<string, string | { default: string }>
     }
@@ -146,7 +146,7 @@ describe('the source code', () => {
     }
   })
 
-  test('compares the name of a source nowhere but in its folder: the declarations tell all others of it', () => {
+  test('compares the name of a source only in the folder of that source', () => {
     const names = readdirSync(join(source, 'providers'), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name)
@@ -225,39 +225,36 @@ describe('the source code', () => {
     expect(circlesOf(later)).toEqual([])
   })
 
-  test.each(['cli', 'explorer/web', 'server'])(
-    'has folders in %s that import each other in one direction',
-    (parent) => {
-      const folderOf = (file: string) => new RegExp(`^(${parent}/[\\w-]+)/`).exec(file)?.[1] ?? []
-      const folders = new Map<string, string[]>()
-      for (const { file, imports, loads } of code) {
-        const targets = [...imports.map((target) => target.file), ...loads].flatMap(folderOf)
-        for (const folder of [folderOf(file)].flat()) folders.set(folder, [...(folders.get(folder) ?? []), ...targets])
-      }
-      expect(folders.size).toBeGreaterThan(3)
-      const graph = [...folders].map(([file, targets]) => {
-        const others = targets.filter((target) => target !== file)
-        return { file, imports: others.map((target) => ({ file: target, typeOnly: false })) }
-      })
-      expect(circlesOf(graph)).toEqual([])
-    },
-  )
+  test.each(['cli', 'explorer/web', 'server'])('has no import circle between the folders in %s', (parent) => {
+    const folderOf = (file: string) => new RegExp(`^(${parent}/[\\w-]+)/`).exec(file)?.[1] ?? []
+    const folders = new Map<string, string[]>()
+    for (const { file, imports, loads } of code) {
+      const targets = [...imports.map((target) => target.file), ...loads].flatMap(folderOf)
+      for (const folder of [folderOf(file)].flat()) folders.set(folder, [...(folders.get(folder) ?? []), ...targets])
+    }
+    expect(folders.size).toBeGreaterThan(3)
+    const graph = [...folders].map(([file, targets]) => {
+      const others = targets.filter((target) => target !== file)
+      return { file, imports: others.map((target) => ({ file: target, typeOnly: false })) }
+    })
+    expect(circlesOf(graph)).toEqual([])
+  })
 
   test.each([
     ['providers/git', 12],
     ['providers/files', 14],
-  ])('has at most the files in %s that its concepts need: %i', (folder, most) => {
+  ])('has in %s at most the allowed number of files: %i', (folder, most) => {
     const names = files.map((file) => file.replaceAll('\\', '/')).filter((file) => file.startsWith(`${folder}/`))
     expect(names.length).toBeGreaterThan(5)
     expect(names.length).toBeLessThanOrEqual(most)
   })
 
-  test('declares a type name in few files, and has a unit in the names of numbers', () => {
+  test('declares each type name in at most three files, and has the unit in the name of a number', () => {
     expect(repeatedNames(code)).toEqual([])
     expect(code.flatMap(({ file, withoutUnit }) => withoutUnit.map((name) => `${file} ${name}`))).toEqual([])
   })
 
-  test('has no function over 120 lines but those that are listed with a reason', () => {
+  test('has no function over 120 lines, except those that are listed with a reason', () => {
     // Only a file of more lines can hold one: the others need not be parsed.
     const long = code
       .filter(({ lines }) => lines > 120)

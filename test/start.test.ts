@@ -138,12 +138,12 @@ describe('a start loads the listed files only:', () => {
     expect(modules.filter((name) => name.startsWith('src/server/'))).toEqual([])
   })
 
-  it('serve DIR opens few files', async () => {
+  it('serve DIR of the built package', async () => {
     const files = filesIn(await loadedBy(built, ['serve', folder, '--stdio']))
     await expect(asText(files)).toMatchFileSnapshot('data/start/serve-folder-built.txt')
   })
 
-  it('both without other modules of Node', async () => {
+  it('no start loads other modules of Node', async () => {
     // A newer Node has loaded some of them by itself.
     const others = async (args: readonly string[], known: readonly string[]) =>
       (await builtinsBeyondBare(args)).filter((name) => !known.includes(name))
@@ -244,7 +244,7 @@ describe('a version of Node', () => {
   }
 
   it.each(['12.22.0', '18.20.0', '20.18.3', '21.7.3', '22.0.0', '22.2.0'])(
-    '%s that is not supported gives one sentence with the supported versions',
+    '%s, which is not supported, gives one sentence with the supported versions',
     async (version) => {
       const { code, stdout, stderr } = await startedAs(version)
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -253,7 +253,7 @@ describe('a version of Node', () => {
     },
   )
 
-  it.each(['20.19.0', '22.3.0', '24.0.0', '26.1.0'])('%s that is supported runs the command', async (version) => {
+  it.each(['20.19.0', '22.3.0', '24.0.0', '26.1.0'])('%s, which is supported, runs the command', async (version) => {
     expect((await startedAs(version)).code).toBe(0)
   })
 })

@@ -46,7 +46,7 @@ export function withMoved(items: BasketItems, uri: string, by: number): BasketIt
 }
 
 /** Tokens of a resource at each level that it has. */
-export interface Cost {
+export interface TokenCost {
   readonly levels: Readonly<Partial<Record<Level, number>>>
   /** Whether the resource is missing or denied. */
   readonly missing: boolean
@@ -81,7 +81,7 @@ export function usableBudget(budget: number, reserve = 0.03): number {
 }
 
 /** The levels of a resource, from the largest to the smallest. */
-export function levelsOf(cost: Cost | undefined): readonly Level[] {
+export function levelsOf(cost: TokenCost | undefined): readonly Level[] {
   return cost === undefined ? levels : levels.filter((level) => cost.levels[level] !== undefined)
 }
 
@@ -89,7 +89,7 @@ export function levelsOf(cost: Cost | undefined): readonly Level[] {
  * Decides the level of each item. Chosen levels stay; items with `auto` begin in full, and are lowered while the budget is exceeded,
  * each time by the step that saves most.
  */
-export function planOf(items: BasketItems, costs: ReadonlyMap<string, Cost>, frame: number, usable: number): Plan {
+export function planOf(items: BasketItems, costs: ReadonlyMap<string, TokenCost>, frame: number, usable: number): Plan {
   const costOf = (item: BasketItem) => costs.get(item.resource.uri)
   const taken = items.map((item) => {
     const there = levelsOf(costOf(item))
@@ -132,7 +132,7 @@ export function planOf(items: BasketItems, costs: ReadonlyMap<string, Cost>, fra
 }
 
 /** Whether `auto` has lowered an item below its full level, so that the basket fits the budget. */
-export function isShortened({ level, taken }: PlannedItem, cost: Cost | undefined): boolean {
+export function isShortened({ level, taken }: PlannedItem, cost: TokenCost | undefined): boolean {
   return cost !== undefined && level === 'auto' && cost.levels.full !== undefined && taken !== 'full'
 }
 
@@ -141,7 +141,7 @@ function lowerThan(there: readonly Level[], level: Level): Level | undefined {
 }
 
 /** Returns the next lower level that takes fewer tokens. */
-function nextLower(cost: Cost | undefined, from: Level): Level | undefined {
+function nextLower(cost: TokenCost | undefined, from: Level): Level | undefined {
   const now = cost?.levels[from] ?? 0
   return levelsOf(cost).find(
     (level) => levels.indexOf(level) > levels.indexOf(from) && (cost?.levels[level] ?? now) < now,
@@ -163,7 +163,7 @@ type Saving =
  * Returns up to `most` suggestions to fit the budget. Single steps that suffice come first, in the order of their loss; then the
  * steps that save most.
  */
-export function savingsFor(plan: Plan, costs: ReadonlyMap<string, Cost>, most = 3): readonly Saving[] {
+export function suggestSavings(plan: Plan, costs: ReadonlyMap<string, TokenCost>, most = 3): readonly Saving[] {
   if (plan.over === 0) return []
   const savings = plan.items.flatMap((item): readonly Saving[] => {
     const { uri } = item.resource
@@ -190,7 +190,7 @@ export function savingsFor(plan: Plan, costs: ReadonlyMap<string, Cost>, most = 
 }
 
 /** Estimates the tokens of a resource in full, from its size. `undefined`: unknown. */
-export function estimateOf({ uri, size, mimeType = '' }: Resource): number | undefined {
+export function estimateTokens({ uri, size, mimeType = '' }: Resource): number | undefined {
   if (size === undefined) return undefined
   // A context contains only a link to a binary content.
   if (/^(?:image|audio|video|font)\//.test(mimeType)) return 30

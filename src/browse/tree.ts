@@ -21,7 +21,7 @@ export interface Tree<F> {
 }
 
 /** Whether a resource can be opened like a directory. The depth of mounts is 0. */
-export type Enters = (resource: Resource, depth: number) => boolean
+export type CanEnter = (resource: Resource, depth: number) => boolean
 
 const unread: Folder<never> = { isOpen: false, items: [], next: '', failure: undefined, stale: undefined }
 /** Maximum depth of a tree. It ends the walk if a server lists a directory in itself. */
@@ -38,12 +38,12 @@ export function withFolder<F>(tree: Tree<F>, uri: string, change: Partial<Folder
 }
 
 /** Returns the tree with a directory opened, and its failure cleared. */
-export function withOpen<F>(tree: Tree<F>, uri: string): Tree<F> {
+export function withOpenFolder<F>(tree: Tree<F>, uri: string): Tree<F> {
   return withFolder(tree, uri, { isOpen: true, failure: undefined })
 }
 
 /** Returns the tree with one more change counted for each of the directories. */
-export function withStale<F>(tree: Tree<F>, uris: readonly string[]): Tree<F> {
+export function withStaleFolders<F>(tree: Tree<F>, uris: readonly string[]): Tree<F> {
   if (uris.length === 0) return tree
   const folders = new Map(tree.folders)
   for (const uri of uris) {
@@ -66,7 +66,7 @@ export function withPage<F>(tree: Tree<F>, uri: string, cursor: string, page: Pa
 }
 
 /** Replaces the entries of a directory that was listed again. `changed`: the new and the changed entries. */
-export function withListed<F>(tree: Tree<F>, uri: string, { items, next }: LoadedEntries) {
+export function withReloadedFolder<F>(tree: Tree<F>, uri: string, { items, next }: LoadedEntries) {
   const before = new Map(folderAt(tree, uri).items.map((item) => [item.uri, item]))
   const now = freshOf(items, [uri])
   return {
@@ -88,7 +88,7 @@ function isOther(before: Resource | undefined, now: Resource): boolean {
 }
 
 /** Returns a directory if its entries are shown: it is open, not too deep, and not in itself. `above`: the directories above it. */
-export function shownFolder<F>({ folders }: Tree<F>, uri: string, above: readonly string[]): Folder<F> | undefined {
+export function folderIfShown<F>({ folders }: Tree<F>, uri: string, above: readonly string[]): Folder<F> | undefined {
   const folder = folders.get(uri)
   return folder?.isOpen && above.length < maxDepth && !above.includes(uri) ? folder : undefined
 }
@@ -97,7 +97,7 @@ export function shownFolder<F>({ folders }: Tree<F>, uri: string, above: readonl
  * Returns the path from a mount to a resource, as far as it is loaded. `folders`: the directories above the resource, from the mount
  * on. `lacks`: the directory whose next page is needed to continue.
  */
-export function wayTo<F>(tree: Tree<F>, uri: string, enters: Enters) {
+export function pathTo<F>(tree: Tree<F>, uri: string, enters: CanEnter) {
   const wanted = uriPath(uri)
   const folders: string[] = []
   let here = towards(tree.roots ?? [], uri, enters, 0)
@@ -113,7 +113,7 @@ export function wayTo<F>(tree: Tree<F>, uri: string, enters: Enters) {
 }
 
 /** Returns the item with a URI, or the deepest directory among the items that contains the URI. */
-function towards(items: readonly Resource[], uri: string, enters: Enters, depth: number): Resource | undefined {
+function towards(items: readonly Resource[], uri: string, enters: CanEnter, depth: number): Resource | undefined {
   const wanted = uriPath(uri)
   let best: Resource | undefined
   let length = -1

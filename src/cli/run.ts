@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander'
 import { commandMeantBy, createProgram, replacementHints, welcome } from './program.ts'
-import { exitCodes, explain } from './terminal/exit.ts'
+import { exitCodes, explainError } from './terminal/exit.ts'
 import { createIo, outputClosed, type ProcessIo, type Sharing, writeError } from './terminal/io.ts'
 import { secretsOfProcess } from './terminal/secrets.ts'
 
@@ -36,7 +36,7 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
     if (error === outputClosed) return exitCodes.ok
     // commander has already printed its message.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
-    const { message, exitCode } = explain(error)
+    const { message, exitCode } = explainError(error)
     io.complain(message)
     return exitCode
   }
@@ -52,7 +52,7 @@ async function checkVersion(io: ProcessIo): Promise<number> {
     await printNewest(installed, io)
     return exitCodes.ok
   } catch (error) {
-    const { message, exitCode } = explain(error)
+    const { message, exitCode } = explainError(error)
     io.complain(message)
     return exitCode
   }
@@ -66,7 +66,7 @@ export async function runProcess(sharing?: Sharing): Promise<never> {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => {
       if (process.listenerCount(event) > 1) return
-      io.complain(explain(error).message)
+      io.complain(explainError(error).message)
       process.exit(exitCodes.failed)
     })
 

@@ -81,7 +81,7 @@ export function newState(): ConnectionState {
 }
 
 /** Connects a client over a transport. Throws the errors of the SDK unchanged. */
-export async function open(
+export async function openClient(
   transport: Transport,
   mode: 'auto' | 'legacy',
   limits: Limits,
@@ -118,7 +118,7 @@ export async function open(
  *
  * @param goodbye Ends the session on the server.
  */
-export function bind(
+export function bindConnection(
   client: Client,
   { timeoutMs }: Limits,
   state: ConnectionState,

@@ -14,10 +14,10 @@ export const codes = {
  * JSON-RPC error code with which this client answers its own request when the connection ends before the answer. Servers use the codes from
  * -32000 on for errors of their own.
  */
-export const streamEnded = -32_097
+export const streamEndedCode = -32_097
 
 /** Returns the error of an answer that exceeds this client's limit. */
-export function tooLarge(limit: number): ResourceError {
+export function tooLargeError(limit: number): ResourceError {
   return new ResourceError('too-large', `The server's answer is longer than ${limit} bytes.`, {
     reason: 'too-large',
     limit,
@@ -53,7 +53,7 @@ export function unavailable(message: string, cause?: unknown): ResourceError {
 export const memoryFault = 'memory'
 
 /** Returns the error of a command that was killed because it exceeded its memory limit. */
-export function memoryExceeded(limitBytes: number): ResourceError {
+export function memoryError(limitBytes: number): ResourceError {
   const limit = `${Math.floor(limitBytes / (1024 * 1024))} MiB`
   return new ResourceError(
     'unavailable',
@@ -65,7 +65,7 @@ export function memoryExceeded(limitBytes: number): ResourceError {
 function fromProtocol(error: ProtocolError, method: string): ResourceError {
   const options = { cause: error }
   const detail = detailOf(error.data)
-  const message = printable(error.message)
+  const message = printableText(error.message)
   switch (error.code) {
     case codes.resourceNotFound:
       return new ResourceError('not-found', message, {}, options)
@@ -77,7 +77,7 @@ function fromProtocol(error: ProtocolError, method: string): ResourceError {
       return new ResourceError('internal', `The server does not know ${method}.`, { code: error.code }, options)
     case unreadableCode:
       return new ResourceError('internal', `The server's answer to ${method} is malformed: ${message}.`, {}, options)
-    case streamEnded:
+    case streamEndedCode:
       return unavailable(`The connection ended before ${method} was answered. Try again.`, error)
   }
   if (detail.reason === 'unavailable') return unavailable(message, error)
@@ -163,12 +163,12 @@ function detailOf(data: unknown): ErrorDetail {
   const detail: Record<string, string | number> = {}
   for (const [key, value] of Object.entries(data) as [string, unknown][])
     if (typeof value === 'number') detail[key] = value
-    else if (typeof value === 'string') detail[key] = printable(value)
+    else if (typeof value === 'string') detail[key] = printableText(value)
   return detail
 }
 
 /** Returns a server's text as one line of limited length, without control characters. */
-export function printable(text: string): string {
+export function printableText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: it replaces control characters.
   const line = text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
   return line.length > maxMessage ? `${line.slice(0, maxMessage).toWellFormed()}...` : line

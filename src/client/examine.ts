@@ -5,7 +5,7 @@ import { type CheckResult, failed, ok, type Tell, warning } from '../core/kit/di
 import { objectOf } from '../core/kit/object.ts'
 import { compileTemplate } from '../core/template.ts'
 import type { Connection, Limits } from './connection.ts'
-import { printable } from './errors.ts'
+import { printableText } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
 import { openConnection } from './open.ts'
 import type { Target } from './target.ts'
@@ -52,12 +52,13 @@ export async function examine(target: Target, limits: Limits, tell: Tell): Promi
 }
 
 function describe({ about: { name, version }, revision }: Connection): string {
-  const who = name === undefined ? 'a server without a name' : `${printable(name)} ${printable(version ?? '')}`.trim()
-  return `${who}, which speaks MCP ${printable(revision)}`
+  const who =
+    name === undefined ? 'a server without a name' : `${printableText(name)} ${printableText(version ?? '')}`.trim()
+  return `${who}, which speaks MCP ${printableText(revision)}`
 }
 
 function capabilities({ about, hasResources, tells }: Connection): CheckResult {
-  const named = about.capabilities.map(printable).join(', ') || 'none'
+  const named = about.capabilities.map(printableText).join(', ') || 'none'
   if (!hasResources)
     return warning(
       `It has no resources, only: ${named}.`,
@@ -74,7 +75,8 @@ async function list(
   const uris = items.flatMap((item) => textOf(item.uri) ?? [])
   const twice = uris.find((uri, i) => uris.indexOf(uri) !== i && i < 5000)
   const amount = `${counted(items.length, 'resource')} on ${counted(pages, 'page')}${isEnd ? '' : ', and more'}`
-  const found = twice === undefined ? ok(amount) : failed(`${printable(twice)} is listed twice.`, 'List each URI once.')
+  const found =
+    twice === undefined ? ok(amount) : failed(`${printableText(twice)} is listed twice.`, 'List each URI once.')
   return { resources: items, found: fault ?? found }
 }
 
@@ -94,7 +96,7 @@ async function templates(connection: Connection): Promise<CheckResult> {
       compileTemplate(textOf(uriTemplate) ?? '')
     } catch (error) {
       if (!isResourceError(error)) throw error
-      const shown = printable(String(uriTemplate))
+      const shown = printableText(String(uriTemplate))
       return failed(`The template ${shown} is malformed. ${error.message}`, 'Write it as RFC 6570 defines it.')
     }
   return ok(counted(listed.items.length, 'template'))
@@ -139,7 +141,7 @@ async function read(connection: Connection, resources: readonly Wire[]): Promise
   const small = resources.filter(({ size }) => typeof size !== 'number' || size <= maxReadBytes).slice(0, maxReads)
   if (small.length === 0) return undefined
   for (const { uri } of small) {
-    const shown = printable(String(uri))
+    const shown = printableText(String(uri))
     try {
       const answer = await connection.request('resources/read', { uri }, undefined)
       const fault = await faultOf('ReadResourceResult', answer)
@@ -166,7 +168,7 @@ async function subscribe(connection: Connection, resources: readonly Wire[]): Pr
       const { honoredFilter, close } = await connection.listen({ resourceSubscriptions: [uri] })
       await close()
       if ((honoredFilter.resourceSubscriptions ?? []).length === 0)
-        return warning(`Changes of ${printable(uri)} are not reported.`, 'Read it again to notice changes.')
+        return warning(`Changes of ${printableText(uri)} are not reported.`, 'Read it again to notice changes.')
     }
     return ok('a resource can be subscribed to')
   } catch (error) {
@@ -202,7 +204,7 @@ async function unknown(connection: Connection): Promise<CheckResult> {
           )
     }
     return failed(
-      `A URI without a resource answers the error ${code}: ${printable(cause.message)}.`,
+      `A URI without a resource answers the error ${code}: ${printableText(cause.message)}.`,
       'Answer -32602 with data { "uri" } (before 2026-07-28: -32002).',
     )
   }
@@ -217,7 +219,7 @@ async function faultOf(
   if (issues === undefined) return undefined
   const faults = issues.slice(0, maxFaults).map(({ path = [], message }) => {
     const at = path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.')
-    return `${at}: ${printable(message)}`
+    return `${at}: ${printableText(message)}`
   })
   return [...faults, ...(issues.length > maxFaults ? [`${issues.length - maxFaults} more`] : [])].join('; ')
 }

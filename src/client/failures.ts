@@ -1,6 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
-import { codes, memoryFault, printable, streamEnded } from './errors.ts'
+import { codes, memoryFault, printableText, streamEndedCode } from './errors.ts'
 import { unreadableCode } from './messages.ts'
 
 /** Whether the server answered that it does not know the method. */
@@ -15,7 +15,7 @@ export function isHeaderMismatch(error: unknown): boolean {
 
 /** Whether the server itself answered with this failure, as opposed to a failure of the connection to it. */
 export function isAnswer(error: unknown): boolean {
-  return isResourceError(error) && error.cause instanceof ProtocolError && error.cause.code !== streamEnded
+  return isResourceError(error) && error.cause instanceof ProtocolError && error.cause.code !== streamEndedCode
 }
 
 /** Whether a request is worth a retry on another connection: this one has ended, or the server has forgotten its session. */
@@ -37,5 +37,5 @@ export function refusalOf(error: unknown): string | undefined {
   if (!isResourceError(error, 'internal') || !(error.cause instanceof ProtocolError)) return undefined
   const { code, message } = error.cause
   const isOwn = code === unreadableCode || code === codes.methodNotFound || code === codes.headerMismatch
-  return isOwn || message === '' ? undefined : printable(message)
+  return isOwn || message === '' ? undefined : printableText(message)
 }

@@ -141,7 +141,7 @@ function piecesOf(chunk: Uint8Array, lines: number): readonly Buffer[] {
 }
 
 /** Does the same as {@link paceLines} for a stream of events in the body of an HTTP answer. */
-export function pacedEvents(flood: FloodLimit): TransformStream<Uint8Array, Uint8Array> {
+export function paceEvents(flood: FloodLimit): TransformStream<Uint8Array, Uint8Array> {
   return new TransformStream({
     transform: async (chunk, controller) => {
       for (const piece of piecesOf(chunk, eventLinesPerTurn)) {

@@ -4,9 +4,9 @@ import { ResourceError } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
 import { jsonIn, memberOf } from '../core/kit/object.ts'
 import { traceContext } from '../core/trace.ts'
-import { httpFault, streamEnded, tooLarge, toResourceError } from './errors.ts'
+import { httpFault, streamEndedCode, tooLargeError, toResourceError } from './errors.ts'
 import { type ByteStream, eventsOf } from './events.ts'
-import { type FloodLimit, pacedEvents } from './flood.ts'
+import { type FloodLimit, paceEvents } from './flood.ts'
 import { parseLarge, partLength } from './large-json.ts'
 import { normalizeMessage } from './messages.ts'
 
@@ -43,7 +43,7 @@ export function streamableHttp(
     const { id } = message
     const onRequestStreamEnd = () => {
       options?.onRequestStreamEnd?.()
-      const error = { code: streamEnded, message: 'the stream ended' }
+      const error = { code: streamEndedCode, message: 'the stream ended' }
       transport.onmessage?.({ jsonrpc: '2.0', id, error })
     }
     return send(message, { ...options, onRequestStreamEnd })
@@ -94,7 +94,7 @@ function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: FloodLimi
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     const whole = response.body.pipeThrough(bound(maxBytes, isStream, onTooLarge))
     const asked = requestIdIn(init)
-    const body = isStream ? whole.pipeThrough(readableEvents(asked, hear)).pipeThrough(pacedEvents(flood)) : whole
+    const body = isStream ? whole.pipeThrough(readableEvents(asked, hear)).pipeThrough(paceEvents(flood)) : whole
     const { status, statusText, headers } = response
     const answer = new Response(body, { status, statusText, headers })
     if (isStream || !response.ok) return answer
@@ -171,7 +171,7 @@ function bound(maxBytes: number, isStream: boolean, onTooLarge: OnTooLarge): Tra
         tail = seen.subarray(-3)
       }
       if (length <= maxBytes) return controller.enqueue(chunk)
-      const error = tooLarge(maxBytes)
+      const error = tooLargeError(maxBytes)
       onTooLarge(error)
       controller.error(error)
     },

@@ -51,7 +51,7 @@ interface Listening {
 
 export function createListeners({ ask, agreed, shrink, maxUris, onFault }: ListenersOptions) {
   const all = new Set<Listening>()
-  const names = createNames()
+  const names = createUriCounts()
 
   const open = (listener: Listener): Subscription => {
     const own: Listening = { listener, uris: new Set(), list: false, prompts: false, tools: false }
@@ -125,7 +125,7 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
       prompts: [...all].some(({ prompts }) => prompts),
       tools: [...all].some(({ tools }) => tools),
     }),
-    /** Returns the listened URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
+    /** Returns the subscribed URIs that a change of `uri` affects: every spelling of it, and of the directories above it. */
     concernedBy: names.of,
     /** Notifies each listener of the part of a batch that it asked for. */
     tell: (batch: Batch) => {
@@ -161,7 +161,7 @@ function changeFor({ uris, list, prompts, tools }: Listening, batch: Batch) {
  * The URIs that are listened to, each with the number of its listeners. The URIs belong to the server: they are never parsed or
  * rewritten, only compared as text and split at slashes.
  */
-export function createNames() {
+export function createUriCounts() {
   const counts = new Map<string, number>()
   const spellings = new Map<string, Set<string>>()
   return {

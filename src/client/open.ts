@@ -2,11 +2,18 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelconte
 import { invalid, isResourceError, type ResourceError } from '../core/errors.ts'
 import { speaksNoTls } from '../core/http-url.ts'
 import { untilAborted } from '../core/kit/abort.ts'
-import { bind, type Connection, type ConnectionState, type Limits, newState, open } from './connection.ts'
+import {
+  bindConnection,
+  type Connection,
+  type ConnectionState,
+  type Limits,
+  newState,
+  openClient,
+} from './connection.ts'
 import {
   causesOf,
-  memoryExceeded,
-  printable,
+  memoryError,
+  printableText,
   rpcErrorOf,
   statusOf,
   systemCode,
@@ -42,14 +49,14 @@ async function openUrl(target: UrlTarget, limits: Limits): Promise<Connection> {
     const flood = floodOf(state, limits)
     const { transport, openStanding } = streamableHttp(url, headers, limits, onTooLarge, flood)
     flood.watch(transport)
-    const client = await open(transport, mode, limits, state)
-    return bind(client, limits, state, () => endSession(() => transport.terminateSession()), openStanding)
+    const client = await openClient(transport, mode, limits, state)
+    return bindConnection(client, limits, state, () => endSession(() => transport.terminateSession()), openStanding)
   }
   const sse = async () => {
     const flood = floodOf(state, limits)
     const transport = sseTransport(url, headers, limits.maxBytes, onTooLarge, flood)
     flood.watch(transport)
-    return bind(await open(transport, 'legacy', limits, state), limits, state)
+    return bindConnection(await openClient(transport, 'legacy', limits, state), limits, state)
   }
   try {
     return await streamable('auto').catch((error: unknown) => {
@@ -75,7 +82,7 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
     const { transport, lastWords } = childTransport(target, limits, flood, {
       memoryBytes: limits.memoryBytes,
       onExceeded: (usedBytes) => {
-        state.fault = memoryExceeded(limits.memoryBytes)
+        state.fault = memoryError(limits.memoryBytes)
         limits.log('warn', 'a command holds more memory than its limit: it is killed', {
           command: target.command,
           usedBytes,
@@ -85,8 +92,8 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
     })
     flood.watch(transport)
     try {
-      const client = await open(transport, mode, limits, state)
-      return { connection: bind(client, limits, state) }
+      const client = await openClient(transport, mode, limits, state)
+      return { connection: bindConnection(client, limits, state) }
     } catch (error) {
       limits.signal.throwIfAborted()
       return { error: state.fault ?? error, words: lastWords() }
@@ -140,9 +147,9 @@ function urlFault(url: URL, error: unknown): ResourceError {
   const target =
     status >= 300 && status < 400 ? /Redirect\D* to (\S+) not followed/.exec(messageOf(error))?.[1] : undefined
   if (target !== undefined)
-    return cannot(`it redirects to ${printable(target)}, on another server. Connect to that, if you trust it.`)
+    return cannot(`it redirects to ${printableText(target)}, on another server. Connect to that, if you trust it.`)
   const refusal = error instanceof SdkHttpError ? rpcErrorOf(error.data.text) : error
-  const said = refusal instanceof ProtocolError ? ` It said: ${printable(refusal.message)}` : ''
+  const said = refusal instanceof ProtocolError ? ` It said: ${printableText(refusal.message)}` : ''
   if (status === 401) return cannot(`it requires authentication (HTTP 401). Send a token in the headers.${said}`)
   if (status === 403)
     return cannot(`it refuses this client (HTTP 403). A token in the headers may be needed, or another one.${said}`)
@@ -183,12 +190,14 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
     )
   if (isUnreadable(error)) return sentence(`The first answer of the command ${command} is malformed: ${error.message}.`)
   if (error instanceof ProtocolError)
-    return sentence(`The command ${command} refused to begin: ${printable(error.message)}.`)
+    return sentence(`The command ${command} refused to begin: ${printableText(error.message)}.`)
   if (error instanceof SdkError)
     return sentence(
       `The command ${command} ended before it spoke MCP. Run it by itself to see why, and check the command line.`,
     )
-  return sentence(`The command ${command} is not an MCP server that this client knows: ${printable(messageOf(error))}.`)
+  return sentence(
+    `The command ${command} is not an MCP server that this client knows: ${printableText(messageOf(error))}.`,
+  )
 }
 
 /** Returns what the network reported and what to do; undefined when the error did not come from the network. */

@@ -11,7 +11,7 @@ import {
 import { defined } from '../core/kit/object.ts'
 import { type MemoryLimit, type ProcessGroup, watchGroup } from '../core/kit/process-group.ts'
 import type { Limits } from './connection.ts'
-import { tooLarge } from './errors.ts'
+import { tooLargeError } from './errors.ts'
 import { type FloodLimit, paceLines } from './flood.ts'
 import { normalizeMessage } from './messages.ts'
 import type { CommandTarget } from './target.ts'
@@ -182,7 +182,7 @@ function hearMessages(stdout: Readable, transport: Transport, flood: FloodLimit,
   stdout.on('data', (chunk: Buffer) => {
     const lines = linesIn(chunk)
     if (lines !== undefined) return lines.forEach(hearLine)
-    report(tooLarge(maxBytes))
+    report(tooLargeError(maxBytes))
     stdout.removeAllListeners('data').resume()
     transport.close().catch(report)
   })

@@ -6,7 +6,7 @@ import { headersOfCall, paramHeadersOf } from '../core/tool-headers.ts'
 import type { CallOptions, ChangeListener, Page, PromptView, Resource, ViewChange } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
 import type { Link } from './connection.ts'
-import { printable } from './errors.ts'
+import { printableText } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
 import { outputFault } from './output-schema.ts'
 import { childrenOf, createRequests, isInventedRoot, type Requests, rootsOf, type VariableRequest } from './requests.ts'
@@ -306,7 +306,7 @@ function createRemoteTools(link: Link, paged: Paged): RemoteTools {
           ? undefined
           : await outputFault(outputSchema, structuredContent)
       if (fault !== undefined)
-        throw new ResourceError('internal', `The structured result breaks its schema: ${printable(fault)}`, {
+        throw new ResourceError('internal', `The structured result breaks its schema: ${printableText(fault)}`, {
           fault: brokenOutput,
         })
       return { content: blocks, ...defined({ structured }), failed: isError === true }

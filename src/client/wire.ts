@@ -109,7 +109,7 @@ export function contentsOf(answer: Wire, asked: string, decode = decodeBase64): 
     }
     if (typeof wire.text === 'string') return { ...facts, text: wire.text.toWellFormed() }
     if (typeof wire.blob === 'string') return { ...facts, bytes: decode(wire.blob) }
-    throw malformed('a content has neither text nor blob')
+    throw malformedAnswer('a content has neither text nor blob')
   })
 }
 
@@ -199,7 +199,7 @@ function timeOf(text: unknown): number | undefined {
 
 /** Decodes base64. Throws for other text, which Node's own decoder skips. */
 export function decodeBase64(text: string): Uint8Array {
-  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw malformed('a blob is not base64')
+  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw malformedAnswer('a blob is not base64')
   return Buffer.from(text, 'base64')
 }
 
@@ -226,7 +226,7 @@ export function lastSegment(uri: string): string {
 /** Returns a list of an answer. Null is an empty list, as servers in Go write it. */
 export function listOf(answer: Wire, name: string): readonly unknown[] {
   const list = answer[name] ?? (name in answer ? [] : undefined)
-  if (!Array.isArray(list)) throw malformed(`it has no ${name}`)
+  if (!Array.isArray(list)) throw malformedAnswer(`it has no ${name}`)
   return list
 }
 
@@ -243,7 +243,7 @@ function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
-export function malformed(what: string): ResourceError {
+export function malformedAnswer(what: string): ResourceError {
   return new ResourceError('internal', `The server's answer is malformed: ${what}.`)
 }
 
@@ -286,7 +286,7 @@ export function filledPromptOf(answer: Wire, decode = decodeBase64): FilledPromp
   const messages = listOf(answer, 'messages').map((item): PromptMessage<PromptContent> => {
     const { role, content } = objectOf(item)
     const block = blockOf(objectOf(content), decode)
-    if (block === undefined) throw malformed('a message of a prompt has no content')
+    if (block === undefined) throw malformedAnswer('a message of a prompt has no content')
     return { role: role === 'assistant' ? 'assistant' : 'user', content: block }
   })
   return { ...defined({ description }), messages }

@@ -7,7 +7,7 @@ import { refusal } from '../schema/refusals.ts'
 import { allowAddresses } from '../schema/shapes.ts'
 import { resolveSecret } from '../schema/values.ts'
 import { parseDocument } from './document.ts'
-import { type Finding, servedFinding } from './problem.ts'
+import { type Finding, servedFileFinding } from './problem.ts'
 import type { Surroundings } from './store.ts'
 
 /** Authorization over HTTP: its part of the configuration schema, and the loading of its secrets and files. */
@@ -177,7 +177,7 @@ export const auth = z
  *
  * @throws the system error if the configuration cannot be read.
  */
-export async function findTokens(file: string): Promise<string | undefined> {
+export async function findTokenFile(file: string): Promise<string | undefined> {
   const { document } = parseDocument(file, await readFile(file, 'utf8'))
   const { data } = z.object({ http: z.object({ auth: z.object({ tokens: text }) }) }).safeParse(document.value)
   return data === undefined ? undefined : resolve(dirname(file), data.http.auth.tokens)
@@ -204,7 +204,7 @@ export async function loadAuth(
   const path = (...keys: readonly (string | number)[]) => ['http', 'auth', ...keys]
   const refuseServed = (file: string, at: Finding['path'], what: string) => {
     const address = servedBy(file)
-    if (address !== undefined) findings.push(servedFinding(at, `The file ${what}`, address))
+    if (address !== undefined) findings.push(servedFileFinding(at, `The file ${what}`, address))
   }
   const issuers: NonNullable<Auth['issuers']>[number][] = []
   for (const [index, { introspection, ...rest }] of (data.issuers ?? []).entries()) {

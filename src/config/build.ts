@@ -39,7 +39,6 @@ interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | '
   readonly lazily?: boolean
 }
 
-/** The state of the opening of a mount. */
 export interface MountOpening {
   readonly mount: PlannedMount
   readonly state: OpeningState
@@ -114,7 +113,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
       ...(store !== undefined && planned.some(({ config }) => sourceOf(config).keeps === true)
         ? {
             earlier: async () => {
-              const texts = (await import('./earlier.ts')).earlierInStore(store.open, planned, rest.scrubber)
+              const texts = (await import('./earlier.ts')).createTextHistory(store.open, planned, rest.scrubber)
               if (replicas === undefined) return texts
               // Replicas would overwrite the log of changes of each other.
               const { lasting: _, ...shared } = texts

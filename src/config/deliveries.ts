@@ -3,7 +3,6 @@ import type { Log } from '../core/log.ts'
 import type { Delivery } from '../core/shared.ts'
 import type { LazyStore } from '../providers/source.ts'
 
-/** The collection of the deliveries in the store. */
 const collection = 'deliveries'
 /** How long deliveries are kept, in milliseconds, and at most how many. */
 const bounds = { age: 7 * 24 * 3_600_000, rows: 10_000 }

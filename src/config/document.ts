@@ -1,7 +1,7 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import {
+  type ConfigDocument,
   type ConfigProblem,
-  type Document,
   type Finding,
   formatKey,
   type PathStep,
@@ -18,7 +18,7 @@ export function parseDocument(file: string, text: string) {
   const errors: ParseError[] = []
   const tree = parseTree(source, errors, { allowTrailingComma: true })
   const position = positions(source)
-  const document: Document = {
+  const document: ConfigDocument = {
     file,
     value: tree === undefined ? undefined : toValue(tree),
     positionOf: (path, at) => position(tree === undefined ? 0 : offsetOf(tree, path, at)),

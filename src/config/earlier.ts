@@ -18,10 +18,10 @@ const maxTextBytes = 64 * 1024 * 1024
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)]
 
 /**
- * Keeps texts that were read in the store, so that a difference can be made after a restart, and by another replica. Known secrets are
+ * Stores the texts of reads, so that a difference can be made after a restart, and by another replica. Known secrets are
  * removed first. If a mount is configured differently, for example redacted, the earlier texts are unknown.
  */
-export function earlierInStore(
+export function createTextHistory(
   open: () => Promise<Store>,
   mounts: readonly PlannedMount[],
   scrubber: Scrubber | undefined,

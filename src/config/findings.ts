@@ -20,7 +20,7 @@ export function findingsOf(issue: Issue): readonly KeyFinding[] {
     return issue.keys.map((key) => ({ path: [...path, key], ...unknownKey(key, known), at: 'key' }))
   }
   if (issue.code === 'invalid_union' && issue.discriminator === undefined) {
-    // The branch whose type matched gives a better message than "none of several types".
+    // The branch of the union whose type matched gives a better message than "none of several types".
     const branch = issue.errors.find((inner) => inner.some(({ path: [first] }) => first !== undefined))
     if (branch !== undefined)
       return branch.flatMap((inner) => findingsOf({ ...inner, path: [...issue.path, ...inner.path] } as Issue))
@@ -89,7 +89,7 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
 }
 
 /** Returns the option in which a mount, before validation, names the mounts that it searches; undefined if it is not a search. */
-export function optionOfSearch(mount: unknown): string | undefined {
+export function searchOption(mount: unknown): string | undefined {
   return sourceNamed(memberOf(mount, 'provider'))?.searches?.option
 }
 
@@ -98,7 +98,7 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
   const textOf = (address: string) => (isAddress(address) ? parseAddress(address).text : undefined)
   const providers = new Map([...mounts].map(([address, mount]) => [textOf(address), memberOf(mount, 'provider')]))
   return [...mounts].flatMap(([address, mount]) => {
-    const option = optionOfSearch(mount)
+    const option = searchOption(mount)
     if (option === undefined) return []
     const over = memberOf(mount, option)
     if (over === '*' && [...providers.values()].every((name) => sourceNamed(name)?.isUnsearched === true)) {

@@ -53,7 +53,7 @@ export function defaultStoreFile(
 }
 
 /** The sources in a folder, recognized by the names of its direct children. */
-export interface Glance {
+export interface FolderNames {
   /** The direct children of the folder. */
   readonly names: readonly string[]
   /** Whether the folder is the root of a git repository. */
@@ -79,7 +79,7 @@ const promptFolders = ['prompts', '.github/prompts', '.claude/commands']
 const skillFolders = ['.claude/skills', '.agents/skills', 'skills']
 
 /** Examines the names at the top of a folder. Rejects like `readdir` if it cannot be read. */
-export async function glanceAt(folder: string): Promise<Glance> {
+export async function inspectFolder(folder: string): Promise<FolderNames> {
   const entries = await readdir(folder, { withFileTypes: true })
   const formatOf = createFormats({})
   const names = entries.map(({ name }) => name)

@@ -21,7 +21,7 @@ import {
   searchFindings,
 } from './findings.ts'
 import { checkPath } from './folder.ts'
-import { type ConfigProblem, type Finding, locate, servedFinding } from './problem.ts'
+import { type ConfigProblem, type Finding, locateFinding, servedFileFinding } from './problem.ts'
 import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
 import { loadMountSchemas, type MountSchemas, type OutsideSources } from './schema-parts.ts'
 import { loadStore } from './store.ts'
@@ -113,17 +113,17 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   ]
   const absent = (await absences(mounts, folder, schemas)).map(({ address, finding }) => ({
     address,
-    problem: locate(document, finding),
+    problem: locateFinding(document, finding),
   }))
   const found = [
     ...duplicates,
     ...('issues' in parsed ? parsed.issues : [])
       .flatMap(findingsOf)
       .filter(({ path }) => !outside.findings.some((finding) => String(finding.path) === String(path)))
-      .map((finding) => locate(document, finding, finding.at)),
-    ...addressFindings([...written.keys()]).map((finding) => locate(document, finding, 'key')),
-    ...overviewFindings(document.value, [...written.keys()]).map((finding) => locate(document, finding, 'key')),
-    ...values.map((finding) => locate(document, finding)),
+      .map((finding) => locateFinding(document, finding, finding.at)),
+    ...addressFindings([...written.keys()]).map((finding) => locateFinding(document, finding, 'key')),
+    ...overviewFindings(document.value, [...written.keys()]).map((finding) => locateFinding(document, finding, 'key')),
+    ...values.map((finding) => locateFinding(document, finding)),
   ]
   const problems = [...found, ...absent.map(({ problem }) => problem)]
   if ('issues' in parsed || (admitsAbsent ? found : problems).length > 0)
@@ -231,7 +231,7 @@ function auditFindings(
 ): readonly Finding[] {
   const file = memberOf(memberOf(config, 'audit'), 'file')
   const address = typeof file === 'string' ? servedBy(resolve(folder, file)) : undefined
-  return address === undefined ? [] : [servedFinding(['audit', 'file'], 'The audit log', address)]
+  return address === undefined ? [] : [servedFileFinding(['audit', 'file'], 'The audit log', address)]
 }
 
 /** Faults that only the source of a mount can detect. */

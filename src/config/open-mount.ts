@@ -169,7 +169,6 @@ async function openProvider(planned: PlannedMount, settings: MountSettings): Pro
   return open(config as never, openContext(planned, settings))
 }
 
-/** Returns the context with which a source opens a mount. */
 function openContext(
   planned: PlannedMount,
   { key: given, versionKey, replicas: _, mountNumber: __, ...settings }: MountSettings,

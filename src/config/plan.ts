@@ -147,7 +147,7 @@ export function hasTools(config: MountConfig): boolean {
 }
 
 /** Whether somebody may write into one of these mounts. */
-export function takesWriting(mounts: readonly PlannedMount[]): boolean {
+export function hasWriters(mounts: readonly PlannedMount[]): boolean {
   return mounts.some(({ config }) => (sourceOf(config).writers?.(config) ?? []).length > 0)
 }
 

@@ -16,14 +16,18 @@ export interface ConfigProblem {
   readonly fix: string
 }
 
-/** Converts a finding to a problem at the position of the key or of its value, as `at` says. */
-export function locate(document: Document, finding: Finding, at: 'key' | 'value' = 'value'): ConfigProblem {
+/** Converts a finding to a problem at the position of the key or of its value (`at`). */
+export function locateFinding(
+  document: ConfigDocument,
+  finding: Finding,
+  at: 'key' | 'value' = 'value',
+): ConfigProblem {
   const { path, message, fix } = finding
   return { file: document.file, ...document.positionOf(path, at), key: formatKey(path), message, fix }
 }
 
 /** Returns the finding for a private file that a mount serves. `what`: the subject of the message. */
-export function servedFinding(path: Finding['path'], what: string, address: string): Finding {
+export function servedFileFinding(path: Finding['path'], what: string, address: string): Finding {
   const message = `${what} lies in the folder that ${JSON.stringify(address)} serves.`
   return { path, message, fix: 'Move it to a place that is not served.' }
 }
@@ -44,7 +48,7 @@ export function formatKey(path: readonly PathStep[]): string {
 }
 
 /** A configuration file: its value, and the positions of its keys and values. */
-export interface Document {
+export interface ConfigDocument {
   readonly file: string
   readonly value: unknown
   /** Returns the position of a value or its key, or of the nearest enclosing value when it is missing. Line and column start at 1. */

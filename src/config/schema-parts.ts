@@ -6,10 +6,10 @@ import { count, duration, durationFrom, listen, type MountOptions, mountShape, s
 import { type Finding, refusal } from '../schema/refusals.ts'
 import {
   type Effect,
-  type Context as EffectContext,
+  type EffectContext,
+  type EffectRules,
   effectsBy,
   httpUrl,
-  type Rules,
   withoutEffects,
 } from '../schema/shapes.ts'
 import { auth } from './auth.ts'
@@ -23,7 +23,7 @@ type AnySchema = SourceSchema<z.Shape>
 /** The options that every mount has. They have no effect beyond reading. */
 const commonRules = {
   ...withoutEffects('title description link access scopes cache poll limits'),
-} as const satisfies Rules<z.output<z.Members<typeof mountShape>>>
+} as const satisfies EffectRules<z.output<z.Members<typeof mountShape>>>
 
 /** The name of the source of a mount, before validation. */
 const providerOf = (mount: unknown) => memberOf(mount, 'provider')
@@ -50,7 +50,7 @@ export async function loadMountSchemas(mounts?: Iterable<unknown>, outside: Outs
       const { provider: _, ...options } = config
       const { always, options: own } = known.get(config.provider)?.source.effects ?? { options: {} }
       // Options without a rule count as effects, so those of a source that is not loaded are withheld.
-      const rules = { ...commonRules, ...own } as Rules<typeof options>
+      const rules = { ...commonRules, ...own } as EffectRules<typeof options>
       return [...(always?.(options, context) ?? []), ...effectsBy(rules, options, context)]
     },
     /** Finds faults of a mount, before validation, that only its source can detect. */

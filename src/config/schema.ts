@@ -3,7 +3,7 @@ import * as z from '../schema/builder.ts'
 import { count, globs, interval, secret, secretFault, size, text } from '../schema/fields.ts'
 import { refusal } from '../schema/refusals.ts'
 import { resolveSecret } from '../schema/values.ts'
-import { type Finding, servedFinding } from './problem.ts'
+import { type Finding, servedFileFinding } from './problem.ts'
 import { http, loadMountSchemas, type MountConfig, type OutsideSources } from './schema-parts.ts'
 import { type Surroundings, store } from './store.ts'
 
@@ -35,7 +35,7 @@ export async function loadCursorSecrets(value: unknown, { folder, env, servedBy 
         message: `The secret is shorter than ${minSecretBytes} bytes.`,
         fix: 'Use a random one, such as the output of: openssl rand -hex 32.',
       })
-    else if (address !== undefined) findings.push(servedFinding(path, 'The file with the secret', address))
+    else if (address !== undefined) findings.push(servedFileFinding(path, 'The file with the secret', address))
     else values.push(found.value)
   }
   return { values, findings }

@@ -2,7 +2,7 @@ import { basename, resolve } from 'node:path'
 import { escapeGlob } from '../core/glob.ts'
 import { defined } from '../core/kit/object.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
-import { type Glance, glanceAt } from './folder.ts'
+import { type FolderNames, inspectFolder } from './folder.ts'
 import { type PlannedMount, planFolders } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 import type { DocumentSurvey } from './survey.ts'
@@ -34,7 +34,7 @@ interface SetUpOptions {
  * search is separate ({@link searchMount}), since one search covers several folders. `hikidashi init` writes the same mounts.
  */
 export function setUpMounts(
-  { names, git, bare = false, settings, dotenv, prompts, skills }: Glance,
+  { names, git, bare = false, settings, dotenv, prompts, skills }: FolderNames,
   { address, name, label, sqlite = [], documents }: SetUpOptions,
 ): readonly SetUpMount[] {
   const titled = (title: string) => (label === undefined ? title : `${title} · ${label}`)
@@ -147,7 +147,7 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
   const roots = folders.map((folder) => resolve(folder))
   const names = distinctNames(roots)
   const isOne = roots.length === 1
-  const glances = await Promise.all(roots.map(glanceAt))
+  const glances = await Promise.all(roots.map(inspectFolder))
   const mountsOf = (databases: readonly (readonly string[])[]): readonly PlannedMount[] => {
     const found = roots.flatMap((root, index) => {
       const glance = glances[index]

@@ -6,7 +6,7 @@ import { refusal } from '../schema/refusals.ts'
 import { resolveFolder, resolveSecret } from '../schema/values.ts'
 import type { StoreOptions } from '../store/index.ts'
 import { defaultStoreFile } from './folder.ts'
-import { type Finding, servedFinding } from './problem.ts'
+import { type Finding, servedFileFinding } from './problem.ts'
 
 /** Settings of the store: a database for the data that the server itself keeps. */
 export const store = z
@@ -75,5 +75,5 @@ export async function loadStore(
   if (address === undefined) return found
   const path = sqlite === undefined ? ['mounts', address, 'root'] : ['store', 'sqlite']
   const fix = 'Keep it elsewhere: { "store": { "sqlite": "path" } }.'
-  return { ...found, findings: [{ ...servedFinding(path, `The store ${place.file}`, address), fix }] }
+  return { ...found, findings: [{ ...servedFileFinding(path, `The store ${place.file}`, address), fix }] }
 }

@@ -8,7 +8,7 @@ import { checkoutAround, isCopyIn, isGitDirectory } from '../providers/checkout.
 import { isExcludedByDefault } from '../providers/files/ignores.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { twinsOf } from '../wrap/twins.ts'
-import { type Glance, glanceAt } from './folder.ts'
+import { type FolderNames, inspectFolder } from './folder.ts'
 
 type SurveyedLanguage = 'ja' | 'zh' | 'ko'
 
@@ -22,7 +22,7 @@ export interface DocumentSurvey {
 }
 
 /** Contents of a folder for which `init` writes mounts. */
-export interface Survey extends Glance, DocumentSurvey {
+export interface Survey extends FolderNames, DocumentSurvey {
   /** The name of the variable in `.env` that holds the URL of a PostgreSQL database. The URL is not stored. */
   readonly postgres?: string
   /** Files of SQLite, by their paths in the folder. */
@@ -69,7 +69,7 @@ export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
 
 /** Surveys a folder for `init`. Rejects as `readdir` does if the folder cannot be read. */
 export async function surveyFolder(folder: string): Promise<Survey> {
-  const glance = await glanceAt(folder)
+  const glance = await inspectFolder(folder)
   const postgres = glance.dotenv ? postgresIn(await startOf(folder, '.env')) : undefined
   return {
     ...glance,

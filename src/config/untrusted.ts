@@ -6,16 +6,16 @@ import { isLoopback } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
 import * as z from '../schema/builder.ts'
 import {
-  type Context,
   type Effect,
+  type EffectContext,
+  type EffectRules,
   effectsBy,
   pathEffects,
-  type Rules,
   secretEffects,
   serviceEffects,
   withoutEffects,
 } from '../schema/shapes.ts'
-import { optionOfSearch } from './findings.ts'
+import { searchOption } from './findings.ts'
 import { type ConfigFile, settingsShape } from './schema.ts'
 import type { MountSchemas } from './schema-parts.ts'
 import { stateFolder } from './state-folder.ts'
@@ -152,7 +152,7 @@ export function withheldParts(document: unknown, folder: string, schemas: MountS
   return [...settings, ...mounts, ...emptySearches(objectOf(written), gone)]
 }
 
-function settingOf(key: string, value: unknown, context: Context): readonly Withheld[] {
+function settingOf(key: string, value: unknown, context: EffectContext): readonly Withheld[] {
   const part = { name: key, part: 'setting' } as const
   const schema = Object.hasOwn(settingsShape, key) ? settingsShape[key as keyof typeof settingsShape] : undefined
   const parsed = schema?.safeParse(value)
@@ -166,7 +166,7 @@ function mountOf(
   value: unknown,
   isStoreWithheld: boolean,
   schemas: MountSchemas,
-  context: Context,
+  context: EffectContext,
 ): readonly Withheld[] {
   const part = { name: address, part: 'mount' } as const
   const parsed = schemas.mount.safeParse(value)
@@ -206,13 +206,13 @@ export function withoutParts<Config extends object>(config: Config, withheld: re
 function narrowed(mount: unknown, gone: ReadonlySet<string>): unknown {
   const over = searchedBy(mount)
   if (over === undefined) return mount
-  return { ...objectOf(mount), [String(optionOfSearch(mount))]: over.filter((address) => !gone.has(String(address))) }
+  return { ...objectOf(mount), [String(searchOption(mount))]: over.filter((address) => !gone.has(String(address))) }
 }
 
 /** The addresses of the mounts that a mount searches; undefined if it searches none, or all. */
 function searchedBy(mount: unknown): readonly unknown[] | undefined {
-  const over = memberOf(mount, optionOfSearch(mount) ?? '')
-  return optionOfSearch(mount) === undefined || !Array.isArray(over) ? undefined : over
+  const over = memberOf(mount, searchOption(mount) ?? '')
+  return searchOption(mount) === undefined || !Array.isArray(over) ? undefined : over
 }
 
 type Http = NonNullable<ConfigFile['http']>
@@ -220,7 +220,7 @@ type Auth = NonNullable<Http['auth']>
 
 const admits = (what: string): readonly Effect[] => [{ kind: 'admits', what }]
 
-const auth: Rules<Auth> = {
+const auth: EffectRules<Auth> = {
   issuers: (issuers, context) =>
     issuers.flatMap(({ jwks, introspection }) => [
       ...(jwks === undefined ? [] : serviceEffects(jwks)),
@@ -231,7 +231,7 @@ const auth: Rules<Auth> = {
   tokens: pathEffects,
 }
 
-const http: Rules<Http> = {
+const http: EffectRules<Http> = {
   listen: ({ host }) => (isLoopback(host) ? [] : admits(`other machines, at ${host}`)),
   // A website that controls such a name can let it resolve to this machine (DNS rebinding).
   allowedHosts: (hosts) => hosts.flatMap((host) => admits(`requests for the host ${host}`)),
@@ -240,13 +240,13 @@ const http: Rules<Http> = {
   ...withoutEffects('path explorer metrics public contentLinks sse limits'),
 }
 
-const store: Rules<NonNullable<ConfigFile['store']>> = {
+const store: EffectRules<NonNullable<ConfigFile['store']>> = {
   sqlite: (file) => [{ kind: 'writes', what: file }],
   postgres: (source, context) => [...serviceEffects('the database of the store'), ...secretEffects(source, context)],
   ...withoutEffects('schema connections'),
 }
 
-const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
+const settings: EffectRules<Omit<ConfigFile, 'mounts'>> = {
   http: (value, context) => effectsBy(http, value, context),
   audit: ({ file }) => [{ kind: 'writes', what: file }],
   store: (value, context) => effectsBy(store, value, context),
@@ -262,6 +262,6 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
 export const settingEffects = { settings, http, auth, store } as const
 
 /** Returns the effects of settings outside `mounts` beyond reading the folder of the configuration. */
-function effectsOfSetting(values: Partial<Omit<ConfigFile, 'mounts'>>, context: Context): readonly Effect[] {
-  return effectsBy(settings as Rules<typeof values>, values, context)
+function effectsOfSetting(values: Partial<Omit<ConfigFile, 'mounts'>>, context: EffectContext): readonly Effect[] {
+  return effectsBy(settings as EffectRules<typeof values>, values, context)
 }

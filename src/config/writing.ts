@@ -149,7 +149,7 @@ function postingTo(mount: WritableMount, put: Put, checkVisible: CheckVisible): 
         return { answer: { ...saved }, created: saved.status === 'created', location: saved.uri }
       }
       if (value.length === 0 || value.length > mostAtOnce)
-        throw invalid(`There are ${value.length} analyses, and may be from 1 to ${mostAtOnce}.`, 'argument', {
+        throw invalid(`There are ${value.length} analyses. Send from 1 to ${mostAtOnce} at once.`, 'argument', {
           field: '',
         })
       for (const [index, one] of value.entries()) {

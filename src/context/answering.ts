@@ -15,7 +15,6 @@ import { type AssembleOptions, type Candidate, defaultLimits, type Explanation, 
  */
 const most = { omitted: 50, text: 8_000_000, suggested: 500 }
 
-/** Returns the answer to a call of `assemble_context`. */
 export async function answerContextCall(view: View, { what, options, limit }: ContextCall): Promise<ToolAnswer> {
   if (what === 'suggest') return suggested(view, options, limit)
   return what === 'measure' ? measured(view, options) : assembled(view, options)
@@ -103,9 +102,7 @@ async function measured(view: View, options: AssembleOptions): Promise<ToolAnswe
     return `- ${uri}  ${missing ? 'is not there, or may not be seen' : `${level}: ${each} tokens (${all.join(', ')})`}`
   })
   return {
-    text: [...lines, `${tokens} tokens in all: ${fits ? 'that fits' : 'that is more than fits'} into ${usable}.`].join(
-      '\n',
-    ),
+    text: [...lines, `${tokens} tokens in all, which ${fits ? 'fit' : 'do not fit'} into ${usable}.`].join('\n'),
     structured: {
       tokens,
       frame,

@@ -2,9 +2,9 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { invalid, ResourceError } from '../core/errors.ts'
 import { defined, requireKeys } from '../core/kit/object.ts'
 import type { View } from '../core/view.ts'
-import { type Collapse, createCollapse, shinglesOf } from './collapse.ts'
+import { type CopyFinder, createCopyFinder, shinglesOf } from './collapse.ts'
 import { type FormedResource, type FormOptions, formsOf, type ResourceForm } from './forms.ts'
-import { commonEntries, orderItems, type PackedResources, packAfter, prefixesOf } from './prefix.ts'
+import { countCommonEntries, orderItems, type PackedResources, packAfter, prefixesOf } from './prefix.ts'
 import { rankAll } from './rank.ts'
 import { createReader, excluderOf, pathOf } from './reader.ts'
 import { blocksOf, type RenderedPart, type Renderer, rendererOf, timeOf } from './render.ts'
@@ -62,7 +62,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const forming: FormOptions = { counter, renderer, format, terms, most: usable, countLevels, signal }
   const formed: FormedResource[] = []
   const duplicates: OmittedItem[] = []
-  const collapse = createCollapse()
+  const collapse = createCopyFinder()
   // Links to worse candidates would seldom be chosen, and thousands of them take long to count.
   const mostFormed = required.length + Math.max(limits.detailed, formedPerItem * limits.items)
   const late: OmittedItem[] = []
@@ -142,7 +142,7 @@ function textOf(parts: readonly string[], { head, tail }: Renderer): string {
 async function twinOf(
   { resource, required }: Candidate,
   { text, sha256 }: { readonly text: string; readonly sha256: string },
-  collapse: Collapse,
+  collapse: CopyFinder,
 ): Promise<string | undefined> {
   const shingles = await shinglesOf(text, sha256)
   if (required === undefined) return collapse.add(resource.uri, shingles)
@@ -191,7 +191,7 @@ function manifestOf({ candidate, form, reading }: ChosenForm, prefix: string | u
 
 /** The number of tokens at the beginning that this text and an earlier one have in common, up to the end of a resource. */
 function reusedOf(now: readonly ManifestEntry[], earlier: readonly ManifestEntry[], headTokens: number): number {
-  const common = commonEntries(
+  const common = countCommonEntries(
     earlier,
     now.map(({ prefix = '' }) => prefix),
   )

@@ -33,12 +33,12 @@ export interface Brief {
 }
 
 /** The answer where a configuration says `"context": { "hook": false }`. */
-export const briefWhenOff: Brief = {
+export const disabledBrief: Brief = {
   ...{ text: '', tokens: 0, score: 0, items: [] },
   silence: 'the configuration has turned hooks off',
 }
 
-/** So little work that the answer comes at once: only the search finds candidates, and few of its hits are read. */
+/** Limits with which the answer comes at once: only the search finds candidates, and few of its hits are read. */
 const limits: Partial<Limits> = { listed: 0, searched: 16, read: 16, detailed: 12, items: 6 }
 /** Words of a conversation, which say nothing about a topic. */
 const chat: ReadonlySet<string> = new Set(

@@ -64,7 +64,7 @@ function eachOnce(sorted: Uint32Array): Uint32Array {
 }
 
 /** Stores texts, and finds the stored text of which a text is a copy. */
-export function createCollapse() {
+export function createCopyFinder() {
   const byHash = new Map<string, string>()
   const known: { readonly uri: string; readonly shingles: Shingles }[] = []
   const bySmallest = new Map<number, Set<number>>()
@@ -95,7 +95,7 @@ export function createCollapse() {
   }
 }
 
-export type Collapse = ReturnType<typeof createCollapse>
+export type CopyFinder = ReturnType<typeof createCopyFinder>
 
 function smallestOf({ all }: Shingles): Uint32Array {
   return all.subarray(0, size.signature)

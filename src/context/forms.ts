@@ -98,7 +98,7 @@ export async function formsOf(
     if (one === wanted || level === 'link') form.tokens = await tokensOf(part, one.digest, given, all)
     else {
       // Most forms of most candidates are never counted, since they would not be chosen even with so few tokens.
-      form.tokens = leastTokens(one.body ?? '')
+      form.tokens = minTokensOf(one.body ?? '')
       if (form.tokens > given.most) continue
       form.count = async () => {
         form.tokens = await tokensOf(part, one.digest, given, given.most)
@@ -181,7 +181,7 @@ const kinds = Uint8Array.from({ length: 128 }, (_, unit) => {
 })
 
 /** The number of tokens that a text has at least in any encoding: no token has letters of two words, or letters and digits. */
-export function leastTokens(text: string): number {
+export function minTokensOf(text: string): number {
   let least = 0
   let before = 0
   for (let index = 0; index < text.length; index++) {

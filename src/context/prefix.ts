@@ -49,7 +49,7 @@ export function prefixesOf(parts: readonly RenderedPart[], renderer: Renderer): 
 }
 
 /** The number of first entries whose texts up to their ends are the same. */
-export function commonEntries(before: readonly ManifestEntry[], prefixes: readonly string[]): number {
+export function countCommonEntries(before: readonly ManifestEntry[], prefixes: readonly string[]): number {
   let most = 0
   for (const [index, { prefix }] of before.entries())
     if (prefix !== undefined && prefix === prefixes[index]) most = index + 1
@@ -96,7 +96,7 @@ async function rebuilt(
   if (!isSame({ part })) return undefined
   const tokens = await count(part)
   for (const form of forms) if (form.part.level === 'windows') await form.count?.()
-  // It contains at least the windows that are chosen now, and is not shorter.
+  // The earlier part has at least the windows that are chosen now, and is not shorter.
   const alike = forms.filter((form) => form.part.level === 'windows' && form.tokens <= tokens)
   const worth = Math.max(0, ...(alike.length > 0 ? alike : forms.slice(0, 2)).map((form) => form.worth))
   return { part, tokens, worth, ranges }
@@ -252,7 +252,7 @@ export async function pack(items: readonly PackItem[], limits: PackLimits): Prom
       const { item } = move
       if (!taken.has(item) && taken.size >= limits.items) continue
       const { count } = item.options[move.to] ?? {}
-      // The move comes again with its tokens. No other one is more worth than it was with fewer of them.
+      // The move is queued again with its real tokens. Its value per token can only be lower than estimated, so no better move is missed.
       if (move.tokens <= left() && count !== undefined) await count()
       else if (move.tokens <= left()) {
         tokens += move.tokens + (taken.size === 0 ? limits.frame : 0)

@@ -4,7 +4,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Completion, PromptMessage } from '../core/provider.ts'
 import type { ListedPrompt, Page, PromptContent, PromptView, View } from '../core/view.ts'
 import { parseContextCall } from './asked.ts'
-import { type AssembleToolOptions, assembleName, callerGone, createAssembleTurns } from './tool.ts'
+import { type AssembleToolOptions, abortedError, assembleName, createAssembleTurns } from './tool.ts'
 import type { AssembleOptions } from './types.ts'
 
 export interface AssemblePromptOptions extends Omit<AssembleToolOptions, 'memoryOf'>, Pick<AssembleOptions, 'memory'> {
@@ -87,7 +87,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
         return { description: `Resources that help with: ${query.slice(0, 200)}`, messages: [...messages, question] }
       })
     } catch (error) {
-      if (signal?.aborted === true) throw callerGone()
+      if (signal?.aborted === true) throw abortedError()
       if (isResourceError(error, 'not-found')) throw invalid(error.message, 'argument')
       throw error
     }

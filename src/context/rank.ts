@@ -8,7 +8,7 @@ import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from '../text/analyser.ts'
 import { createLabelScore } from '../text/relevance.ts'
 import { findCandidates, neighboursOf } from './lists.ts'
-import { type ContextReader, canonicalUri, excluderOf, folderOf, isHistory, withinOf } from './reader.ts'
+import { type ContextReader, canonicalUri, createAddressFinder, excluderOf, folderOf, isHistory } from './reader.ts'
 import {
   compareUris,
   endAtRepeatedPage,
@@ -90,7 +90,7 @@ export async function rankAll(
   if (options.pinsOnly === true) return onlyPins(view, options, isExcluded)
   const listed = await listAll(view, limits, signal)
   reader.expect(listed.resources)
-  const mountOf = withinOf(mounts ?? [])
+  const mountOf = createAddressFinder(mounts ?? [])
   const empty = new Set(mounts)
   const isWanted = ({ uri, audience: meant, mimeType }: Resource) => {
     // The status of a search is not a candidate.
@@ -123,7 +123,7 @@ export async function rankAll(
     resources.push(found)
   }
   const known = new Map(resources.map((resource) => [resource.uri, resource] as const))
-  const coveredBy = withinOf(searched.covered)
+  const coveredBy = createAddressFinder(searched.covered)
   const { originals, isSearched } = await doublesOf(resources, coveredBy)
   const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined && !originals.has(uri)
 

@@ -240,7 +240,7 @@ export async function excluderOf(
     return { origin, matches: compileGlob(origin === undefined ? path : decodedGlob(path)) }
   })
   if (globs.length === 0) return isNamed
-  const within = withinOf((await view.mounts(defined({ signal }))).map(({ uri }) => uri))
+  const within = createAddressFinder((await view.mounts(defined({ signal }))).map(({ uri }) => uri))
   const matchesBelow = (place: string | undefined, uri: string, matches: (path: string) => boolean) =>
     place !== undefined && uri.startsWith(place) && matches(pathOf(uri.slice(place.length).replace(/^\//, '')))
   return (raw) => {
@@ -260,7 +260,7 @@ function decodedGlob(glob: string): string {
 }
 
 /** The first of these addresses that contains a URI. */
-export function withinOf(addresses: readonly string[]): (uri: string) => string | undefined {
+export function createAddressFinder(addresses: readonly string[]): (uri: string) => string | undefined {
   const mounts = addresses.map((address) => {
     const root = address.endsWith('/') ? address.slice(0, -1) : address
     return { address, root, prefix: `${root}/` }

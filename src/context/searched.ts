@@ -77,7 +77,7 @@ export async function searchAll(
     answers.push(found)
     if (fresh && found.fresh === undefined) notes.push(staleNote)
     if (searched.length < query.length)
-      notes.push(`the search at ${reason.address} took the first ${searched.length} characters of the query`)
+      notes.push(`the search at ${reason.address} used only the first ${searched.length} characters of the query`)
     covered.push(...coveredBy(reason, status))
     lists.push(collect(found, lines))
     resources.push(...found.hits.map(resourceOf))
@@ -243,7 +243,8 @@ export function scoreResource(
   { now, halfLife = defaultHalfLifeMs, changes }: Pick<AssembleOptions, 'now' | 'halfLife' | 'changes'>,
 ): Explanation {
   const factors: Factor[] = [{ name: 'relevance', value: relevance, because }]
-  if (isHistory) factors.push({ name: 'history', value: ofHistory, because: 'a history of changes names everything' })
+  if (isHistory)
+    factors.push({ name: 'history', value: ofHistory, because: 'a history of changes mentions everything' })
   if (isKnown(priority)) {
     const p = Math.min(1, Math.max(0, priority))
     factors.push({ name: 'priority', value: 0.75 + 0.5 * p, because: `priority ${p}` })

@@ -8,7 +8,6 @@ import { inputSchema, parseContextCall } from './asked.ts'
 import { createMemory, type Memory } from './memory.ts'
 import { type AssembleOptions, levels } from './types.ts'
 
-/** The name of the tool, and of the prompt. */
 export const assembleName = 'assemble_context'
 
 export interface AssembleToolOptions extends Pick<AssembleOptions, 'changes' | 'limits'> {
@@ -58,7 +57,7 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
           return answerContextCall(view, own)
         })
       } catch (error) {
-        if (signal.aborted) throw callerGone()
+        if (signal.aborted) throw abortedError()
         // The message may name the resources to the model, because the model named them itself.
         if (isResourceError(error, 'not-found')) throw invalid(error.message, 'argument')
         throw error
@@ -211,7 +210,7 @@ export function createFairSemaphore(most: number): FairSemaphore {
       }
       const leave = () => {
         queue.delete(go)
-        reject(callerGone())
+        reject(abortedError())
       }
       signal?.addEventListener('abort', leave, { once: true })
       waiting.set(share, queue.add(go))
@@ -219,7 +218,7 @@ export function createFairSemaphore(most: number): FairSemaphore {
 
   return {
     run: async (share, signal, task) => {
-      if (signal?.aborted === true) throw callerGone()
+      if (signal?.aborted === true) throw abortedError()
       if (running >= most) await wait(share, signal)
       else running++
       try {
@@ -232,6 +231,6 @@ export function createFairSemaphore(most: number): FairSemaphore {
 }
 
 /** Returns the error of a task whose caller has gone. */
-export function callerGone(): ResourceError {
+export function abortedError(): ResourceError {
   return new ResourceError('unavailable', 'It was stopped.')
 }

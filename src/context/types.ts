@@ -68,7 +68,6 @@ export interface AssembleOptions {
   readonly memory?: Memory
 }
 
-/** Limits of the work. */
 export interface Limits {
   /** Number of listed resources that are examined. With 0, nothing is listed, and only searches find candidates. */
   readonly listed: number

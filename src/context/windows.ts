@@ -16,7 +16,6 @@ interface Windows {
   readonly share: number
 }
 
-/** A text for which windows are made. */
 interface WindowedText extends Sectioned {
   /** The lines of the hits of a search, best first. */
   readonly found: readonly LineRange[]

@@ -187,7 +187,7 @@ function sourceFrom(outside: OutsideSource<z.Shape>): Source {
   }
 }
 
-/** @throws ResourceError `unavailable` for an error of another kind. */
+/** Opens the provider of a module. @throws ResourceError `unavailable` in place of an error that is not a ResourceError. */
 async function openedBy(
   { name }: Pick<OutsideFacts<never>, 'name'>,
   open: () => Provider | Promise<Provider>,

@@ -86,7 +86,6 @@ interface OutputOptions {
   readonly signal: AbortSignal
   /** Called with the running child. */
   readonly onStart?: (child: ChildProcess) => void
-  /** The errors of each failure. */
   readonly errors: {
     late(): Error
     tooMuch(): Error

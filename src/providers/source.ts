@@ -10,7 +10,7 @@ import { parseAddress } from '../core/uri.ts'
 import type * as z from '../schema/builder.ts'
 import type { MountOptions, mountShape } from '../schema/fields.ts'
 import type { Finding } from '../schema/refusals.ts'
-import type { Effect, Context as EffectContext, Rules } from '../schema/shapes.ts'
+import type { Effect, EffectContext, EffectRules } from '../schema/shapes.ts'
 import { isInside, resolveFolder } from '../schema/values.ts'
 import type { Store, StoreOptions } from '../store/index.ts'
 import type { RedactedOptions } from '../wrap/redacted.ts'
@@ -25,7 +25,7 @@ interface SourceEffects<Options> {
   /** Effects of a mount with any options. Default none. */
   readonly always?: (options: Options, context: EffectContext) => readonly Effect[]
   /** One rule for each option of the source. An option without a rule is a type error. */
-  readonly options: Rules<Omit<Options, keyof MountOptions>>
+  readonly options: EffectRules<Omit<Options, keyof MountOptions>>
 }
 
 export interface FindingContext {
@@ -267,7 +267,6 @@ export type OpenSource<Source extends { readonly shape: z.Shape }, Opened extend
   context: OpenContext,
 ) => Promise<Opened>
 
-/** Settings for opening mounts. */
 export interface MountSettings {
   readonly log: Log
   /** Removes known secrets, for providers that redact. */
@@ -282,7 +281,6 @@ export interface MountSettings {
   readonly replicas?: SharedChanges
   /** Storage of long results of tools. */
   readonly spill?: SpilledOptions
-  /** Measurements of this process. */
   readonly measurements?: Measurements
   /** The other mounts, once all of them are open. */
   readonly searchable?: Searchable

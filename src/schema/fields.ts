@@ -201,5 +201,4 @@ export const mountShape = {
     .optionalKey('Limits that protect the server from a source that hangs or fails.'),
 }
 
-/** The options that every mount has. */
 export type MountOptions = z.output<z.Members<typeof mountShape>>

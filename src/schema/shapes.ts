@@ -27,16 +27,16 @@ export interface Effect {
 }
 
 /** The folder of a configuration, and the address of the mount whose options are checked; empty for other settings. */
-export interface Context {
+export interface EffectContext {
   readonly folder: string
   readonly address: string
 }
 
 /** The rule for one option: returns the effects of its value. `none`: the option has no effect, whatever its value. */
-type Rule<Value> = 'none' | ((value: Value, context: Context) => readonly Effect[])
+type Rule<Value> = 'none' | ((value: Value, context: EffectContext) => readonly Effect[])
 
 /** One rule for each key of an object. A key without one is a type error, and fails test/unit/config-effects.test.ts. */
-export type Rules<Values> = { readonly [Key in keyof Values]-?: Rule<NonNullable<Values[Key]>> }
+export type EffectRules<Values> = { readonly [Key in keyof Values]-?: Rule<NonNullable<Values[Key]>> }
 
 /** The union of the names in a text, separated by single spaces. */
 type Names<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | Names<Rest> : Text
@@ -48,9 +48,9 @@ export function withoutEffects<const Text extends string>(names: Text): Readonly
 
 /** Returns the effects of an object, key by key. It fails closed: a key without a rule counts as one that starts a program. */
 export function effectsBy<Values extends object>(
-  rules: Rules<Values>,
+  rules: EffectRules<Values>,
   values: Values,
-  context: Context,
+  context: EffectContext,
 ): readonly Effect[] {
   const known: Readonly<Record<string, Rule<unknown>>> = rules as Readonly<Record<string, Rule<unknown>>>
   return Object.entries(values).flatMap(([key, value]) => {
@@ -64,16 +64,16 @@ export function effectsBy<Values extends object>(
 /**
  * Returns the effects of a path that is read: one if it leads out of the folder of the configuration, by its name or by a link.
  */
-export function pathEffects(value: string, { folder }: Context): readonly Effect[] {
+export function pathEffects(value: string, { folder }: EffectContext): readonly Effect[] {
   return leadsOut(resolveFolder(value, folder), folder) ? [{ kind: 'reads', what: value }] : []
 }
 
-export function pathsEffects(values: readonly string[], context: Context): readonly Effect[] {
+export function pathsEffects(values: readonly string[], context: EffectContext): readonly Effect[] {
   return values.flatMap((value) => pathEffects(value, context))
 }
 
 /** Returns the effects of the secrets in a value, at any depth: those in a file outside the folder of the configuration. */
-export function secretEffects(value: unknown, { folder }: Context): readonly Effect[] {
+export function secretEffects(value: unknown, { folder }: EffectContext): readonly Effect[] {
   return secretSourcesIn(value).flatMap((source) => {
     if ('env' in source) return []
     return leadsOut(resolve(folder, source.file), folder) ? [{ kind: 'reads' as const, what: source.file }] : []

@@ -74,7 +74,6 @@ export interface Members<Keys> extends Schema<OutputOf<Keys>> {
   readonly shape: Keys
 }
 
-/** Output type of a schema. */
 export type output<Kind> = Kind extends { parse(value: unknown): infer Output } ? Output : never
 
 export type OptionalKeys<Keys> = {

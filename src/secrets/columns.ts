@@ -1,8 +1,8 @@
 import { patternOf } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
-import { isNoSecret } from './references.ts'
-import { isPlausible } from './values.ts'
+import { isHarmless } from './references.ts'
+import { looksLikePassword } from './values.ts'
 
 /** A quick check for a text that may hold the name of a secret. Not sticky: `lastIndex` is where it searches from. */
 export const secretName =
@@ -94,12 +94,12 @@ const isShortName = (name: string) =>
   /^[A-Za-z_$@\u0080-\uffff][^`{}<>=]{0,63}$/.test(name) && name.split(' ').length <= 4 && !ofSentences.test(name)
 
 /** The cells of a row, as spans of a text. */
-export type Row = readonly Span[]
+export type CellRow = readonly Span[]
 
 /** Returns the cells of a row that are secret. */
 export function findSecretCells(
   text: string,
-  row: Row,
+  row: CellRow,
   columns: Columns | undefined,
   certainty: Certainty,
 ): readonly Span[] {
@@ -137,15 +137,15 @@ export function findSecretInCell(text: string, { start, end }: Span, isAny: bool
   const cell = text.slice(start, end)
   const head = /^[\s*_`]*/.exec(cell)?.[0].length ?? 0
   const value = cell.slice(head).replace(/[\s*_`]+$/, '')
-  if (isNoSecret(value) || /^[:\s—–✓✔✗✘✅❌·•|=+-]*$/u.test(value)) return []
+  if (isHarmless(value) || /^[:\s—–✓✔✗✘✅❌·•|=+-]*$/u.test(value)) return []
   if (counts && /^[\d,._]+[kKM]?$/.test(value)) return []
-  if (!isAny && (!isPlausible(value) || /\s/.test(value) || isOnlyName(value))) return []
+  if (!isAny && (!looksLikePassword(value) || /\s/.test(value) || isOnlyName(value))) return []
   return [{ start: start + head, end: start + head + value.length }]
 }
 
 const isOnlyName = (value: string) => /^[A-Za-z_ .:-]+$/.test(value) && kindOfKey(value) !== undefined
 
-export function cellTexts(text: string, row: Row): readonly string[] {
+export function cellTexts(text: string, row: CellRow): readonly string[] {
   return row.map(({ start, end }) => text.slice(start, end))
 }
 

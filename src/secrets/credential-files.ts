@@ -160,7 +160,6 @@ const dataExtensions =
 /** Endings of copies: `credentials.json.bak` holds the same as `credentials.json`. */
 const copyEnding = /(?:\.(?:bak|backup|copy|old|orig|save|tmp))+~?$|~$/
 
-/** The names of files, or of folders. */
 interface Names {
   /** Whole names, or the last two or three segments of a path. */
   readonly whole: Set<string>
@@ -243,7 +242,7 @@ const maxPath = 4096
  * Whether a file is withheld as a whole because of its name, or of the name of a folder above it: such a file commonly holds
  * credentials (`secrets/credential-files.ts`), and a detector could miss one of them.
  */
-export function isVault(path: string): boolean {
+export function isCredentialFile(path: string): boolean {
   const folded = foldName(path.length > maxPath ? path.slice(-maxPath) : path).toLowerCase()
   if (others.test(folded) || namesCredentials(folded)) return true
   for (let slash = folded.indexOf('/'); slash !== -1; slash = folded.indexOf('/', slash + 1))

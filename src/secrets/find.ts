@@ -56,7 +56,7 @@ export interface FoundSecret extends Span {
 const shortWord = /^[A-Za-z0-9_./~-]{0,15}$/
 
 /** Finds the secrets in a text with all detectors except secretlint, in no order; they may overlap. Linear in the length of the text. */
-export function findOwn(text: string, options: FindOptions): readonly FoundSecret[] {
+export function findSecretsByRules(text: string, options: FindOptions): readonly FoundSecret[] {
   if (shortWord.test(text)) return []
   return textsToSearch(text, options).flatMap((decoded) =>
     finders(options).flatMap(([layer, find]) =>
@@ -82,7 +82,7 @@ export function toSourceFinding(decoded: DecodedText, layer: Layer, { start, end
 
 /** A short text, such as a title, without its secrets. */
 export function redactPhrase(text: string): string {
-  return replaceSpans(text, mergeSpans(findOwn(text, { path: 'phrase.txt' })))
+  return replaceSpans(text, mergeSpans(findSecretsByRules(text, { path: 'phrase.txt' })))
 }
 
 type Finder = readonly [Layer, (text: string) => readonly Span[]]

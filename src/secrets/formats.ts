@@ -1,6 +1,6 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { looksOpaque } from './keys.ts'
-import { isNoSecret, isPlaceholder, scheme } from './references.ts'
+import { isHarmless, isPlaceholder, scheme } from './references.ts'
 
 /** Without braces (YAML, TOML), a member this close to a `kty` belongs to the same key, in characters. */
 const maxDistance = 8 * 1024
@@ -177,7 +177,7 @@ function endOfValue(text: string, from: number, quote: string | undefined, most:
 
 /** Whether it can be the value of such a header: prose, code and references cannot. */
 function isCredential(value: string, marked: boolean): boolean {
-  if (value.length < 4 || isNoSecret(value)) return false
+  if (value.length < 4 || isHarmless(value)) return false
   if (marked) return !/^(?:required|optional|string|headers?)$/i.test(value)
   if (/^[A-Za-z_$][\w$]*(?:[.?!]+[\w$]+)*(?:\(.*)?[,;)]*$/.test(value))
     return value.length >= 16 && /\d/.test(value) && !/[.(]/.test(value)

@@ -1,5 +1,6 @@
 import type { Span } from '../core/kit/sorted.ts'
 import {
+  type CellRow,
   type Columns,
   cellTexts,
   columnsOf,
@@ -7,7 +8,6 @@ import {
   findSecretCells,
   findSecretInCell,
   isNameOfSecret,
-  type Row,
   trimSpan,
 } from './columns.ts'
 
@@ -20,7 +20,7 @@ export function findMarkedTables(text: string): readonly Span[] {
 }
 
 /** A line between the rows of a table: `|---|:-:|`, `+====+====+`, `----+----`. */
-export const isRule = (line: string) => /^[\s>#*]*[|+:]?[\s|+:=-]*$/.test(line) && /--|==|[|+]:?[-=]/.test(line)
+export const isRowSeparator = (line: string) => /^[\s>#*]*[|+:]?[\s|+:=-]*$/.test(line) && /--|==|[|+]:?[-=]/.test(line)
 
 /** Tables whose columns are under runs of equals signs or dashes: reStructuredText, PowerShell, sqlite3. */
 function findRuledTables(text: string): readonly Span[] {
@@ -29,7 +29,7 @@ function findRuledTables(text: string): readonly Span[] {
   for (const { 0: rule, index } of text.matchAll(/^[ \t]*(?:={2,}|-{2,})(?:[ \t]+(?:={2,}|-{2,}))+[ \t]*\r?$/gm)) {
     if (index < until || index === 0) continue
     const runs = Array.from(rule.matchAll(/[=-]+/g), (run) => run.index)
-    const cellsOf = (start: number): Row => {
+    const cellsOf = (start: number): CellRow => {
       const end = endOfLine(text, start)
       return runs.map((run, at) =>
         trimSpan(text, Math.min(end, start + run), Math.min(end, start + (runs[at + 1] ?? end))),
@@ -40,7 +40,7 @@ function findRuledTables(text: string): readonly Span[] {
     for (let from = endOfLine(text, index) + 1; from < text.length; from = endOfLine(text, from) + 1) {
       const line = text.slice(from, endOfLine(text, from))
       if (line.trim() === '' || line.length > maxLine) break
-      if (!isRule(line)) found.push(...findSecretCells(text, cellsOf(from), columns, 'marked'))
+      if (!isRowSeparator(line)) found.push(...findSecretCells(text, cellsOf(from), columns, 'marked'))
       until = from
     }
   }

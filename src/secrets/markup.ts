@@ -1,7 +1,7 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { kindOfKey } from './keys.ts'
-import { isNoSecret } from './references.ts'
-import { type FileStyle, isPlausible, secretValues } from './values.ts'
+import { isHarmless } from './references.ts'
+import { type FileStyle, looksLikePassword, secretValues } from './values.ts'
 
 /** Maximum number of attributes and pieces of white space of one tag that are examined. */
 const tag = /<[A-Za-z][\w:.-]{0,63}(?=\s)(?:[^<>"']{1,4096}|"[^"<]{0,65536}"|'[^'<]{0,65536}'){0,200}/g
@@ -70,7 +70,7 @@ export function findElementSecrets(text: string): readonly Span[] {
       if (match === null || value === undefined) break
       const from = match.index + match[0].length - value.length
       const bare = value.trimEnd()
-      if (!isNoSecret(bare) && (kind === 'strong' || isPlausible(bare)))
+      if (!isHarmless(bare) && (kind === 'strong' || looksLikePassword(bare)))
         found.push({ start: from, end: from + bare.length, key: index })
       at = text.indexOf('>', from + value.length) + 1
     } while (at > 0 && at < stop)

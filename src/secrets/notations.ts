@@ -1,6 +1,6 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
-import { isNoSecret } from './references.ts'
+import { isHarmless } from './references.ts'
 import { type FileStyle, secretValues } from './values.ts'
 
 /** A member that names a value, in YAML, JSON, TOML and JavaScript. */
@@ -127,7 +127,7 @@ export function findMarked(text: string, style: FileStyle): readonly Span[] {
       const { name, value = '' } = match.groups ?? {}
       if (name !== undefined && (kindOfKey(name) ?? 'weak') === 'weak') continue
       const bare = value.trimEnd()
-      if (isNoSecret(bare) || /^\d+:\d+$/.test(bare) || bare.startsWith('[redacted]') || bare === '') continue
+      if (isHarmless(bare) || /^\d+:\d+$/.test(bare) || bare.startsWith('[redacted]') || bare === '') continue
       const start = match.index + match[0].length - value.length
       found.push({ start, end: start + bare.length, key: match.index })
     }

@@ -4,7 +4,7 @@ import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { createHost, type Failure, workerLimits } from '../core/kit/workers.ts'
 import type { FindOptions } from './find.ts'
-import type { CleanBytes, CleanPart, Job, ScanAnswer, Window } from './window.ts'
+import type { CleanBytes, CleanPart, RedactionJob, ScanAnswer, Window } from './window.ts'
 
 /**
  * Removes secrets from contents, in a worker. A content that cannot be scanned in time is not shown. A content without secrets is
@@ -26,11 +26,11 @@ interface RedactorOptions {
 
 export function createRedactor(options: RedactorOptions = {}): Redactor {
   const { file = join(import.meta.dirname, '../../dist/secrets/worker.js') } = options
-  const host = createHost<Job, ScanAnswer>(file, {
+  const host = createHost<RedactionJob, ScanAnswer>(file, {
     ...workerLimits.redaction,
     ...defined({ timeoutMs: options.timeoutMs }),
   })
-  const run = async (job: Job, signal: AbortSignal): Promise<ScanAnswer | Failure> => {
+  const run = async (job: RedactionJob, signal: AbortSignal): Promise<ScanAnswer | Failure> => {
     const outcome = await host.run(job, signal)
     return 'failure' in outcome ? outcome.failure : outcome.result
   }

@@ -20,7 +20,7 @@ const inserted = new RegExp(
 )
 
 /** Whether a value is not a secret: empty, a word for nothing, a reference to a secret store, a place for a value, or already redacted. */
-export function isNoSecret(value: string): boolean {
+export function isHarmless(value: string): boolean {
   if (value === '' || value.startsWith(redactedMark)) return true
   if (value.length >= 200) return false
   if (nothing.test(value) || reference.test(value)) return true

@@ -1,5 +1,5 @@
 import type { Span } from '../core/kit/sorted.ts'
-import { columnsOf, endOfLine, findSecretCells, type Row, trimSpan } from './columns.ts'
+import { type CellRow, columnsOf, endOfLine, findSecretCells, trimSpan } from './columns.ts'
 
 /** The columns of an insertion, and those of rows that psql copies. */
 const insertion =
@@ -36,7 +36,7 @@ export function findSqlSecrets(text: string): readonly Span[] {
 
 const namesIn = (columns: string) => columns.split(',').map((name) => name.replace(/[\s"`'[\]\\]/g, ''))
 
-function cellsOfLine(text: string, at: number): Row {
+function cellsOfLine(text: string, at: number): CellRow {
   const end = endOfLine(text, at)
   let start = at
   return text
@@ -50,7 +50,7 @@ function cellsOfLine(text: string, at: number): Row {
 }
 
 /** The values between the brackets at an index, and the index after them. Two quotes, or a backslash and one, are a quote. */
-function tupleAt(text: string, from: number): { readonly cells: Row; readonly end: number } {
+function tupleAt(text: string, from: number): { readonly cells: CellRow; readonly end: number } {
   const cells: Span[] = []
   let depth = 0
   let quote = ''

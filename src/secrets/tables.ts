@@ -1,17 +1,17 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { isTableFile } from './assignments.ts'
 import {
+  type CellRow,
   type Certainty,
   type Columns,
   cellTexts,
   columnsOf,
   endOfLine,
   findSecretCells,
-  type Row,
   secretName,
   trimSpan,
 } from './columns.ts'
-import { findMarkedTables, isRule, maxLine } from './marked-tables.ts'
+import { findMarkedTables, isRowSeparator, maxLine } from './marked-tables.ts'
 
 /**
  * Returns the cells below columns with the name of a secret, and those beside one in tables of settings: CSV as in RFC 4180 (with
@@ -93,7 +93,7 @@ function firstHeader(head: string): Header | undefined {
 }
 
 /** A row of names over several columns each, without the name of a secret: the row below names the columns. */
-function isGrouping({ columns }: Header, cells: Row): boolean {
+function isGrouping({ columns }: Header, cells: CellRow): boolean {
   return columns.secret.length === 0 && columns.pair === undefined && cells.some(({ start, end }) => end <= start)
 }
 
@@ -103,13 +103,13 @@ const isComment = (line: string) => /^\ufeff?[ \t]*#/.test(line)
  * Whether a line of a table is none of its rows: empty, a comment that names no secret, or a title. A name alone is that of the
  * only column.
  */
-function isTitle(line: string, cells: Row): boolean {
+function isTitle(line: string, cells: CellRow): boolean {
   const bare = line.replace(/^\ufeff/, '').trim()
   if (isComment(bare) && cells.length > 1) return columnsOf(cellTexts(line, cells), 'file') === undefined
   return bare === '' || /^sep=.$|^#/.test(bare) || (cells.length === 1 && /[\s:]/.test(bare))
 }
 
-const isWords = (text: string, cells: Row) =>
+const isWords = (text: string, cells: CellRow) =>
   cells.every(({ start, end }) => !/[\d!@#$%^&*]/.test(text.slice(start, end)) && end - start <= 64)
 
 const joined = (one: Columns, other: Columns): Columns => ({
@@ -133,7 +133,7 @@ function delimiterAt(text: string, at: number): string {
   return delimiters[counts.indexOf(Math.max(...counts))] ?? ','
 }
 
-function rowAt(text: string, at: number, delimiter: string): { readonly cells: Row; readonly next: number } {
+function rowAt(text: string, at: number, delimiter: string): { readonly cells: CellRow; readonly next: number } {
   if (delimiter !== '|') return recordAt(text, at, delimiter)
   const end = endOfLine(text, at)
   return { cells: pipeCells(text, at, end), next: end + 1 }
@@ -143,7 +143,7 @@ function rowAt(text: string, at: number, delimiter: string): { readonly cells: R
 const maxCell = 64 * 1024
 
 /** Returns the cells of a record without their quotes and outer white space, and the start of the next record. */
-function recordAt(text: string, from: number, delimiter: string): { readonly cells: Row; readonly next: number } {
+function recordAt(text: string, from: number, delimiter: string): { readonly cells: CellRow; readonly next: number } {
   const cells: Span[] = []
   for (let at = from; ; ) {
     while (text[at] === ' ') at++
@@ -181,7 +181,7 @@ function closingQuote(text: string, from: number): number {
 }
 
 /** The cells of a line with bars between them; those at its ends may be missing. A heading of Confluence has two bars. */
-function pipeCells(text: string, start: number, end: number): Row {
+function pipeCells(text: string, start: number, end: number): CellRow {
   const line = text.slice(start, end).trimEnd()
   let at = /^(?:[\s>#*]|(?:[-+]|\d{1,9}[.)])[ \t]+(?=\|))*/.exec(line)?.[0].length ?? 0
   const bar = line.startsWith('||', at) ? '||' : '|'
@@ -220,7 +220,7 @@ function findLineTables(text: string): readonly Span[] {
 function pipeTable(text: string, at: number, found: Span[]): number {
   let start = at
   const lineBefore = (from: number) => text.lastIndexOf('\n', from - 2) + 1
-  const isLine = (line: string) => line.length <= maxLine && (line.includes('|') || isRule(line))
+  const isLine = (line: string) => line.length <= maxLine && (line.includes('|') || isRowSeparator(line))
   while (start > 0 && isLine(text.slice(lineBefore(start), start - 1))) start = lineBefore(start)
   const lines: Span[] = []
   for (let from = start; from < text.length; ) {
@@ -229,7 +229,7 @@ function pipeTable(text: string, at: number, found: Span[]): number {
     lines.push({ start: from, end })
     from = end + 1
   }
-  const ruled = lines.map(({ start, end }) => isRule(text.slice(start, end)))
+  const ruled = lines.map(({ start, end }) => isRowSeparator(text.slice(start, end)))
   const first = Math.max(0, ruled.indexOf(false))
   const rule = ruled.indexOf(true, first)
   const isHeading = text.slice(lines[first]?.start, lines[first]?.end).trimStart().startsWith('||')

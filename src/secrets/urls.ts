@@ -1,6 +1,6 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { kindOfKey } from './keys.ts'
-import { isNoSecret, isPlaceholder, reference } from './references.ts'
+import { isHarmless, isPlaceholder, reference } from './references.ts'
 
 /** Characters that end a URL in a text. */
 const boundary = /[\s"'`<>\\]/
@@ -114,7 +114,7 @@ function findWithoutScheme(text: string): readonly Span[] {
   for (const pattern of withoutScheme)
     for (const { 0: whole, index, groups = {} } of text.matchAll(pattern)) {
       const { value = '' } = groups
-      if (!isNoSecret(value) && !isPlaceholder(value))
+      if (!isHarmless(value) && !isPlaceholder(value))
         found.push({ start: index + whole.length - value.length, end: index + whole.length })
     }
   return found
@@ -150,7 +150,7 @@ function findDataSources(text: string): readonly Span[] {
     const [before = ''] = /[^\n]*$/.exec(text.slice(Math.max(0, index - maxDataSource), index)) ?? []
     const [after = ''] = /^[^\n]*/.exec(text.slice(end, end + maxDataSource)) ?? []
     if (!dataSourceMember.test(before) && !dataSourceMember.test(after)) continue
-    if (isNoSecret(value) || isPlaceholder(value)) continue
+    if (isHarmless(value) || isPlaceholder(value)) continue
     if (braced !== undefined && isInserted(braced) && !quotesInBraces.test(before + after)) continue
     if (/^[A-Za-z_ .-]+$/.test(value) && kindOfKey(value) !== undefined) continue
     found.push({ start: end - value.length, end, key: index })

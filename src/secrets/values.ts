@@ -2,7 +2,7 @@ import { patternOf } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { redactedMark } from '../core/scrub.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
-import { isNoSecret } from './references.ts'
+import { isHarmless } from './references.ts'
 
 /** The kind of a file, which decides what may follow a name: a plain value, an expression, or a sentence. */
 export type FileStyle = 'config' | 'code' | 'prose'
@@ -50,7 +50,7 @@ export function secretValues(text: string, assignment: Assignment): readonly Spa
   if (/^\r?\n/.test(rest)) return below(text, from, assignment)
   if (rest.startsWith(redactedMark)) return []
   const long = style === 'code' ? longText.exec(rest)?.groups : undefined
-  if (long?.value !== undefined && (long.signs !== '' || isPlausible(long.value))) {
+  if (long?.value !== undefined && (long.signs !== '' || looksLikePassword(long.value))) {
     const start = from + 2 + (long.signs?.length ?? 0)
     return [{ start, end: start + long.value.length }]
   }
@@ -67,7 +67,7 @@ function fallbackOf(text: string, from: number): readonly Span[] | undefined {
   const value = match?.groups?.value
   if (match === null || value === undefined) return undefined
   const start = from + match[0].lastIndexOf(value)
-  return isNoSecret(value) ? [] : [{ start, end: start + value.length }]
+  return isHarmless(value) ? [] : [{ start, end: start + value.length }]
 }
 
 /** Text of code around a text in quotes that is the value: `String::from("hunter2")`, `[]byte("hunter2")`. */
@@ -143,8 +143,8 @@ function endOfQuoted(text: string, start: number, quote: string): number {
 
 function isSecretText(value: string, { kind, style, quotedOnly }: Assignment): boolean {
   const text = value.trim()
-  if (isNoSecret(text)) return false
-  if (kind === 'weak' || quotedOnly) return isPlausible(text)
+  if (isHarmless(text)) return false
+  if (kind === 'weak' || quotedOnly) return looksLikePassword(text)
   if (style === 'config') return true
   // In code and prose, a value is not a secret if it is a sentence, shorter than four characters, or itself the name of a secret.
   if ((/\s/.test(text) && !looksOpaque(text)) || text.length < 4) return false
@@ -152,7 +152,7 @@ function isSecretText(value: string, { kind, style, quotedOnly }: Assignment): b
 }
 
 /** Whether a text itself looks like a password: it has digits, signs, or capitals inside a word. */
-export function isPlausible(text: string): boolean {
+export function looksLikePassword(text: string): boolean {
   const head = text.slice(0, 1024)
   if (head.length < 4) return false
   return /[\d!@#$%^&*+=]/.test(head) || (/[a-z]/.test(head) && /[A-Z]/.test(head.slice(1))) || looksOpaque(head)
@@ -181,7 +181,7 @@ function untilTag(text: string, start: number, tag: string): readonly Span[] {
     const bare = line.trim()
     if (bare.replace(/;$/, '') === tag) break
     const at = index + indentOf(line)
-    if (!isNoSecret(bare)) found.push({ start: at, end: at + bare.length })
+    if (!isHarmless(bare)) found.push({ start: at, end: at + bare.length })
   }
   return found
 }
@@ -264,15 +264,15 @@ function bareValue(text: string, from: number, assignment: Assignment): readonly
   const { style, first, kind, counts } = assignment
   const near = style === 'config' && first ? endOfLine(text, from) : from + wordAt(text, from, style).length
   const end = endOfPlain(text, near, assignment)
-  if (end > near && style === 'prose' && !isPlausible(text.slice(from, near))) return []
+  if (end > near && style === 'prose' && !looksLikePassword(text.slice(from, near))) return []
   const value = text
     .slice(from, end)
     .trimEnd()
     .replace(/\s*[,;.]$/, '')
-  if (isNoSecret(value)) return []
+  if (isHarmless(value)) return []
   if (isSentence(value) && !/=\s*$/.test(text.slice(Math.max(0, from - 8), from))) return []
   if (style === 'prose' && counts && /^\d{1,3}(?:[,_]?\d{3}){0,2}[kKM]?$/.test(value)) return []
-  if (style === 'config' ? kind === 'weak' && !isPlausible(value) : !isPlausible(value)) return []
+  if (style === 'config' ? kind === 'weak' && !looksLikePassword(value) : !looksLikePassword(value)) return []
   if (style === 'code' && (!isToken(value) || /[.([]/.test(text[end] ?? ''))) return []
   return [{ start: from, end: from + value.length }]
 }

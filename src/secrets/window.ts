@@ -4,7 +4,7 @@ import { isText } from '../core/kit/utf8.ts'
 import { replaceSpans } from '../core/scrub.ts'
 import { isPrivateKey } from './der.ts'
 import { textsIn } from './encoded.ts'
-import { type FindOptions, type FoundSecret, findOwn, textsToSearch, toSourceFinding } from './find.ts'
+import { type FindOptions, type FoundSecret, findSecretsByRules, textsToSearch, toSourceFinding } from './find.ts'
 
 /** A part of a text, with the text around it as context. */
 export interface Window {
@@ -78,7 +78,7 @@ export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<
 }
 
 /** Job of the worker: remove the secrets from a part of a text, or from bytes. */
-export type Job = FindOptions & ({ readonly window: Window } | { readonly bytes: Uint8Array })
+export type RedactionJob = FindOptions & ({ readonly window: Window } | { readonly bytes: Uint8Array })
 
 /** Answer of the worker. An error has no text, because that might hold a part of the scanned content. */
 export type ScanAnswer = { readonly part: CleanPart } | { readonly clean: CleanBytes } | { readonly error: true }
@@ -150,7 +150,7 @@ function looksLikeEbcdic(bytes: Buffer): boolean {
 
 /** Finds the secrets in a text with all detectors, in no order; they may overlap. It is slow, so call it in a worker. */
 export async function findSecrets(text: string, options: FindOptions): Promise<readonly FoundSecret[]> {
-  const found = [...findOwn(text, options)]
+  const found = [...findSecretsByRules(text, options)]
   if (options.without?.includes('lint') === true) return found
   for (const decoded of textsToSearch(text, options))
     for (const span of await findByLint(decoded.text)) found.push(toSourceFinding(decoded, 'lint', span))

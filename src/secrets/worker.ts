@@ -1,13 +1,13 @@
 import { parentPort } from 'node:worker_threads'
-import { type Job, redactBytes, redactWindow, type ScanAnswer } from './window.ts'
+import { type RedactionJob, redactBytes, redactWindow, type ScanAnswer } from './window.ts'
 
-async function answer(job: Job): Promise<ScanAnswer> {
+async function answer(job: RedactionJob): Promise<ScanAnswer> {
   if ('window' in job) return { part: await redactWindow(job.window, job) }
   const { buffer, byteOffset, byteLength } = job.bytes
   return { clean: await redactBytes(Buffer.from(buffer, byteOffset, byteLength), job) }
 }
 
-parentPort?.on('message', (job: Job) => {
+parentPort?.on('message', (job: RedactionJob) => {
   answer(job).then(
     (found) => parentPort?.postMessage(found),
     () => parentPort?.postMessage({ error: true } satisfies ScanAnswer),

@@ -26,7 +26,7 @@ const mostRows = 500
 const retryMs = { first: 100, longest: 2000 }
 
 /** Repeats work until it succeeds, or the signal aborts. */
-export async function untilDone(work: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+export async function retryUntilDone(work: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
   for (let wait: number = retryMs.first; !signal.aborted; wait = Math.min(wait * 2, retryMs.longest)) {
     try {
       await work()

@@ -4,7 +4,7 @@ import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared.ts'
-import { createReader, type ReaderOptions, rowValueOf, untilDone } from './change-log-reader.ts'
+import { createReader, type ReaderOptions, retryUntilDone, rowValueOf } from './change-log-reader.ts'
 import type { NewRow, Store } from './store.ts'
 
 /** The collection of the log. Each row contains the changes that one process wrote at one time. */
@@ -52,7 +52,7 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
       throw error
     })
     unopened = false
-    const readUntilDone = () => untilDone(reader.read, signal)
+    const readUntilDone = () => retryUntilDone(reader.read, signal)
     const followNews = async () => {
       for await (const _ of news) await readUntilDone()
     }
@@ -146,7 +146,7 @@ function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keep
     for (let batch = waiting; batch !== undefined && !signal.aborted; batch = waiting) {
       waiting = undefined
       const row = { key: `${origin}/${++count}`, value: rowValueOf(batch.changes) }
-      await untilDone(() => put(row), signal)
+      await retryUntilDone(() => put(row), signal)
       batch.resolve()
       await sleep(spacingMs, signal)
     }

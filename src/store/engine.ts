@@ -11,7 +11,7 @@ export interface Operations {
   similar(collection: string, terms: readonly string[], limit: number): readonly { key: string; shared: number }[]
   size(collection: string): { rows: number; bytes: number }
   /** Does a part of the work, so that other callers do not wait for long. The work is done when it returns no keys. */
-  evict(collection: string, bounds: Bounds): readonly string[]
+  evict(collection: string, bounds: EvictionLimits): readonly string[]
   takeLease(name: string, holder: string, ttlMs: number): boolean
   /** `false`: the caller no longer holds it. */
   renewLease(name: string, holder: string, ttlMs: number): boolean
@@ -42,16 +42,16 @@ export interface TextOperations {
   textsVectors(name: string, model: string, after: number, limit: number): Awaited<ReturnType<Texts['vectors']>>
 }
 
-export type Bounds = Parameters<Collection['evict']>[0]
+export type EvictionLimits = Parameters<Collection['evict']>[0]
 
 /** The operations of an engine in another thread or on a server: each returns a promise. */
-export type Remote<Of> = {
+export type AsPromises<Of> = {
   readonly [Name in keyof Of]: Of[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Result>
     : never
 }
 
-export interface Engine extends Remote<Operations>, Remote<TextOperations> {
+export interface Engine extends AsPromises<Operations>, AsPromises<TextOperations> {
   watch: Store['watch']
   close(): Promise<void>
 }
@@ -76,7 +76,7 @@ export function readerOf<Columns extends Readonly<Record<string, (value: unknown
   }
 }
 
-export const readListed = readerOf({ key: String, version: String, edition: Number })
+export const parseListRow = readerOf({ key: String, version: String, edition: Number })
 
 /** The differences between the SQL of the engines. */
 export interface Dialect {
@@ -117,7 +117,7 @@ export function listSql(dialect: Dialect, collection: string, query: RowQuery) {
 }
 
 /** Keys that may have changed; undefined means "everything". */
-export type Change = readonly string[] | undefined
+export type RowChange = readonly string[] | undefined
 
 /** Maximum number of single keys. Above it, the change counts as "everything". */
 const most = 1000
@@ -138,7 +138,7 @@ interface Listener {
 export function createChangeQueue(onChange: () => void) {
   const listeners = new Set<Listener>()
 
-  const tellOne = (listener: Listener, change: Change) => {
+  const tellOne = (listener: Listener, change: RowChange) => {
     if (change === undefined) listener.anything = true
     else for (const key of change) listener.keys.add(key)
     if (listener.keys.size > most) listener.anything = true
@@ -153,7 +153,7 @@ export function createChangeQueue(onChange: () => void) {
 
   return {
     /** Yields changes from now on. Ends when the signal aborts. */
-    listen: (collection: string, signal: AbortSignal): AsyncIterable<Change> => {
+    listen: (collection: string, signal: AbortSignal): AsyncIterable<RowChange> => {
       const { aborted: ended } = signal
       const listener: Listener = { collection, keys: new Set(), anything: false, ended, event: createEvent() }
       const stop = () => end(listener)
@@ -167,7 +167,7 @@ export function createChangeQueue(onChange: () => void) {
         stop()
       })
     },
-    tell: (collection: string, change: Change): void => {
+    tell: (collection: string, change: RowChange): void => {
       for (const listener of listeners) if (listener.collection === collection) tellOne(listener, change)
     },
     /** Tells all listeners that everything may have changed. */
@@ -185,7 +185,7 @@ export function createChangeQueue(onChange: () => void) {
   }
 }
 
-async function* changesOf(listener: Listener, stop: () => void): AsyncGenerator<Change> {
+async function* changesOf(listener: Listener, stop: () => void): AsyncGenerator<RowChange> {
   try {
     while (!listener.ended) {
       if (listener.anything || listener.keys.size > 0) {

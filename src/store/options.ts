@@ -1,6 +1,5 @@
 import type { Log } from '../core/log.ts'
 
-/** Location of a store. */
 export type StoreOptions = (SqliteStore | PostgresStore) & {
   /** Log for the operator: a damaged file was put aside, a server is gone. Default: no log. */
   readonly log?: Log

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
-import { type Dialect, type Engine, listSql, type Operations, type Remote } from './engine.ts'
+import { type AsPromises, type Dialect, type Engine, listSql, type Operations } from './engine.ts'
 import type { PostgresStore } from './options.ts'
 import { removalsSql, rowsSql, textTablesSql, textWritesSql } from './postgres/schema.ts'
 import {
@@ -14,7 +14,7 @@ import {
   type RunStatement,
 } from './postgres/server.ts'
 import { textsOn } from './postgres/texts.ts'
-import { failure, leases, limits, refused } from './rules.ts'
+import { failure, leases, limits, valueError } from './rules.ts'
 import type { Condition, Row } from './store.ts'
 
 /** Number of rows that one step of an eviction removes. */
@@ -59,7 +59,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
 /** The quoted name of a schema for statements, and the channel of its notifications. */
 function schemaOf(name: string) {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name))
-    throw refused(
+    throw valueError(
       'The name of the schema of the store must have only small letters, digits and underscores.',
       'configuration',
     )
@@ -68,7 +68,7 @@ function schemaOf(name: string) {
   return { name, quoted: `"${name}"`, channel }
 }
 
-function operationsOn(ask: RunStatement, schema: string): Remote<Operations> {
+function operationsOn(ask: RunStatement, schema: string): AsPromises<Operations> {
   const dialect = dialectOf(schema)
   const home = `(select id from ${schema}.collections where name = $1)`
   return {
@@ -220,7 +220,7 @@ async function migrate(
     await inside(`select pg_advisory_xact_lock(hashtext('hikidashi'), hashtext($1))`, [name])
     const found = await versionOf(name, quoted, inside)
     if (found > steps.length)
-      throw refused(
+      throw valueError(
         `The store was written by a newer hikidashi: its version is ${found}, and ${steps.length} is known here. Update this one, or name another schema.`,
         'configuration',
       )
@@ -250,7 +250,7 @@ async function make(name: string, quoted: string, ask: RunStatement): Promise<vo
   )
   if (found.length === 0) await ask(`create schema ${quoted}`)
   else if (found[0]?.n !== 0)
-    throw refused('The schema of the store has tables of another program. Name another schema.', 'configuration')
+    throw valueError('The schema of the store has tables of another program. Name another schema.', 'configuration')
   await ask(`create table ${quoted}.meta (version integer not null)`)
   await ask(`insert into ${quoted}.meta values (0)`)
 }

@@ -9,7 +9,7 @@ export const limits = {
   name: 255,
   key: 1024,
   term: 256,
-  /** Terms of one row. */
+  /** Maximum number of terms of one row. */
   terms: 4096,
   value: 64 * 1024 * 1024,
   /** Maximum number of rows of one answer. */
@@ -17,7 +17,7 @@ export const limits = {
   /** Maximum number of terms that `similar` uses, and of rows for each. */
   similarTerms: 512,
   similarRows: 2000,
-  /** The key of a text. */
+  /** Maximum length of the key of a text, in bytes. */
   textKey: 8192,
   /** Maximum number of texts of one `put`, of ids and terms of one request, and of its results. */
   texts: 1000,
@@ -34,13 +34,13 @@ export const leases = 'leases'
 
 export function checkCollection(name: string): void {
   checkText(name, 'name of a collection', limits.name)
-  if (name === leases) throw refused(`The name ${leases} is the store's own.`, 'argument')
+  if (name === leases) throw valueError(`The name ${leases} is the store's own.`, 'argument')
 }
 
 export function checkLease(name: string, ttlMs: number): void {
   checkText(name, 'name of a lease', limits.key)
   if (!(Number.isFinite(ttlMs) && ttlMs >= 1))
-    throw refused('A lease must last for at least a millisecond.', 'argument')
+    throw valueError('A lease must last for at least a millisecond.', 'argument')
 }
 
 export function checkKey(key: string): void {
@@ -49,11 +49,11 @@ export function checkKey(key: string): void {
 
 export function checkRow({ key, value, expires, terms = [] }: NewRow): WholeRow {
   checkKey(key)
-  if (value.byteLength > limits.value) throw refused(`A value may have at most ${limits.value} bytes.`, 'too-large')
+  if (value.byteLength > limits.value) throw valueError(`A value may have at most ${limits.value} bytes.`, 'too-large')
   if (expires !== undefined && !Number.isSafeInteger(expires))
-    throw refused('The expiry of a row must be a whole number of milliseconds.', 'argument')
+    throw valueError('The expiry of a row must be a whole number of milliseconds.', 'argument')
   const each = checkTerms(terms)
-  if (each.length > limits.terms) throw refused(`A row may have at most ${limits.terms} terms.`, 'too-many')
+  if (each.length > limits.terms) throw valueError(`A row may have at most ${limits.terms} terms.`, 'too-many')
   return { key, value, terms: each, ...defined({ expires }) }
 }
 
@@ -72,15 +72,15 @@ export function checkQuery(query: RowQuery): RowQuery {
 }
 
 export function checkLimit(limit: number): number {
-  if (!(Number.isInteger(limit) && limit >= 0)) throw refused('A limit must be a whole number.', 'argument')
+  if (!(Number.isInteger(limit) && limit >= 0)) throw valueError('A limit must be a whole number.', 'argument')
   return Math.min(limit, limits.rows)
 }
 
 function checkText(text: string, what: string, most: number): void {
-  if (text === '') throw refused(`The ${what} is empty.`, 'argument')
+  if (text === '') throw valueError(`The ${what} is empty.`, 'argument')
   if (!text.isWellFormed() || text.includes('\0'))
-    throw refused(`The ${what} has characters that no text has.`, 'argument')
-  if (Buffer.byteLength(text) > most) throw refused(`The ${what} has more than ${most} bytes.`, 'too-large')
+    throw valueError(`The ${what} has characters that no text has.`, 'argument')
+  if (Buffer.byteLength(text) > most) throw valueError(`The ${what} has more than ${most} bytes.`, 'too-large')
 }
 
 /** Why a store could not do an operation, as `detail.reason`. */
@@ -121,7 +121,7 @@ export function fault(code: string): ResourceError {
 }
 
 /** Returns the error for a value that cannot be stored, or a query that cannot be answered. */
-export function refused(message: string, reason: ErrorReason): ResourceError {
+export function valueError(message: string, reason: ErrorReason): ResourceError {
   return invalid(message, reason)
 }
 
@@ -134,7 +134,7 @@ export function textsOf(engine: Engine, name: string, open: () => void): Texts {
   return {
     put: async (texts) => {
       open()
-      if (texts.length > limits.texts) throw refused(`At most ${limits.texts} texts are put at once.`, 'too-many')
+      if (texts.length > limits.texts) throw valueError(`At most ${limits.texts} texts are put at once.`, 'too-many')
       const checked = texts.map(checkNew)
       // If a key occurs twice, the last text counts, as if they were put one after the other.
       const last = [...new Map(checked.map((text) => [text.key, text])).values()]
@@ -180,7 +180,7 @@ export function textsOf(engine: Engine, name: string, open: () => void): Texts {
     },
     read: async (ids) => {
       open()
-      if (ids.length > limits.ids) throw refused(`At most ${limits.ids} parts are read at once.`, 'too-many')
+      if (ids.length > limits.ids) throw valueError(`At most ${limits.ids} parts are read at once.`, 'too-many')
       return ids.length === 0 ? [] : engine.textsRead(name, ids)
     },
     size: async (model) => {
@@ -196,7 +196,7 @@ export function textsOf(engine: Engine, name: string, open: () => void): Texts {
       open()
       checkText(model, 'model', limits.key)
       if (vectors.some(({ vector }) => vector.byteLength > limits.vector || vector.byteLength === 0))
-        throw refused(`A vector may have at most ${limits.vector} bytes.`, 'too-large')
+        throw valueError(`A vector may have at most ${limits.vector} bytes.`, 'too-large')
       if (vectors.length > 0) await engine.textsEmbed(name, model, vectors)
     },
     vectors: async (model, after, limit) => {
@@ -214,14 +214,15 @@ function checkNew(text: NewText): CheckedText {
   for (const plain of [version, value, labels.mimeType ?? '', ...(labels.audience ?? [])]) checkPlain(plain)
   const numbers = [labels.priority ?? 0, labels.modified ?? 0]
   if (!Number.isSafeInteger(edition) || !numbers.every(Number.isFinite) || !Number.isSafeInteger(numbers[1]))
-    throw refused('The numbers of a text are not valid.', 'argument')
+    throw valueError('The numbers of a text are not valid.', 'argument')
   return {
     ...text,
     parts: parts.map((part) => {
       checkPlain(part.value)
       if (!Number.isSafeInteger(part.length) || part.length < 0)
-        throw refused('A length must be a whole number.', 'argument')
-      if (part.terms.length > limits.terms) throw refused(`A part may have at most ${limits.terms} terms.`, 'too-many')
+        throw valueError('A length must be a whole number.', 'argument')
+      if (part.terms.length > limits.terms)
+        throw valueError(`A part may have at most ${limits.terms} terms.`, 'too-many')
       return { value: part.value, length: part.length, terms: joined(part.terms) }
     }),
   }
@@ -250,8 +251,8 @@ function wordsIn(text: string): number {
 /** PostgreSQL cannot store NUL, and neither engine can store a lone surrogate. */
 function checkPlain(text: string): void {
   if (text.includes('\0') || !text.isWellFormed())
-    throw refused('The text has characters that no text has.', 'argument')
-  if (isLonger(text, limits.value)) throw refused(`A value may have at most ${limits.value} bytes.`, 'too-large')
+    throw valueError('The text has characters that no text has.', 'argument')
+  if (isLonger(text, limits.value)) throw valueError(`A value may have at most ${limits.value} bytes.`, 'too-large')
 }
 
 /** Whether a text has more than a number of bytes in UTF-8. A UTF-16 unit takes from one to three, so most texts are not counted. */
@@ -261,19 +262,20 @@ function isLonger(text: string, maxBytes: number): boolean {
 
 function checkTextTerms(terms: readonly string[]): void {
   if (terms.length > limits.queryTerms)
-    throw refused(`A request may have at most ${limits.queryTerms} terms.`, 'too-many')
+    throw valueError(`A request may have at most ${limits.queryTerms} terms.`, 'too-many')
   for (const term of terms) {
     if (!termText.test(term) || !term.isWellFormed())
-      throw refused('The term has characters that no term may have.', 'argument')
-    if (term.length > limits.term) throw refused(`The term has more than ${limits.term} characters.`, 'too-large')
+      throw valueError('The term has characters that no term may have.', 'argument')
+    if (term.length > limits.term) throw valueError(`The term has more than ${limits.term} characters.`, 'too-large')
   }
 }
 
 function checkTextQuery(query: PartQuery): PartQuery {
   checkTextTerms(query.terms.map(({ term }) => term))
   if (query.terms.some(({ weight }) => !Number.isSafeInteger(weight) || weight < 1))
-    throw refused('A weight must be a whole number from 1.', 'argument')
-  if (!(Number.isInteger(query.limit) && query.limit >= 0)) throw refused('A limit must be a whole number.', 'argument')
+    throw valueError('A weight must be a whole number from 1.', 'argument')
+  if (!(Number.isInteger(query.limit) && query.limit >= 0))
+    throw valueError('A limit must be a whole number.', 'argument')
   return { ...query, limit: Math.min(query.limit, limits.found) }
 }
 

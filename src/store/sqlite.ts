@@ -4,11 +4,11 @@ import { isResourceError, ResourceError } from '../core/errors.ts'
 import { coalesceRuns } from '../core/kit/once.ts'
 import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
-import { createChangeQueue, type Engine, type Remote } from './engine.ts'
+import { type AsPromises, createChangeQueue, type Engine } from './engine.ts'
 import type { SqliteStore } from './options.ts'
 import { failure, fault, notLoaded } from './rules.ts'
 import { loadFaultOf } from './sqlite/codes.ts'
-import type { Message, Question, SqliteOperations } from './sqlite/operations.ts'
+import type { SqliteOperations, WorkerMessage, WorkerRequest } from './sqlite/operations.ts'
 import type { CollectionChange } from './sqlite/rows.ts'
 
 /** Interval at which the file is checked for writes of other processes while there is a listener, in milliseconds. */
@@ -40,7 +40,7 @@ function engineOver(thread: ReturnType<typeof createThread>): Engine {
       const answer = thread.ask(name, values)
       if (writing.has(name)) answer.then(looked, () => {})
       return answer
-    }) as Remote<SqliteOperations>[Name]
+    }) as AsPromises<SqliteOperations>[Name]
 
   const watching = createWatching(ask('changes'))
   looked = watching.look
@@ -78,7 +78,7 @@ function engineOver(thread: ReturnType<typeof createThread>): Engine {
 }
 
 /** Polls for changes of other processes while a listener exists, and reports changes of this process at once. */
-function createWatching(changes: Remote<SqliteOperations>['changes']) {
+function createWatching(changes: AsPromises<SqliteOperations>['changes']) {
   /** The known revision of each collection. An unknown collection counts as changed entirely. */
   const known = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
@@ -164,8 +164,8 @@ function waitForWork(answeredAtMs: () => number, giveUp: () => void): () => void
 const mostWaiting = 10_000
 
 interface Waiting {
-  readonly question: Question
-  readonly settle: (message: Extract<Message, { id: number }>) => void
+  readonly question: WorkerRequest
+  readonly settle: (message: Extract<WorkerMessage, { id: number }>) => void
   readonly fail: (error: ResourceError) => void
 }
 
@@ -174,7 +174,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined
   /** Requests of this turn, which go to the worker as one message: a message takes longer than most requests. */
-  let unsent: Question[] = []
+  let unsent: WorkerRequest[] = []
   let last = 0
   let answeredAtMs = 0
   let closing: Promise<void> | undefined
@@ -190,7 +190,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
 
   const start = (): Worker => {
     const started = startWorker(place)
-    started.on('message', (message: Message) => {
+    started.on('message', (message: WorkerMessage) => {
       if ('warning' in message) return warn(message.warning)
       if ('leaving' in message) return follow(started)
       answeredAtMs = performance.now()
@@ -220,7 +220,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
     worker.postMessage([...waiting.values()].map(({ question }) => question))
   }
 
-  const post = (questions: readonly Question[]) => {
+  const post = (questions: readonly WorkerRequest[]) => {
     try {
       worker?.postMessage(questions)
     } catch {
@@ -229,7 +229,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
       else if (first !== undefined) waiting.get(first.id)?.fail(fault('a value cannot be copied'))
     }
   }
-  const send = (question: Question) => {
+  const send = (question: WorkerRequest) => {
     if (unsent.push(question) > 1) return
     queueMicrotask(() => {
       const questions = unsent
@@ -238,7 +238,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
     })
   }
 
-  const ask = (name: Question['name'], values: readonly unknown[]): Promise<unknown> =>
+  const ask = (name: WorkerRequest['name'], values: readonly unknown[]): Promise<unknown> =>
     new Promise((resolve, reject) => {
       if (waiting.size >= mostWaiting) return reject(failure('busy'))
       worker ??= start()
@@ -248,7 +248,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
         () => answeredAtMs,
         () => reject(failure('busy')),
       )
-      const question: Question = { id, name, values }
+      const question: WorkerRequest = { id, name, values }
       waiting.set(id, {
         question,
         settle: (message) => {
@@ -266,7 +266,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
     })
 
   return {
-    ask: async (name: Question['name'], values: readonly unknown[]) => {
+    ask: async (name: WorkerRequest['name'], values: readonly unknown[]) => {
       if (closing !== undefined) throw failure('gone', 'closed')
       if (unusable !== undefined) throw unusable
       return ask(name, values)

@@ -9,12 +9,12 @@ import {
   type Bounds,
   createRun,
   formatValue,
-  givenUp,
   type Problem,
   type PromiseId,
   promiseIds,
   promises,
   type Run,
+  runEnded,
   sample,
 } from './run.ts'
 
@@ -37,7 +37,6 @@ export interface CheckOptions {
   readonly timeoutMs?: number
   /** Maximum size of an entry that is read, in bytes. Default 8 MiB. */
   readonly maxBytes?: number
-  /** Principal of the calls. */
   readonly principal?: Principal
   /** Aborts the check, which then rejects. */
   readonly signal?: AbortSignal
@@ -90,7 +89,7 @@ async function checkOne(provider: Provider, expectation: Expectation, options: C
     finished = true
   } catch (error) {
     run.bounds.signal.throwIfAborted()
-    if (error !== givenUp) throw error
+    if (error !== runEnded) throw error
   }
   return {
     problems: run.problems.filter((problem) => options.except?.[problem.promise] === undefined),

@@ -219,7 +219,7 @@ export async function checkWatch(run: Run): Promise<void> {
   const abort = new AbortController()
   const signal = AbortSignal.any([abort.signal, run.bounds.signal])
   const armed = await settled(run, async () => provider.watch?.(signal))
-  if (armed === 'late') return run.fail('watch-ends', `it was not armed after ${run.bounds.timeoutMs} ms`)
+  if (armed === 'late') return run.fail('watch-ends', `it was not ready after ${run.bounds.timeoutMs} ms`)
   // A source that cannot be watched now may throw an error.
   const changes = armed?.value?.[Symbol.asyncIterator]()
   if (changes === undefined) return abort.abort()

@@ -38,7 +38,7 @@ const maxProblems = 5
 const maxHangs = 3
 
 /** Thrown to end a run early, with the problems found so far. */
-export const givenUp = Symbol('given up')
+export const runEnded = Symbol('given up')
 
 /** Result of a call that exceeds its time-out. */
 export const timedOut = Symbol('late')
@@ -54,7 +54,7 @@ export function createRun(provider: Provider, bounds: Bounds) {
 
   const hang = (path: string | undefined) => {
     fail('settles', `nothing for ${bounds.timeoutMs} ms`, path)
-    if (problems.filter(({ promise }) => promise === 'settles').length >= maxHangs) throw givenUp
+    if (problems.filter(({ promise }) => promise === 'settles').length >= maxHangs) throw runEnded
   }
 
   /** Waits for one step of a call, at most until its time-out. */
@@ -264,7 +264,6 @@ export const promises = {
   expected: 'It lists and reads what was expected of it.',
 } as const
 
-/** The name of a promise. */
 export type PromiseId = keyof typeof promises
 
 /** All promises, in the order in which they are checked and printed. */

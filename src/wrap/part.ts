@@ -242,7 +242,7 @@ export async function readWhole(
     }
     return { bytes: pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces), facts }
   }
-  return inOneVersion(once)
+  return readOneVersion(once)
 }
 
 const attempts = 6
@@ -252,7 +252,7 @@ const attempts = 6
  *
  * @throws ResourceError `unavailable` if the resource changes all the time.
  */
-export async function inOneVersion<T>(
+export async function readOneVersion<T>(
   read: () => Promise<T>,
   isChange: (error: unknown) => boolean = (error) => error instanceof ChangedError,
 ): Promise<T> {

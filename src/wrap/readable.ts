@@ -30,7 +30,7 @@ export interface ReadableOptions {
   readonly timeoutMs?: number
   /** Maximum memory of the worker, in MiB, in addition to that of PDFium (at most 256). Default `workerLimits.documents`: 256. */
   readonly memoryMb?: number
-  /** The source of the stored bytes of documents, whose texts `provider` has decoded. Default: `provider`. */
+  /** Reads the bytes of documents as they are stored, if `provider` decodes texts. Default: `provider`. */
   readonly stored?: Provider
   /** Reads PDF pages that hold only pictures by OCR. Default: they are not read. */
   readonly scans?: Scans

@@ -6,11 +6,11 @@ import {
   badRange,
   chunksOf,
   formatPart,
-  inOneVersion,
   isTextPart,
   type PartFacts,
   type PartQuery,
   partKey,
+  readOneVersion,
 } from './part.ts'
 
 export interface SlicedOptions {
@@ -49,7 +49,7 @@ export function sliced(provider: Provider, options: SlicedOptions = {}): Provide
     const whole = { path: request.path, params: others }
     const readPart = () =>
       part.unit === 'lines' ? readLines(part, whole, context) : readBytes(provider, part, whole, limit, context)
-    return [await inOneVersion(readPart)]
+    return [await readOneVersion(readPart)]
   }
 
   return {

@@ -220,7 +220,6 @@ export function resultsInMemory(bounds: LongResultBounds, now: () => number = Da
 
 type SearchedFile = Pick<Entry, 'title' | 'mimeType'> & { readonly uri: string; readonly text: string }
 
-/** Number of lines of a passage. */
 const passageLines = 20
 /** Maximum length of a query, in characters, and maximum number of its words. */
 const [maxQuery, maxWords] = [1000, 16]

@@ -8,12 +8,12 @@ import {
   ChangedError,
   chunksOf,
   factsOf,
-  inOneVersion,
   invalidTail,
   isTextPart,
   type PartFacts,
   partKey,
   readOne,
+  readOneVersion,
   type TailFacts,
   tailIn,
   tailKey,
@@ -177,7 +177,7 @@ async function readEnding(
     const first = newline.length === 1 ? range.start : newline.length
     return readBackwards(provider, request, { size, first, newline, count, limit }, context)
   }
-  return inOneVersion(once, isChange)
+  return readOneVersion(once, isChange)
 }
 
 interface TailRequest {

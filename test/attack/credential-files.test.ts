@@ -6,7 +6,7 @@ import { comparePaths } from '../../src/core/path.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { type FilesOptions, files } from '../../src/providers/files/index.ts'
 import { git } from '../../src/providers/git/index.ts'
-import { credentialNames, isVault } from '../../src/secrets/credential-files.ts'
+import { credentialNames, isCredentialFile } from '../../src/secrets/credential-files.ts'
 import { ownFiles } from '../../src/secrets/own-files.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
 import { createFolder, type Folder, listPaths, textAt } from '../support/folder.ts'
@@ -136,13 +136,13 @@ test('files that commonly hold credentials include the default files of the sche
   const files = [...schema.matchAll(/By default \\"([\w.-]*\.(?:json|jsonl|key|pem|sqlite|txt|toml|ya?ml))\\"/g)]
   expect(files.map(([, name]) => name)).toEqual([ownFiles.driveToken])
   for (const name of Object.values(ownFiles))
-    for (const path of [name, `deep/${name}`]) expect(isVault(path), path).toBe(true)
+    for (const path of [name, `deep/${name}`]) expect(isCredentialFile(path), path).toBe(true)
   const written = (['linux', 'darwin', 'win32'] as const).flatMap((platform) => {
     const machine = { platform, env: {}, home: '/home/you', folder: '/project' }
     return hosts.flatMap(({ files }) => Object.values(files).flatMap((filesOn) => filesOn(machine)))
   })
   expect(written.length).toBeGreaterThan(20)
-  for (const path of written) expect(isVault(path.replaceAll('\\', '/')), path).toBe(true)
+  for (const path of written) expect(isCredentialFile(path.replaceAll('\\', '/')), path).toBe(true)
 })
 
 test('files that commonly hold credentials are listed in docs/redaction.md as in the code, each with its source', () => {

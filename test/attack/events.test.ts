@@ -100,7 +100,7 @@ describe('webhooks of events', () => {
     expect(own !== undefined && isSigned(own, secret)).toBe(true)
   })
 
-  test('EV08: a message that is sent again has a new time and a new signature, so an old one can be refused', async () => {
+  test('EV08: a message that is sent again has a new time and a new signature, so that the endpoint can refuse an old one', async () => {
     const { source, endpoint, secret, subscribe } = await start({
       behave: ({ body }) => (body.type === undefined ? { status: 503 } : undefined),
       retriesMs: [1100],
@@ -114,7 +114,7 @@ describe('webhooks of events', () => {
     expect(second !== undefined && isSigned(second, secret)).toBe(true)
   })
 
-  test('EV09: one caller cannot fill the limit of all', async () => {
+  test('EV09: one caller cannot use up the limit that all callers share', async () => {
     const { client, other, paramsOf } = await start({ maxPerPrincipal: 3, maxTotal: 5 })
     const ask = (who: typeof client, i: number) =>
       who.ask('events/subscribe', paramsOf({ arguments: { glob: `${i}` } }))

@@ -70,7 +70,7 @@ function ask(url: string, method: string, headers: Readonly<Record<string, strin
 
 const beside = (page: string, name: string) => `${page.split('#')[0]}${name}`
 
-describe('the answers for the page', () => {
+describe('the answers to the explorer page', () => {
   test('UI07: have a strict content security policy, and are private', async () => {
     const index = await (await fetch(open.url)).text()
     const assets = [...index.matchAll(/(?:src|href)="\.\/([^"]+)"/g)].map(([, name = '']) => name)

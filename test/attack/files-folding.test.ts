@@ -66,29 +66,35 @@ requires(
     return provider
   }
 
-  test.each([false, true])('only the listed spelling of a name is found (portable: %s)', async (portable) => {
-    for (const path of aliases) expect(fs.existsSync(join(root, path)), path).toBe(true)
-    const provider = await open(portable)
-    expect(await listPaths(provider)).toEqual(['.gitignore', 'pub/Open.md', 'secret/plan.md', 'Ärger.md'])
-    expect(await textAt(provider, 'pub/Open.md')).toBe('open')
-    expect(await textAt(provider, 'Ärger.md')).toBe('open')
-    for (const path of [...aliases, 'ignored.md', '2024/left-out.md']) {
-      expect(await textAt(provider, path), path).toBe('!not-found')
-      await expect(provider.stat?.(path, contextOf()), path).rejects.toMatchObject({ kind: 'not-found' })
-    }
-    for (const prefix of ['SECRET/', 'PUB/']) expect(await listPaths(provider, { prefix })).toEqual([])
-  })
+  test.each([false, true])(
+    'on a disk that folds names, only the listed spelling of a name is found (portable: %s)',
+    async (portable) => {
+      for (const path of aliases) expect(fs.existsSync(join(root, path)), path).toBe(true)
+      const provider = await open(portable)
+      expect(await listPaths(provider)).toEqual(['.gitignore', 'pub/Open.md', 'secret/plan.md', 'Ärger.md'])
+      expect(await textAt(provider, 'pub/Open.md')).toBe('open')
+      expect(await textAt(provider, 'Ärger.md')).toBe('open')
+      for (const path of [...aliases, 'ignored.md', '2024/left-out.md']) {
+        expect(await textAt(provider, path), path).toBe('!not-found')
+        await expect(provider.stat?.(path, contextOf()), path).rejects.toMatchObject({ kind: 'not-found' })
+      }
+      for (const prefix of ['SECRET/', 'PUB/']) expect(await listPaths(provider, { prefix })).toEqual([])
+    },
+  )
 
-  test.each([false, true])('another spelling does not bypass an access rule (portable: %s)', async (portable) => {
-    const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: 'secret/**' }])
-    const catalog = createCatalog({ mounts: [{ address: 'file:///docs', provider: await open(portable), access }] })
-    const view = catalog.view({ id: 'guest', roles: [] })
-    for (const path of ['secret/plan.md', ...aliases])
-      await expect(view.read(`file:///docs/${encodeURI(path)}`), path).rejects.toMatchObject({ kind: 'not-found' })
-    expect((await view.read('file:///docs/pub/Open.md')).contents).toMatchObject([{ text: 'open' }])
-  })
+  test.each([false, true])(
+    'on a disk that folds names, another spelling does not bypass an access rule (portable: %s)',
+    async (portable) => {
+      const access = compileAccess([{ allow: ['*'] }, { deny: ['*'], match: 'secret/**' }])
+      const catalog = createCatalog({ mounts: [{ address: 'file:///docs', provider: await open(portable), access }] })
+      const view = catalog.view({ id: 'guest', roles: [] })
+      for (const path of ['secret/plan.md', ...aliases])
+        await expect(view.read(`file:///docs/${encodeURI(path)}`), path).rejects.toMatchObject({ kind: 'not-found' })
+      expect((await view.read('file:///docs/pub/Open.md')).contents).toMatchObject([{ text: 'open' }])
+    },
+  )
 
-  test('doctor says that changes on such a disk are found by comparing', () => {
+  test('doctor says that changes on a disk that folds names are found by comparing', () => {
     const env = { PATH: process.env.PATH ?? '', HOME: home, XDG_STATE_HOME: join(home, 'state') }
     const said = execFileSync(process.execPath, [bundled('cli/main'), 'doctor'], { cwd: root, env, encoding: 'utf8' })
     expect(said).toMatch(/^note +changes +file:.*: its file system reports no changes, so the files are compared/m)

@@ -59,7 +59,7 @@ test('PT41 a file without read permission is neither listed nor distinguishable 
   expect(found.uid).not.toBe(0)
 })
 
-test('a lack of descriptors gives an error of the source, not "not found", and leaks nothing', async () => {
+test('if the process has no descriptor left, a file gives an error of the source, not "not found", and is readable again later', async () => {
   folder.write({ 'a/b/f': 'x' })
   const script = `
     import * as fs from 'node:fs'

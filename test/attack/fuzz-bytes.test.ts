@@ -11,7 +11,7 @@ afterAll(announceSeed)
 
 const control = () => ({ uri: `${arena.world.address}/${controlPath}` })
 
-describe('after random bytes, the next request is answered', () => {
+describe('the next request is answered after', () => {
   const chunk = fc.oneof(
     fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
     fc

@@ -975,7 +975,7 @@ describe('git processes that misbehave', () => {
     expect('text' in page && page.text.length).toBeLessThan(1024 * 1024)
   })
 
-  test('GT34 a cat-file that dies is started again, and the request is answered', async () => {
+  test('GT34 a git cat-file that dies is started again, and the request is answered', async () => {
     const { first } = fillPlainly(repository)
     const asked = await open()
     expect(await asked.text('HEAD/a.txt')).toBe('one\ntwo\n')
@@ -992,7 +992,7 @@ describe('git processes that misbehave', () => {
     }
   })
 
-  test('GT34 an invalid answer of cat-file counts as no answer', async () => {
+  test('GT34 an invalid answer of git cat-file counts as no answer', async () => {
     fillPlainly(repository)
     const asked = await open({ git: except('cat-file', "exec sh -c 'while read x; do echo canary canary; done'") })
     expect(await outcome(asked.read('HEAD/a.txt'))).toBe('unavailable')

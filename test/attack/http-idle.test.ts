@@ -74,7 +74,7 @@ describe('connections without a request', () => {
   test.each([
     ['say nothing', ''],
     ['send a part of a request', 'POST /mcp HTTP/1.1\r\nHost: '],
-  ])('and %s block no other client, however many there are', async (_, said) => {
+  ])('that %s block no other client, however many there are', async (_, said) => {
     const service = await serve()
     await silent(service, defaultLimits.connections, said)
     expect(await others(service, 99)).toBe(99)

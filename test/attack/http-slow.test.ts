@@ -20,7 +20,7 @@ describe('slow HTTP clients', () => {
     expect(defaultLimits).toMatchObject({ headersTime: 10_000, requestTime: 30_000, slow: 60_000, stalled: 45_000 })
   })
 
-  test('HT24: take no connection after the server has closed theirs', async () => {
+  test('HT24: hold no descriptor of the server after it has closed their connection', async () => {
     const { hostname, port } = arena.http.url as URL
     const before = arena.http.facts().descriptors
     const said = [

@@ -11,7 +11,7 @@ import { type PostgresOptions, postgres } from '../../src/providers/postgres/ind
 import { eventTriggerSql } from '../../src/providers/postgres/role.ts'
 import { readRows } from '../../src/providers/postgres/rows.ts'
 import { openSession } from '../../src/providers/postgres/session.ts'
-import type { Session } from '../../src/providers/postgres/sql.ts'
+import type { PostgresSession } from '../../src/providers/postgres/sql.ts'
 import { completeServerOptions, type ServerSettings } from '../../src/providers/relational/open.ts'
 import { asRole, connectionsOf, type Database, grants, startDatabase, superuser } from '../support/database.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
@@ -402,7 +402,7 @@ async function read(
   return content !== undefined && 'text' in content ? content.text : ''
 }
 
-async function withSession<T>(settings: ServerSettings, work: (session: Session) => Promise<T>): Promise<T> {
+async function withSession<T>(settings: ServerSettings, work: (session: PostgresSession) => Promise<T>): Promise<T> {
   const session = await openSession(targetOf(readerUrl(), undefined), settings, new AbortController().signal)
   try {
     return await work(session)
@@ -663,7 +663,7 @@ test('PG16: row-level policies see the caller for one transaction only', async (
   )
   if (relation === undefined) throw new Error('there is no such table')
   const query = { relation, columns: ['tenant'], limit: 10, maxValueBytes: 100, maxBytes: 10_000 }
-  const alternate = async (session: Session) => {
+  const alternate = async (session: PostgresSession) => {
     for (let i = 0; i < volumeOf(1500, 500); i++) {
       const id = `tenant ${i % 3}`
       const { rows } = await readRows(session, query, rowSettings, { ...context(), principal: { id, roles: [] } })
@@ -815,7 +815,7 @@ describe('PG22: an encrypted connection to PostgreSQL', () => {
   })
 })
 
-test('PG09: no connection is left open after these attacks', async () => {
+test('PG09: no connection is left open after the attacks on PostgreSQL', async () => {
   for (const provider of opened.splice(0)) await provider.close?.()
   // Those of the servers under attack stay: two mounts each, of three servers.
   await until(async () => (await connectionsOf(database)) <= 3 * 2 * 4)

@@ -121,7 +121,7 @@ describe('JSON Web Keys', () => {
     }
   })
 
-  test('SE25: further primes are redacted', async () => {
+  test('SE25: the additional primes of an RSA key are redacted', async () => {
     const [r, d, t] = [1, 2, 3].map(() => randomBytes(32).toString('base64url')) as [string, string, string]
     const key = { kty: 'RSA', n: 'abc', oth: [{ r, d, t }] }
     for (const text of [JSON.stringify(key), JSON.stringify(key, null, 2), JSON.stringify(JSON.stringify(key))])
@@ -693,7 +693,7 @@ test('SE22: of a withheld file, a range at its end is withheld too', async () =>
   }
 })
 
-test('SE22: the end of a file without a secret is cut from the searched text, which is searched once', async () => {
+test('SE22: a file without a secret is searched once, and every read of its end is a part of that searched text', async () => {
   let searches = 0
   const counted: Redactor = {
     ...redactor,

@@ -119,7 +119,7 @@ describe('without trust, a configuration in the current folder has no effect on'
     await expectNothingDone()
   })
 
-  test('hikidashi doctor tells of each part that is left out, and how to allow it', async () => {
+  test('hikidashi doctor, which reports each part that is left out, and how to allow it', async () => {
     const { out, code } = await runHere(['doctor', '--json'], options())
     const { checks } = JSON.parse(out) as { checks: { check: string; found: string; fix?: string }[] }
     const told = checks.filter(({ check }) => check === 'trust')
@@ -130,7 +130,7 @@ describe('without trust, a configuration in the current folder has no effect on'
     await expectNothingDone()
   })
 
-  test('status and check list these parts too, as JSON', async () => {
+  test('hikidashi status and check, which list the parts that are left out, as JSON', async () => {
     for (const command of ['status', 'check']) {
       const { out } = await runHere([command, '--json'], options())
       const told = JSON.parse(out) as { leftOut: { name: string; effects: { kind: string; what: string }[] }[] }
@@ -332,7 +332,7 @@ describe('settings that protect data', () => {
     expect(await readdir(join(home, 'private'))).toEqual(['secret.md', 'token'])
   })
 
-  test('token writes to no file outside the folder of an untrusted configuration', async () => {
+  test('hikidashi token writes to no file outside the folder of an untrusted configuration', async () => {
     await write({ http: { auth: { tokens: '../private/tokens.json' } } })
     const refused = await run(['token', 'add', '--name', 'x'], options())
     expect(refused.code).toBe(1)

@@ -235,7 +235,7 @@ describe('SB16, fault 22: the limit of watches', () => {
   })
 
   requiresWatchLimit()('of the system', () => {
-    test('(ENOSPC) is handled alike', () => {
+    test('is logged too if the system reports it as ENOSPC', () => {
       const names = numbered(30, (i) => `d${i}/x`)
       folder.write(treeOf(names))
       const script = bundled('tests/watch-child')

@@ -414,7 +414,7 @@ describe('a hostile web origin', () => {
       expect(await answers(charset, Buffer.from([0x3c, 0xff, 0xfe, 0x80, 0x3e]))).toHaveProperty('bytes')
   })
 
-  test('SS17: must prove its identity over a secure TLS', async () => {
+  test('SS17: must prove its identity, over a secure version of TLS', async () => {
     const names = createNames({ 'database.test': ['127.0.0.1'], 'other.test': ['127.0.0.1'] })
     const secure = await startWeb((_, response) => response.end('x'), { tls: true })
     const at = (host: string, port: number, options: Partial<WebOptions> = {}) =>

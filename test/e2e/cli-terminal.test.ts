@@ -55,7 +55,7 @@ requires(
   script !== undefined,
   'there is no script of util-linux',
 )('on a terminal', () => {
-  test('headings are bold, and an error is red', async () => {
+  test('in a terminal, headings are bold, and errors are red', async () => {
     const tree = await onTerminal(['tree', '--depth', '1', '--only', 'files'])
     expect(tree).toEqual({
       code: 0,
@@ -71,7 +71,7 @@ requires(
   })
 
   test.each<Readonly<Record<string, string>>>([{ NO_COLOR: '1' }, { TERM: 'dumb' }, { FORCE_COLOR: '0' }])(
-    'there are no colours with %j',
+    'output has no colours with %j',
     async (env) => {
       const { seen } = await onTerminal(['doctor', '--limit', '5'], env)
       expect(seen).toMatch(/^ok {6}node/)

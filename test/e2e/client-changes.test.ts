@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ReadableStream } from 'node:stream/web'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readEvents } from '../../src/client/http.ts'
-import { createNames } from '../../src/client/listeners.ts'
+import { createUriCounts } from '../../src/client/listeners.ts'
 import { pause, until } from '../support/live.ts'
 import {
   aged,
@@ -35,13 +35,13 @@ describe('notifications that a server cannot send', () => {
     expect(subscription.uris).toEqual([server.uri])
   })
 
-  test('are all of them if the server announces no notifications', async () => {
+  test('are all notifications if the server announces none', async () => {
     const view = await open({ url: await listen(scripted(() => ({ resources: [] }))) })
     expect(view.live).toBeUndefined()
     expect(view.subscribe).toBeUndefined()
   })
 
-  test('are all of them if an older server has no stream', async () => {
+  test('are all notifications if an older server has no stream', async () => {
     const asked: string[] = []
     const inner = scripted((method) => ({ nth: asked.push(method) }), {
       resources: { subscribe: true, listChanged: true },
@@ -228,7 +228,7 @@ describe('a connection ends', () => {
 })
 
 test('a change inside a directory is reported for the directory, in any spelling', () => {
-  const names = createNames()
+  const names = createUriCounts()
   const all = ['file:///docs/', 'file:///docs/a%20b', 'FILE:///docs/a b', 'memo://', 'note:x', 'file:///docs/a b/c']
   for (const uri of all) names.add(uri)
   const of = (uri: string) => [...names.of(uri)]

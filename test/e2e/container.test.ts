@@ -56,7 +56,7 @@ requires(
   const lint = (tool: string, ...args: readonly string[]) =>
     spawnSync(node, [join(tools, '.bin', tool), ...args], { cwd: root, encoding: 'utf8' })
 
-  test('container versions: in the Dockerfile', () => {
+  test('the Dockerfile has no fault of syntax', () => {
     interface Fault {
       readonly message: string
     }
@@ -66,12 +66,12 @@ requires(
     expect(validate('FROM a\nENTRYPOINT\nNOTHING x\n')).toHaveLength(2)
   })
 
-  test('container versions: in the compose file', () => {
+  test('the compose file passes its linter', () => {
     const { status, stdout } = lint('dclint', '--max-warnings', '0', 'deploy/docker/compose.yaml')
     expect({ status, stdout: stdout.trim() }).toEqual({ status: 0, stdout: '' })
   })
 
-  test('container versions: in the action', () => {
+  test('the GitHub action passes its validator', () => {
     const { status, stdout, stderr } = lint('action-validator', 'action.yml')
     expect({ status, said: stdout + stderr }).toEqual({ status: 0, said: '' })
   })
@@ -124,7 +124,7 @@ afterAll(async () => {
   rmSync(image, { recursive: true, force: true })
 })
 
-describe('the image', () => {
+describe('the container image', () => {
   test('is small, runs without root rights, and has a health check and /data', () => {
     expect(last('USER')).toBe('node')
     expect(last('WORKDIR')).toBe('/data')
@@ -223,7 +223,7 @@ describe("the entry of Docker's catalog", () => {
   })
 })
 
-describe('the action', () => {
+describe('the GitHub action', () => {
   interface Step {
     readonly id?: string
     readonly run: string

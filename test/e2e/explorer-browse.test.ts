@@ -57,7 +57,7 @@ requires(
     for (const key of keys) await page.keyboard.press(key)
   }
 
-  test('the tree is browsed by keyboard: pick, show, and a link for every place', async () => {
+  test('the keyboard moves in the tree, picks and shows resources, and every place has a link', async () => {
     const page = await open()
     await page.locator('#tree').focus()
     expect(await active(page)).toBe('Big')
@@ -194,7 +194,7 @@ requires(
     expect(await page.locator('.row-shown .dot').count()).toBe(0)
   })
 
-  test('the explorer is in Japanese, and leaves Enter to the input method', async () => {
+  test('in Japanese, the explorer leaves Enter to the input method', async () => {
     const page = await open('', { locale: 'ja-JP' }, few)
     expect(await page.locator('html').getAttribute('lang')).toBe('ja')
     await page.getByRole('link', { name: '一覧' }).waitFor()

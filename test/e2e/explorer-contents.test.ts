@@ -97,7 +97,7 @@ requires(
     await expect.poll(() => count(page)).toBe('0')
   })
 
-  test('a basket holds 500: of a larger folder the first are added, and a message says so', async () => {
+  test('a basket holds 500 resources: of a larger folder the first are added, and a message says so', async () => {
     const page = await open()
     await row(page, 'many').locator('.pick').click({ force: true })
     await dialog(page).getByText('The basket holds 500: the first 500 are added.').waitFor()

@@ -108,7 +108,7 @@ requires(
     await page.locator('#tree').waitFor()
   })
 
-  test('mounts of one kind are distinguished by name, and a mount of a single document looks like one', async () => {
+  test('mounts of one kind are distinguished by name, and a mount of a single document looks like a document', async () => {
     const page = await open([])
     const cards = page.locator('.home-mounts a')
     await cards.getByText('one document').waitFor()
@@ -153,7 +153,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('many files tell their budget before they are added, and are one group with its tokens afterwards', async () => {
+  test('a folder of many files shows its tokens before it is added, and is one group with its tokens afterwards', async () => {
     const page = await open([])
     const add = async (name: RegExp) => {
       const row = page.locator('#tree .row', { has: page.locator('.name', { hasText: name }) })
@@ -201,7 +201,7 @@ requires(
     await page.locator('.list-sort.cell-modified').waitFor({ state: 'hidden' })
   })
 
-  test('under fingers every target is 44 pixels high, in each view', async () => {
+  test('on a touch screen every target is 44 pixels high, in each view', async () => {
     const page = await open(notes.slice(0, 2), {
       viewport: { width: 390, height: 844 },
       hasTouch: true,
@@ -238,7 +238,7 @@ requires(
   test.each([
     ['on a phone', { width: 390, height: 844 }],
     ['at 200 % zoom', { width: 640, height: 400 }],
-  ])('%s the first screen is the start page, and the views and the way back are one step away', async (_, viewport) => {
+  ])('%s the first screen is the start page, and one step leads to a view and back', async (_, viewport) => {
     const page = await tabs.open(explorer.url, { viewport })
     await page.locator('.home-mounts a', { hasText: 'site' }).waitFor()
     const field = await boxOf(page, '.home-search input')

@@ -311,7 +311,7 @@ requires(
   })
 
   for (const { name, actions, place = '', walk } of tasks)
-    test(`can ${name}, with ${actions} actions`, async () => {
+    test(`a user can ${name}, with ${actions} actions`, async () => {
       const page = await tabs.open(`${explorer.url}#${place}`, { permissions: ['clipboard-read', 'clipboard-write'] })
       await page.locator('#tree .row').first().waitFor()
       let count = 0
@@ -330,7 +330,7 @@ requires(
       expect(count).toBe(actions)
     })
 
-  test('reaches each control of a view with the Tab key, and sees where the focus is', async () => {
+  test('a user reaches each control of a view with the Tab key, and sees where the focus is', async () => {
     const page = await tabs.open(explorer.url)
     const picks = `picks=${encodeURIComponent('auto file:///shop/guide/refunds.md\nauto file:///shop/guide/payments.md')}`
     for (const place of ['', 'view=search&q=Gyokuro', 'view=list', uri('guide/refunds.md'), uri('sales.csv'), picks]) {
@@ -362,7 +362,7 @@ requires(
     }
   })
 
-  test('finds, collects and copies with the keyboard alone', async () => {
+  test('a user finds, collects and copies with the keyboard alone', async () => {
     const page = await tabs.open(explorer.url, { permissions: ['clipboard-read', 'clipboard-write'] })
     await page.locator('#tree .row').first().waitFor()
     await page.keyboard.press('/')
@@ -390,7 +390,7 @@ requires(
     expect(await clipboard(page)).toContain('kettle.boil')
   })
 
-  test('meets no fault of accessibility in any view, light or dark', async () => {
+  test('axe finds no problem of accessibility in any view, light or dark', async () => {
     const places = ['', 'view=list', 'view=search&q=refund', 'view=search&q=Gyokuro', 'view=templates', uri('guide/')]
     const files = ['README.md', 'src/brew.ts', 'sales.csv', 'app.log', 'missing.md'].map(uri)
     const others = [

@@ -165,7 +165,7 @@ describe('requests of a Drive mount', () => {
       await expect(open({ endpoint })).rejects.toMatchObject({ kind: 'invalid' })
   })
 
-  test('are not answered by a redirect', async () => {
+  test('fail if Google answers with a redirect', async () => {
     const provider = await open({ timeoutMs: 2000 })
     drive.intercept = ({ path }, response) => {
       if (!path.startsWith('/drive/v3/files')) return false

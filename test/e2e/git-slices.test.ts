@@ -161,7 +161,7 @@ describe('the memory for very many git entries', () => {
     return { heapUsed, arrayBuffers }
   }
 
-  test('of refs has no large map, and 100 bytes for each, almost none of them on the heap', async () => {
+  test('is 100 bytes for each ref, in no large map, and almost none of it on the heap', async () => {
     fillPlainly(repository)
     const commit = repository.git('rev-parse', 'HEAD')
     const lines = Array.from({ length: many }, (_, i) => `${commit} refs/heads/branch-${(i * 7919) % many}\n`)
@@ -182,7 +182,7 @@ describe('the memory for very many git entries', () => {
     expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(250 * many)
   }, 120_000)
 
-  test('of the files and dates of a tree has no large map, and little of the heap', async () => {
+  test('for the files and dates of a tree is in no large map, and almost none of it on the heap', async () => {
     fillPlainly(repository)
     const blob = repository.git('rev-parse', 'HEAD:a.txt')
     const tree = rawTree(Array.from({ length: many }, (_, i) => ['100644', `f${(i * 7919) % many}`, blob] as const))

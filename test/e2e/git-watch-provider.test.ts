@@ -294,7 +294,7 @@ describe('a git watch', () => {
     const watch = await begin()
     await beside(watch, ['*'], () => rmSync(repository.dir, { recursive: true }))
     await eventually(() => provider.degraded?.() === 'unavailable', 'it is missed')
-    expect(logged.filter((line) => line.includes('cannot be looked at'))).toHaveLength(1)
+    expect(logged.filter((line) => line.includes('cannot be read now'))).toHaveLength(1)
     await expect(asked.read('HEAD/a.txt')).rejects.toMatchObject({ kind: 'unavailable' })
     repository = folder.repository('repository')
     repository.write('a.txt', 'another repository\n')

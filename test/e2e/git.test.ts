@@ -289,7 +289,7 @@ describe('the listing of a git mount', () => {
 })
 
 describe('pages of a git mount', () => {
-  test('log has a line for each commit, and accepts a path, times, an author, a number and a ref', async () => {
+  test('include a log with a line for each commit, which accepts a path, times, an author, a number and a ref', async () => {
     const { first, second, third, feature } = fill()
     const asked = await open()
     const id = (oid: string) => oid.slice(0, 12)
@@ -327,7 +327,7 @@ describe('pages of a git mount', () => {
     await expect(asked.read('log', { ref: 'none' })).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('a commit has its message, people, numbers and patch', async () => {
+  test('include each commit, with its message, people, numbers and patch', async () => {
     const { first, second, third } = fill()
     const asked = await open()
     expect(await asked.read(`commits/${second}`)).toEqual({
@@ -367,7 +367,7 @@ describe('pages of a git mount', () => {
     expect(merged).toContain('1 file, +1 -0, compared with the first parent\n+1 -0 src/feature.ts')
   })
 
-  test('patches and blame are in UTF-8, for a file in any encoding', async () => {
+  test('show patches and blame in UTF-8, for a file in any encoding', async () => {
     fill()
     // 「設定ファイルを変更した後は、必ずサービスを再起動してください。」, in Shift_JIS.
     const sentence = 'kN2S6IN0g0CDQ4OLgvCVz41YgrWCvYzjgs2BQZVLgriDVIFbg3KDWILwjcSLTpOugrWCxIKtgr6Cs4KigUI='
@@ -382,7 +382,7 @@ describe('pages of a git mount', () => {
     expect(blame).toContain('Ada Lovelace: 手引き\n     1  設定ファイルを変更した後は')
   })
 
-  test('a diff shows names with spaces unquoted', async () => {
+  test('include diffs, which show names with spaces unquoted', async () => {
     fill()
     repository.write('two words.txt', 'one\n')
     repository.commit('Two words')
@@ -390,7 +390,7 @@ describe('pages of a git mount', () => {
     expect(patch).toContain('\n+++ b/two words.txt\n')
   })
 
-  test('diff compares two refs, of which both may have slashes', async () => {
+  test('include a diff of any two refs, also if both have slashes', async () => {
     const { first, second } = fill()
     const asked = await open()
     const text = await asked.text('diff/feature/x/refs/heads/main')
@@ -404,7 +404,7 @@ describe('pages of a git mount', () => {
       await expect(asked.read(path), path).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('blame has the author of each line', async () => {
+  test('include a blame, with the author of each line', async () => {
     const { first, second } = fill()
     const asked = await open()
     expect(await asked.text('blame/main/src/main.ts')).toBe(
@@ -425,7 +425,7 @@ describe('pages of a git mount', () => {
     await expect(asked.read('blame/HEAD/src')).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('branches and tags show their commits', async () => {
+  test('include the branches and tags with their commits', async () => {
     const { first, second, third, feature } = fill()
     const asked = await open()
     expect(await asked.text('branches')).toBe(
@@ -446,7 +446,7 @@ describe('pages of a git mount', () => {
     )
   })
 
-  test('status lists staged, changed, untracked and conflicting files', async () => {
+  test('include a status of staged, changed, untracked and conflicting files', async () => {
     fill()
     const asked = await open()
     const at = repository.git('rev-parse', 'HEAD').slice(0, 12)

@@ -246,7 +246,7 @@ test('every entry of package.json can be imported', async () => {
 })
 
 describe('from the installed package', () => {
-  test('the local sources are mounted: files, documents, git, settings, a database, the index', async () => {
+  test('the local sources work: files, documents, git, settings, a database, the index', async () => {
     const project = join(home, 'project')
     mkdirSync(join(project, 'prompts'), { recursive: true })
     writeFileSync(join(project, 'README.md'), '# Project\n\nThe drawer holds cedar boxes.\n')

@@ -79,9 +79,9 @@ test('each example of mounting is short', () => {
   expect(readdirSync(join(root, 'examples/mounted')).filter((name) => name.endsWith('.mjs'))).toHaveLength(5)
 })
 
-suite('an application', () => {
+suite('an application that mounts hikidashi', () => {
   for (const name of ['express', 'fastify', 'hono'])
-    test(`the example of ${name} serves resources beside its own pages, to the official clients`, async () => {
+    test(`as in the example of ${name}, serves resources beside its own pages, to the official clients`, async () => {
       const url = await startExample(`${name}.mjs`)
       for (const era of eras.filter((one) => one.revision !== '2024-11-05')) {
         const { client, revision } = await era.connect({ url: `${url}/mcp` })
@@ -100,7 +100,7 @@ suite('an application', () => {
     })
 })
 
-test('the route in the app router of Next answers requests with the key', async () => {
+test('the example for Next.js answers only requests with the configured key', async () => {
   process.env.MCP_KEY = 'the key'
   const cwd = process.cwd()
   process.chdir(folder.root)

@@ -468,7 +468,7 @@ requires(
       ['root, who may do anything', 'root:the-password-of-root', /ALL PRIVILEGES/],
       ['one that may write', 'writer:p', /INSERT/],
       ['one that may take on a role that writes', 'editor:p', /UPDATE/],
-    ])('%s is refused when the source is opened, unless it is allowed', async (_, account, told) => {
+    ])('(%s) is refused when the source is opened, unless it is allowed', async (_, account, told) => {
       expect(await failureOf(open({ url: as(account) }), 'invalid')).toMatch(told)
       await answers(await open({ url: as(account), allowPrivileged: true }))()
     })

@@ -253,7 +253,7 @@ describe('three replicas', () => {
       for (const uris of heard) await vi.waitFor(() => expect(uris).toContain(uri), patience)
     })
 
-    test('a client that polls events continues at its replica, and no change is lost', async () => {
+    test('let a client that polls events continue at its replica, and no change is lost', async () => {
       const pollers = Array.from({ length: 4 }, (_, at) => eventClient(`${proxy.url}/mcp`, `a caller ${at}`))
       const params = { name: 'resource.changed', arguments: { uri: 'docs://shared' } }
       for (const client of pollers) {
@@ -271,7 +271,7 @@ describe('three replicas', () => {
     })
   })
 
-  test('an event cursor of another replica is a gap', async () => {
+  test('report a gap for an event cursor of another replica', async () => {
     const [one, other] = [replicaAt(0), replicaAt(1)].map(({ url }) => eventClient(url))
     const params = { name: 'resource.changed', arguments: { uri: 'docs://shared' } }
     const position = await one?.poll({ ...params, cursor: null })

@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(root, { recursive: true }))
 
 describe('the state of another version', () => {
-  test('of an older one is read: its schema is migrated, and its documents are indexed again', async () => {
+  test('of an older version is read: its schema is migrated, and its documents are indexed again', async () => {
     inStore((database) => {
       database.exec('update texts set edition = 2')
       database.exec(`pragma user_version = ${migrations.length - 1}`)

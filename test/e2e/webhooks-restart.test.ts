@@ -79,7 +79,7 @@ async function filesIn(folder: string): Promise<readonly string[]> {
   return found.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name))
 }
 
-test('a cursor goes on after a restart, with what changed meanwhile', async () => {
+test('an event cursor continues after a restart, with the changes meanwhile', async () => {
   // A search needs a store.
   const { notes, client, serve } = await begin({ 'search://all': { provider: 'search', over: '*' } })
   const changes = { name: 'resource.changed', arguments: { uri: 'file:///notes' } }
@@ -123,7 +123,7 @@ test('hikidashi events shows the deliveries of a subscription, without paths and
 }, 120_000)
 
 describe('subscriptions of webhooks after a restart', () => {
-  test('a killed server reports the changes or a gap when it is back, with signatures, and stores nothing in plain text', async () => {
+  test('get the changes or a gap, signed, after the server was killed, and nothing is stored in plain text', async () => {
     const { notes, state, endpoint, client, serve, secret, asked } = await begin()
     const first = await serve()
     const { result } = await client.ask('events/subscribe', asked)
@@ -156,7 +156,7 @@ describe('subscriptions of webhooks after a restart', () => {
     expect((await client.ask('events/unsubscribe', asked)).error).toBeUndefined()
   }, 120_000)
 
-  test('a token that was revoked meanwhile ends the subscription, and the endpoint is told so', async () => {
+  test('end if their token was revoked meanwhile, and the endpoint is told so', async () => {
     const { url, notes, endpoint, client, serve, tokens, tokenId, asked } = await begin()
     const first = await serve()
     await client.ask('events/subscribe', asked)

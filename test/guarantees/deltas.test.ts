@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, realpathSync, renameSync, rmSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { earlierInStore } from '../../src/config/earlier.ts'
+import { createTextHistory } from '../../src/config/earlier.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { DeltaFacts } from '../../src/core/earlier.ts'
 import { metaKeys } from '../../src/core/meta.ts'
@@ -94,7 +94,7 @@ test(`a client that follows texts by deltas has the same texts as a full read, s
     // A server ends, and another one with the same store begins.
     const store = await openStore({ sqlite: { file: join(home, 'store.sqlite') } })
     const provider = await files({ root, watch: false })
-    const earlier = earlierInStore(async () => store, [], undefined)
+    const earlier = createTextHistory(async () => store, [], undefined)
     const catalog = createCatalog({ mounts: [{ address: 'files://docs', provider }], earlier: async () => earlier })
     const view = catalog.view({ id: 'a', roles: [] })
     for (let round = begun; round < Math.min(rounds, begun + perRestart); round++) {

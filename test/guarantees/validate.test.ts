@@ -128,13 +128,13 @@ describe('a recorded history', () => {
     expect(checksOf(facts)).toContain(found)
   })
 
-  test('lets a source that lost its watch report again, and an inexact one report too often', () => {
+  test('is valid when a source that lost its watch reports again, and an inexact one too often', () => {
     const twice: readonly Fact[] = [write('x:a', 1), updated('x:a'), updated('x:a'), end('cut')]
     expect(checksOf([...begun, { kind: 'lost' }, ...twice])).toEqual([])
     expect(checksOf([...begun, ...twice], { ...rules, exact: false })).toEqual([])
   })
 
-  test('lets a client read that a resource is gone', () => {
+  test('is valid when a client reads that a resource is gone', () => {
     const facts = [
       ...begun,
       write('x:a', 1, { absent: true, listed: true }),

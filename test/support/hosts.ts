@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileOf, openHostFile } from '../../src/cli/hosts/change.ts'
 import { hosts } from '../../src/cli/hosts/table.ts'
-import type { Host, Launch, Machine, Scope } from '../../src/cli/hosts/types.ts'
+import type { Host, HostScope, Launch, Machine } from '../../src/cli/hosts/types.ts'
 
 /** Entries of a server over stdio and of one over HTTP, the same on every machine. */
 export const started: Launch = {
@@ -32,7 +32,12 @@ export async function createPlace(): Promise<Machine & { readonly remove: () => 
 }
 
 /** Writes the settings file of a host, and returns its path. */
-export async function putFile(host: Host, place: Machine, content: string | Buffer | undefined, scope: Scope = 'user') {
+export async function putFile(
+  host: Host,
+  place: Machine,
+  content: string | Buffer | undefined,
+  scope: HostScope = 'user',
+) {
   const file = fileOf(host, scope, place)
   await mkdir(dirname(file), { recursive: true })
   if (content === undefined) await rm(file, { force: true })
@@ -46,7 +51,7 @@ export async function openWith(
   host: Host,
   place: Machine,
   content: string | Buffer | undefined,
-  scope: Scope = 'user',
+  scope: HostScope = 'user',
 ) {
   await putFile(host, place, content, scope)
   return openHostFile(host, scope, place)

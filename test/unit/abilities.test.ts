@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 const page = await readFile(new URL('../../docs/providers/README.md', import.meta.url), 'utf8')
 
-test('the tables in docs/providers/README.md match the abilities of the providers: if not, npm run schema', () => {
+test('the tables in docs/providers/README.md are those that "npm run schema" writes', () => {
   expect(page).toBe(withAbilities(withSources(page), abilities))
 })
 

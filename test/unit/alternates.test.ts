@@ -141,7 +141,7 @@ describe('the same document of another source in other languages', () => {
     expect(asked).toEqual([])
   })
 
-  test('is no reason to hide a bug of the source', async () => {
+  test('is not found if the source throws, and the error is not hidden', async () => {
     const provider = sourceOf(async () => {
       throw new TypeError('a bug')
     })

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest'
 import {
   emptyTree,
   folderAt,
-  shownFolder,
+  folderIfShown,
+  pathTo,
   type Tree,
-  wayTo,
-  withListed,
-  withOpen,
+  withOpenFolder,
   withPage,
+  withReloadedFolder,
 } from '../../src/browse/tree.ts'
 import type { Resource } from '../../src/core/view.ts'
 
@@ -30,29 +30,29 @@ test('the pages of a directory in the tree are joined, with each entry once, and
 })
 
 test('a directory that is listed again marks new and changed entries, and stays open', () => {
-  const opened = withOpen(withPage(first, root.uri, '', { items: named('a', 'b', 'c'), cache }), root.uri)
+  const opened = withOpenFolder(withPage(first, root.uri, '', { items: named('a', 'b', 'c'), cache }), root.uri)
   const items = named('a', 'b', 'd').map((item) => (item.name === 'b' ? { ...item, version: '2' } : item))
-  const { tree, changed } = withListed(opened, root.uri, { items })
+  const { tree, changed } = withReloadedFolder(opened, root.uri, { items })
   expect(changed).toEqual(['mem://m/b', 'mem://m/d'])
   expect(folderAt(tree, root.uri)).toMatchObject({ isOpen: true, next: undefined })
 })
 
 test('the tree does not follow a cycle', () => {
-  const looped = withOpen(withPage(first, root.uri, '', { items: named('x/'), cache }), root.uri)
-  expect(shownFolder(looped, root.uri, [])).toBeDefined()
-  expect(shownFolder(looped, root.uri, [root.uri])).toBeUndefined()
+  const looped = withOpenFolder(withPage(first, root.uri, '', { items: named('x/'), cache }), root.uri)
+  expect(folderIfShown(looped, root.uri, [])).toBeDefined()
+  expect(folderIfShown(looped, root.uri, [root.uri])).toBeUndefined()
   const items = [{ ...root, name: 'again' }]
   const cycle = withPage(looped, 'mem://m/x/', '', { items, cache })
-  expect(wayTo(cycle, 'mem://m/x/y', enters).found).toBeUndefined()
+  expect(pathTo(cycle, 'mem://m/x/y', enters).found).toBeUndefined()
 })
 
 test('the path to a resource is shown as far as its directories are loaded, in any spelling', () => {
-  expect(wayTo(first, 'mem://m/é/b.md', enters)).toEqual({ folders: [root.uri], lacks: root.uri })
+  expect(pathTo(first, 'mem://m/é/b.md', enters)).toEqual({ folders: [root.uri], lacks: root.uri })
   const one = withPage(first, root.uri, '', { items: named('%C3%A9/', 'é.md'), cache })
   const inside = `${root.uri}/%C3%A9/`
-  expect(wayTo(one, 'mem://m/é/b.md', enters)).toEqual({ folders: [root.uri, inside], lacks: inside })
+  expect(pathTo(one, 'mem://m/é/b.md', enters)).toEqual({ folders: [root.uri, inside], lacks: inside })
   const two = withPage(one, inside, '', { items: named('%C3%A9/b.md', '%C3%A9/b.md?v=1'), cache })
-  expect(wayTo(two, 'mem://m/é/b.md?lines=3', enters).found?.name).toBe('%C3%A9/b.md')
-  expect(wayTo(two, `${inside}b.md?v=1`, enters).found?.name).toBe('%C3%A9/b.md?v=1')
-  expect(wayTo(two, 'mem://m/é/c.md', enters)).toEqual({ folders: [root.uri, inside] })
+  expect(pathTo(two, 'mem://m/é/b.md?lines=3', enters).found?.name).toBe('%C3%A9/b.md')
+  expect(pathTo(two, `${inside}b.md?v=1`, enters).found?.name).toBe('%C3%A9/b.md?v=1')
+  expect(pathTo(two, 'mem://m/é/c.md', enters)).toEqual({ folders: [root.uri, inside] })
 })

@@ -1,6 +1,6 @@
 import { readFileSync, watch } from 'node:fs'
 import { afterAll, describe, expect, test } from 'vitest'
-import { openerFor, openInBrowser } from '../../src/cli/commands/ui.ts'
+import { browserCommand, openInBrowser } from '../../src/cli/commands/ui.ts'
 import { createFolder } from '../support/folder.ts'
 
 describe('the browser of the user', () => {
@@ -16,7 +16,7 @@ describe('the browser of the user', () => {
     ['linux', { DISPLAY: '' }, undefined],
     ['linux', {}, undefined],
   ] as const)('on %s with %j is opened by %j', (platform, env, opener) => {
-    expect(openerFor(platform, env)).toEqual(opener)
+    expect(browserCommand(platform, env)).toEqual(opener)
   })
 
   test('gets the address as one argument, without a shell', async () => {

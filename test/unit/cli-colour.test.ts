@@ -15,7 +15,7 @@ describe('colours in a terminal', () => {
     [true, { FORCE_COLOR: '0' }, false],
     [true, { FORCE_COLOR: 'false' }, false],
     [true, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
-  ])('are used on a terminal: %j, with %j: %j', (isTerminal, env, expected) =>
+  ])('are used (terminal: %j, environment: %j): %j', (isTerminal, env, expected) =>
     expect(isColourful(isTerminal, env)).toBe(expected),
   )
 

@@ -29,7 +29,7 @@ async function check(given: typeof answer, installed: object = {}) {
 }
 const newest = (version: unknown) => ({ status: 200, body: JSON.stringify({ name: 'hikidashi', version }) })
 
-describe('the newest version', () => {
+describe('the newest version of hikidashi', () => {
   test.each<[string, RegExp]>([
     ['0.10.0', /^Version 0\.10\.0 is published\. .*hikidashi@0\.10\.0$/],
     ['0.2.0', /^No newer version is published \(newest: 0\.2\.0\)/],

@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { explain } from '../../src/cli/terminal/exit.ts'
+import { explainError } from '../../src/cli/terminal/exit.ts'
 import { createOutput, outputClosed } from '../../src/cli/terminal/io.ts'
 import { coloursFor } from '../../src/cli/terminal/text.ts'
 import { bytesSoFar } from '../support/stream-bytes.ts'
@@ -55,5 +55,5 @@ test.each([
     .write('x')
     .catch((error: unknown) => error)
   if (told === undefined) expect(failure).toBe(outputClosed)
-  else expect(explain(failure)).toEqual({ message: told, exitCode: 1 })
+  else expect(explainError(failure)).toEqual({ message: told, exitCode: 1 })
 })

@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { configFor } from '../../src/cli/commands/init.ts'
 import {
-  addOverHttp,
-  addOverStdio,
   hostName,
+  httpInstructions,
   joinCommand,
   ownCommand,
   splitCommand,
+  stdioInstructions,
 } from '../../src/cli/operations/command-line.ts'
 import { uriOf } from '../../src/cli/operations/source.ts'
-import { CommandError, commandFailure, explain, usageError } from '../../src/cli/terminal/exit.ts'
+import { CommandError, commandFailure, explainError, usageError } from '../../src/cli/terminal/exit.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ErrorKind, ResourceError } from '../../src/core/errors.ts'
 import { pagesOf } from '../../src/core/kit/groups.ts'
@@ -70,21 +70,24 @@ describe('exit codes', () => {
     ['unavailable', 1],
     ['internal', 1],
   ])('%s exits with %i', (kind, exitCode) =>
-    expect(explain(new ResourceError(kind, 'why'))).toEqual({ message: 'why', exitCode }),
+    expect(explainError(new ResourceError(kind, 'why'))).toEqual({ message: 'why', exitCode }),
   )
 
   test.each([401, 403])('a server that answers with HTTP %i exits with 5', (status) => {
     const cause = new Error('it was refused', { cause: Object.assign(new Error('no'), { status }) })
-    expect(explain(new ResourceError('unavailable', 'why', {}, { cause }))).toEqual({ message: 'why', exitCode: 5 })
+    expect(explainError(new ResourceError('unavailable', 'why', {}, { cause }))).toEqual({
+      message: 'why',
+      exitCode: 5,
+    })
   })
 
   test('a wrong command line exits with 2, a failure with 1', () => {
-    expect(explain(usageError('x'))).toEqual({ message: 'x', exitCode: 2 })
-    expect(explain(commandFailure('x'))).toEqual({ message: 'x', exitCode: 1 })
+    expect(explainError(usageError('x'))).toEqual({ message: 'x', exitCode: 2 })
+    expect(explainError(commandFailure('x'))).toEqual({ message: 'x', exitCode: 1 })
   })
 
   test('an internal error exits with 1, without a stack trace', () => {
-    const { message, exitCode } = explain(new TypeError('x is not a function'))
+    const { message, exitCode } = explainError(new TypeError('x is not a function'))
     expect(exitCode).toBe(1)
     expect(message).toContain('TypeError: x is not a function')
     expect(message).not.toMatch(/\n|\bat /)
@@ -95,25 +98,25 @@ describe('the page that explains how to add a server to a host', () => {
   const command = ownCommand(['serve', '/my notes', '--stdio'], '/opt/hikidashi/dist/cli/main.js')
 
   test('has commands and settings to copy', () => {
-    const text = addOverHttp({ name: 'notes', url: 'http://127.0.0.1:8787/mcp', command })
+    const text = httpInstructions({ name: 'notes', url: 'http://127.0.0.1:8787/mcp', command })
     expect(text).toContain('claude mcp add --transport http notes http://127.0.0.1:8787/mcp\n')
     expect(text).toContain('{"servers":{"notes":{"type":"http","url":"http://127.0.0.1:8787/mcp"}}}')
     expect(text).toContain(
       `claude mcp add notes -- ${process.execPath} /opt/hikidashi/dist/cli/main.js serve '/my notes' --stdio\n`,
     )
-    expect(addOverStdio({ name: 'notes', command })).toContain('{"mcpServers":{"notes":{"command":')
+    expect(stdioInstructions({ name: 'notes', command })).toContain('{"mcpServers":{"notes":{"command":')
   })
 
   test('has a token if the server requires one, and says how to create it', () => {
     const url = 'http://127.0.0.1:8787/mcp'
-    const text = addOverHttp({ name: 'notes', url, command, tokens: '/my tokens.json' })
+    const text = httpInstructions({ name: 'notes', url, command, tokens: '/my tokens.json' })
     expect(text).toContain("hikidashi token add --tokens '/my tokens.json' --name my-host\n")
     expect(text).toContain(
       `claude mcp add --transport http notes ${url} --header 'Authorization: Bearer \${HIKIDASHI_TOKEN}'\n`,
     )
     expect(text).toContain('"headers":{"Authorization":"Bearer ${env:HIKIDASHI_TOKEN}"}')
     expect(text).toContain(`hikidashi add HOST --url ${url} --token-env HIKIDASHI_TOKEN\n`)
-    expect(addOverHttp({ name: 'notes', url, command })).not.toContain('HIKIDASHI_TOKEN')
+    expect(httpInstructions({ name: 'notes', url, command })).not.toContain('HIKIDASHI_TOKEN')
   })
 
   test('starts this installation, or npx if npx unpacked it', () => {

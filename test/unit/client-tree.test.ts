@@ -38,7 +38,7 @@ describe('a tree that is built from a listing', () => {
     ['note:', ['note:1', 'note:2/3'], ['note:1', 'note:2/']],
     ['x://a/', ['x://a/b?q=c/d', 'x://a/e#f/g'], ['x://a/b?q=c/d', 'x://a/e#f/g']],
     ['x://none/', ['x://a/b'], undefined],
-  ])('has in %j of %j the children %j', (uri, given, children) => {
+  ])('has below %j, for the listing %j, the children %j', (uri, given, children) => {
     expect(childrenOf(list(...given), uri)?.map((child) => child.uri)).toEqual(children)
   })
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findTokens } from '../../src/config/auth.ts'
+import { findTokenFile } from '../../src/config/auth.ts'
 import { loadConfig } from '../../src/config/load.ts'
 
 let folder = ''
@@ -136,8 +136,8 @@ describe('http.auth', () => {
   test('names the token file, even if other keys are wrong', async () => {
     const file = join(folder, 'wrong.json')
     await writeFile(file, '{ "mounts": 7, "http": { "auth": { "tokens": "t.json", "issuers": 7 } } }')
-    expect(await findTokens(file)).toBe(join(folder, 't.json'))
+    expect(await findTokenFile(file)).toBe(join(folder, 't.json'))
     await writeFile(file, '{}')
-    expect(await findTokens(file)).toBeUndefined()
+    expect(await findTokenFile(file)).toBeUndefined()
   })
 })

@@ -6,7 +6,7 @@ import { settingsShape } from '../../src/config/schema.ts'
 import { loadMountSchemas } from '../../src/config/schema-parts.ts'
 import { settingEffects, withheldParts, withoutParts } from '../../src/config/untrusted.ts'
 import { type SourceName, sources } from '../../src/providers/index.ts'
-import { effectsBy, type Rules } from '../../src/schema/shapes.ts'
+import { type EffectRules, effectsBy } from '../../src/schema/shapes.ts'
 import { leadsOut } from '../../src/schema/values.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'hikidashi-effects-'))
@@ -39,7 +39,7 @@ describe('the declarations of effects', () => {
   })
 
   test('treat an option without a declaration as one that needs trust', () => {
-    const rules = { a: 'none' } as Rules<{ a: string }>
+    const rules = { a: 'none' } as EffectRules<{ a: string }>
     const context = { folder, address: 'x://y' }
     expect(effectsBy(rules, { a: 'x', ...({ b: 'y' } as object) }, context)).toEqual([{ kind: 'starts', what: 'b' }])
   })

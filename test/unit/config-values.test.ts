@@ -66,7 +66,7 @@ describe('the suggestion for a misspelt word', () => {
     ['constructor', undefined],
     ['', undefined],
     ['xyzzy', undefined],
-  ])('%j is %j', (word, expected) => expect(nearest(word, words)).toBe(expected))
+  ])('for %j is %j', (word, expected) => expect(nearest(word, words)).toBe(expected))
 })
 
 test('a path of keys is written in the syntax of JavaScript', () => {

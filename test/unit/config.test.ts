@@ -98,7 +98,7 @@ describe('an error in a configuration', () => {
     ['/metrics', { metrics: true }],
     ['/sse', { sse: true }],
     ['/messages', { sse: true }],
-  ])('is an endpoint at %s, where the server answers other requests', async (path, http) => {
+  ])('is reported for an endpoint at %s, where the server answers other requests', async (path, http) => {
     const mounts = { 'file:///docs': { provider: 'files', root: 'docs' } }
     const text = JSON.stringify({ mounts, http: { listen: 8787, ...http, path } })
     expect(await problems(text)).toEqual([expect.stringContaining(`http.path: The server answers ${path} itself`)])
@@ -109,7 +109,7 @@ describe('an error in a configuration', () => {
     { path: '/sse' },
     { path: '/messages' },
     { path: '/content/', contentLinks: false },
-  ])('is not an endpoint at a free path: %j', async (http) => {
+  ])('is not reported for an endpoint at a free path: %j', async (http) => {
     const mounts = { 'file:///docs': { provider: 'files', root: 'docs' } }
     expect(await problems(JSON.stringify({ mounts, http: { metrics: false, ...http } }))).toEqual([])
   })
@@ -143,7 +143,7 @@ describe('an error in a configuration', () => {
     ])
   })
 
-  test('is an allowed host or origin in a form that clients and browsers do not send', async () => {
+  test('is reported for an allowed host or origin in a form that clients and browsers do not send', async () => {
     const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
     const http = (members: object) => problems(`{ ${mounts}, "http": ${JSON.stringify(members)} }`)
     const allowedHosts = ['context.example.org', '10.0.0.5:8787', '[::1]:8787', 'https://context.example.org', 'a/b']
@@ -166,7 +166,7 @@ describe('an error in a configuration', () => {
     )
   })
 
-  test('is a set of replicas without a common store and secret', async () => {
+  test('is reported for replicas without a common store and secret', async () => {
     const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
     expect(await problems(`{ ${mounts}, "replicas": true }`)).toEqual([
       'hikidashi.json:1:83: replicas: Replicas need "store", and there is none. Name the database that they share: "store": { "postgres": { "env": "NAME" } }.',
@@ -175,7 +175,7 @@ describe('an error in a configuration', () => {
     expect(await problems(`{ ${mounts}, "replicas": false }`)).toEqual([])
   })
 
-  test('is a missing folder, reported beside a misspelt key of another mount', async () => {
+  test('is reported for a missing folder, beside a misspelt key of another mount', async () => {
     const text = `{ "mounts": {
       "file:///a": { "provider": "files", "root": "docs", "x": 1 },
       "file:///b": { "provider": "files", "root": "nope" },
@@ -187,7 +187,7 @@ describe('an error in a configuration', () => {
     expect(found[2]).toContain('4:51: mounts["file:///c"].root: hikidashi.json is not a folder.')
   })
 
-  test('is not a missing folder if those are admitted: they are listed beside the valid configuration', async () => {
+  test('is not reported for missing folders if they are admitted: the valid configuration comes with their list', async () => {
     const text = `{ "mounts": { ${mount}, "file:///b": { "provider": "files", "root": "nope" } } }`
     const { absent, mounts } = await config(text, { admitsAbsent: true })
     expect(Object.keys(mounts)).toEqual(['file:///a', 'file:///b'])
@@ -217,7 +217,7 @@ describe('an error in a configuration', () => {
     ['{ "env": "SHORT" }', 'The secret is shorter than 16 bytes.'],
     ['{ "file": "not-there" }', 'The file not-there cannot be read (ENOENT).'],
     ['{ "file": "docs/secret" }', 'The file with the secret lies in the folder that "file:///a" serves.'],
-  ])('is the secret %s', async (secret, message) => {
+  ])('is reported for the secret %s', async (secret, message) => {
     await writeFile(join(folder, 'docs', 'secret'), 'x'.repeat(32))
     const found = await problems(`{ "mounts": { ${mount} }, "cursorSecret": ${secret} }`, {
       env: { EMPTY: '', SHORT: 'short' },
@@ -248,7 +248,7 @@ describe('an error in a configuration', () => {
     ],
     [`{ "mounts": { ${mount} }, "http": { "limits": { "body": "5 MB" } } }`, 'body: This is not a size.'],
     [`{ "mounts": { ${mount} }, "http": { "path": "mcp" } }`, 'http.path: This is not the path of an endpoint.'],
-  ])('is the text %j', async (text, message) => {
+  ])('is reported for the text %j', async (text, message) => {
     const found = await problems(text)
     expect(found.join('\n')).toContain(message)
   })
@@ -260,14 +260,14 @@ describe('an error in a configuration', () => {
     ['[{ "allow": "x" }]', 'access[0].allow: This is a text. It must be an array.'],
     ['[3]', 'access[0]: This is not an access rule.'],
     ['"reader"', 'access: This is a text. It must be an array.'],
-  ])('is the set of access rules %s', async (access, message) => {
+  ])('is reported for the access rules %s', async (access, message) => {
     const found = await problems(
       `{ "mounts": { "file:///a": { "provider": "files", "root": "docs", "access": ${access} } } }`,
     )
     expect(found.join('\n')).toContain(message)
   })
 
-  test('is a missing file, reported without a place in it', async () => {
+  test('is reported for a missing file, without a place in it', async () => {
     const result = await loadConfig(join(folder, 'nope.json'))
     expect('problems' in result && result.problems.map(formatConfigProblem)).toEqual([
       `${folder}/nope.json: There is no such file. Correct the path, or write one with: hikidashi init.`,

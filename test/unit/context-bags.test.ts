@@ -30,7 +30,7 @@ test.each([
   ['naïve Straße ﬁles', ['naïve', 'straße', 'fil']],
   ['東京タワー', ['東', '東京', '京', '京タ', 'タワ', 'ワー']],
   ['_ !?', []],
-])('the terms of %j', (text, terms) => {
+])('a bag of terms has the terms of %j', (text, terms) => {
   expect(termsIn(text)).toEqual(terms)
   expect(bagOf(text).length).toBe(terms.length)
 })

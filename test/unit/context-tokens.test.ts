@@ -5,7 +5,7 @@ import { countTokens as countCl100k } from 'gpt-tokenizer/encoding/cl100k_base'
 import { countTokens as countO200k } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, test } from 'vitest'
 import { tokenFileOf } from '../../scripts/token-file.ts'
-import { leastTokens, maxTokenBytes } from '../../src/context/forms.ts'
+import { maxTokenBytes, minTokensOf } from '../../src/context/forms.ts'
 import { formats, openCounter } from '../../src/context/index.ts'
 import { bytesOf, ranksOf } from '../../src/context/ranks.ts'
 import { rendererOf } from '../../src/context/render.ts'
@@ -62,12 +62,12 @@ describe.each(both)('the token counter of $encoding', ({ encoding, plain }) => {
       fc.asyncProperty(text, fc.constantFrom(...formats), async (body, format) => {
         const part = { resource: { uri: 'x:a', name: 'a' }, level: 'full', body } as const
         const tokens = await counter.count(rendererOf(format).part(part, 1))
-        expect(leastTokens(body)).toBeLessThanOrEqual(tokens)
-        expect(leastTokens(body)).toBeLessThanOrEqual(await counter.count(body))
+        expect(minTokensOf(body)).toBeLessThanOrEqual(tokens)
+        expect(minTokensOf(body)).toBeLessThanOrEqual(await counter.count(body))
       }),
       { numRuns: volumeOf(1000) },
     )
-    expect(leastTokens("It's x86 of 2026, naïve")).toBe(6)
+    expect(minTokensOf("It's x86 of 2026, naïve")).toBe(6)
   })
 
   test('counts exactly in runs without a boundary, too', async () => {

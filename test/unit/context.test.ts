@@ -317,7 +317,7 @@ describe('a search for a context', () => {
       },
     }
     const { notes } = await assemble(view, { ...base, query })
-    expect(notes).toContain(`the search at search://all took the first ${length} characters of the query`)
+    expect(notes).toContain(`the search at search://all used only the first ${length} characters of the query`)
     const searched = asked.filter((at) => at.includes('?q='))
     expect(searched).toHaveLength(1)
     expect(searched[0]?.length).toBeLessThan(8192)

@@ -140,13 +140,13 @@ describe('a wrong guess of an encoding', () => {
     expect(textOf(await read(Buffer.from('もう直した。'), { rules }))).toBe('もう直した。')
   })
 
-  test('is corrected for a text that is binary', async () => {
+  test('is corrected by a rule that says "binary": the bytes are served unchanged', async () => {
     const bytes = encode('今年の梅雨は例年より長い。', 'shift_jis')
     const rules = [{ match: 'data/', encoding: 'binary' }]
     expect(textOf(await read(bytes, { rules }))).toBe('(bytes)')
   })
 
-  test('in the configuration is refused', () => {
+  test('cannot be corrected by an unknown encoding or a malformed glob, which are refused', () => {
     const bad = () => decoded(memory({}), { rules: [{ match: '**', encoding: 'sihft_jis' }] })
     expect(bad).toThrow(/There is no encoding "sihft_jis". Write a label/)
     expect(() => decoded(memory({}), { rules: [{ match: '[', encoding: 'shift_jis' }] })).toThrow(/glob/)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { earlierInStore } from '../../src/config/earlier.ts'
+import { createTextHistory } from '../../src/config/earlier.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { type DeltaFacts, type EarlierTexts, earlierInMemory } from '../../src/core/earlier.ts'
@@ -49,7 +49,7 @@ async function readSince(view: View, since: string, uri = at) {
 
 const long = Array.from({ length: 100 }, (_, line) => `line ${line}\n`).join('')
 
-describe('A unified diff', () => {
+describe('a unified diff', () => {
   const lines = fc.array(fc.constantFrom('a', 'b', 'c', '', 'long line'), { maxLength: 30 })
   const text = fc
     .tuple(lines, fc.boolean())
@@ -80,7 +80,7 @@ describe('A unified diff', () => {
   })
 })
 
-describe('A read since a version', () => {
+describe('a read since a version', () => {
   test('says that nothing has changed, or gives a diff, or the whole if that is shorter', async () => {
     const source = live({ 'a.txt': { text: long, version: '1' } })
     const view = catalogOf(source).view(boss)
@@ -136,7 +136,7 @@ describe('A read since a version', () => {
     const secret = 'correct-horse-battery'
     const scrubber = createScrubber([secret])
     const config = (redact: string) => [{ address: 'memory://docs', config: { provider: 'inline', redact } }] as never
-    const open = (redact: string) => earlierInStore(async () => store, config(redact), scrubber)
+    const open = (redact: string) => createTextHistory(async () => store, config(redact), scrubber)
     const source = live({ 'a.txt': { text: `${long}${secret}\n`, version: '1' } })
     const first = await readSince(catalogOf(source, open('off')).view(boss), '')
     source.set('a.txt', { text: long, version: '2' })
@@ -161,8 +161,8 @@ describe('A read since a version', () => {
   })
 })
 
-describe('The resources that changed', () => {
-  test('are listed exactly, within a limit, and only those that the caller may see now', async () => {
+describe('the list of changed resources', () => {
+  test('is exact, within a limit, and has only those that the caller may see now', async () => {
     const entries = {
       'open/a.txt': { text: 'a', version: '1' },
       'open/b.txt': { text: 'b', version: '1' },
@@ -195,7 +195,7 @@ describe('The resources that changed', () => {
     expect(await changed(guest, 'A'.repeat(22))).toMatchObject({ unknown: true })
   })
 
-  test('of a mount that does not answer are reported later, and none of them as deleted', async () => {
+  test('has those of a mount that does not answer later, and none of them as deleted', async () => {
     const source = live({ 'open/a.txt': { text: 'a', version: '1' } })
     let isAway = false
     const provider: Provider = {
@@ -216,7 +216,7 @@ describe('The resources that changed', () => {
   })
 })
 
-describe('The tools', () => {
+describe('the tools for changes:', () => {
   const call = async (view: View, name: string, given: Readonly<Record<string, unknown>>) => {
     const tool = [...resourceTools(view), ...changedTools(view)].find((one) => one.name === name)
     return tool?.call(given, { principal: boss, signal: new AbortController().signal })

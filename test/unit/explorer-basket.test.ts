@@ -3,9 +3,9 @@ import { afterEach, describe, expect, test } from 'vitest'
 import {
   type BasketItem,
   type BasketLevel,
-  type Cost,
   planOf,
-  savingsFor,
+  suggestSavings,
+  type TokenCost,
   usableBudget,
 } from '../../src/browse/basket.ts'
 import { measure } from '../../src/explorer/web/basket/ask.ts'
@@ -14,7 +14,7 @@ import { itemsOfPicks, itemsOfStored, picksOf, storedOf } from '../../src/explor
 import { fileNameOf } from '../../src/explorer/web/state/session.ts'
 
 const item = (uri: string, level: BasketLevel = 'auto'): BasketItem => ({ resource: { uri, name: uri }, level })
-const cost = (full: number, outline?: number, link = 10): Cost => ({
+const cost = (full: number, outline?: number, link = 10): TokenCost => ({
   ...{ levels: { full, link, ...(outline === undefined ? {} : { outline }) }, missing: false, notes: [] },
 })
 
@@ -86,12 +86,12 @@ describe('the suggestions for a basket over its budget', () => {
       ['b', cost(500)],
     ])
     const plan = planOf([item('a', 'full'), item('b', 'full')], costs, 0, 1200)
-    expect(savingsFor(plan, costs)).toEqual([
+    expect(suggestSavings(plan, costs)).toEqual([
       { what: 'lower', uri: 'b', to: 'link', saved: 490, suffices: true },
       { what: 'lower', uri: 'a', to: 'outline', saved: 700, suffices: true },
       { what: 'lower', uri: 'a', to: 'link', saved: 990, suffices: true },
     ])
-    expect(savingsFor(planOf([item('a')], costs, 0, 1200), costs)).toEqual([])
+    expect(suggestSavings(planOf([item('a')], costs, 0, 1200), costs)).toEqual([])
   })
 
   test('begin with the largest saving if no single change suffices', () => {
@@ -100,7 +100,7 @@ describe('the suggestions for a basket over its budget', () => {
       ['b', cost(900)],
     ])
     const plan = planOf([item('a', 'full'), item('b', 'full')], costs, 0, 50)
-    expect(savingsFor(plan, costs)[0]).toEqual({ what: 'drop', uri: 'a', saved: 1000, suffices: false })
+    expect(suggestSavings(plan, costs)[0]).toEqual({ what: 'drop', uri: 'a', saved: 1000, suffices: false })
   })
 })
 

@@ -1,16 +1,16 @@
 import { Marked } from 'marked'
 import { describe, expect, test } from 'vitest'
 import {
-  boundedTokens,
-  boundedValue,
   maxColumns,
   maxNodes,
-  shallowHtml,
+  truncateNesting,
+  truncateTokens,
+  truncateValue,
 } from '../../src/explorer/web/preview/model/bounds.ts'
 
 const marked = new Marked({ gfm: true, async: false })
 const render = (text: string) => {
-  const { tokens, isCut } = boundedTokens(marked.lexer(text))
+  const { tokens, isCut } = truncateTokens(marked.lexer(text))
   return { html: marked.parser(tokens), isCut }
 }
 const elements = (html: string) => html.split(/<(?!\/)/).length - 1
@@ -43,15 +43,15 @@ describe('the drawn part of a Markdown document', () => {
 
 test('an HTML document is parsed up to a depth, and completely if it is only long', () => {
   const long = `<!doctype html><p>a<br>${'<div class="x"><img src="y">b</div><p>c'.repeat(20_000)}`
-  expect(shallowHtml(long)).toBe(long)
+  expect(truncateNesting(long)).toBe(long)
   const deep = `<p>a</p>${'<div>'.repeat(50_000)}`
-  expect(shallowHtml(deep)).toBe(`<p>a</p>${'<div>'.repeat(1000)}`)
+  expect(truncateNesting(deep)).toBe(`<p>a</p>${'<div>'.repeat(1000)}`)
 })
 
 test('a JSON value is shortened in its long arrays only', () => {
   const small = { a: [1, { b: null }], c: 'x' }
-  expect(boundedValue(small)).toEqual({ value: small, isCut: false })
-  const { value, isCut } = boundedValue({ a: 'x', votes: Array.from({ length: 100_000 }, () => 1) })
+  expect(truncateValue(small)).toEqual({ value: small, isCut: false })
+  const { value, isCut } = truncateValue({ a: 'x', votes: Array.from({ length: 100_000 }, () => 1) })
   expect(isCut).toBe(true)
   expect((value as { votes: unknown[] }).votes.length).toBeLessThanOrEqual(maxNodes)
 })

@@ -3,17 +3,17 @@ import { foundMimeType, type SearchMount, searchMounts } from '../../src/core/se
 import type { View } from '../../src/core/view.ts'
 import {
   formOf,
-  missingIn,
-  othersOf,
+  missingFields,
+  otherValues,
   textOfValues,
   uriOfForm,
   valuesOf,
 } from '../../src/explorer/web/find/combobox.tsx'
 import { find, queryOf } from '../../src/explorer/web/find/finder.ts'
-import { nameMarks } from '../../src/explorer/web/find/hit.tsx'
+import { markName } from '../../src/explorer/web/find/hit.tsx'
 import { inlineOf, tableIn } from '../../src/explorer/web/find/snippet.tsx'
 import { growthOf } from '../../src/explorer/web/listing/survey.ts'
-import { fitOf, type Option, ranked } from '../../src/explorer/web/palette/options.ts'
+import { fitOf, type Option, rankOptions } from '../../src/explorer/web/palette/options.ts'
 
 const { signal } = new AbortController()
 
@@ -48,14 +48,14 @@ function viewOf(answers: Readonly<Record<string, unknown>>, asked: string[] = []
 }
 
 test('a name is marked where it contains the query, in any letter case; a query for a path marks nothing', () => {
-  expect(nameMarks('My Cursor-cursor.md', ' cursor ')).toEqual([
+  expect(markName('My Cursor-cursor.md', ' cursor ')).toEqual([
     { text: 'My ', marked: false },
     { text: 'Cursor', marked: true },
     { text: '-', marked: false },
     { text: 'cursor', marked: true },
     { text: '.md', marked: false },
   ])
-  expect(nameMarks('a.md', 'docs/a')).toEqual([{ text: 'a.md', marked: false }])
+  expect(markName('a.md', 'docs/a')).toEqual([{ text: 'a.md', marked: false }])
 })
 
 test('the growth of indexes counts the documents of those that grow, and is empty once none does', async () => {
@@ -150,8 +150,8 @@ describe('the form of a template in the explorer', () => {
     const values = valuesOf(textOfValues({ path: 'docs/日本.md', at: '', lines: '1-2, 5' }))
     expect(values).toEqual({ path: 'docs/日本.md', lines: '1-2, 5' })
     expect(uriOfForm(form, values)).toBe('git://app/docs/%E6%97%A5%E6%9C%AC.md?lines=1-2&lines=5')
-    expect(missingIn(form, { at: 'main' })).toEqual(['path'])
-    expect([...othersOf(form, { path: 'a', at: 'main' }, 'path')]).toEqual([['at', 'main']])
+    expect(missingFields(form, { at: 'main' })).toEqual(['path'])
+    expect([...otherValues(form, { path: 'a', at: 'main' }, 'path')]).toEqual([['at', 'main']])
   })
 })
 
@@ -162,7 +162,7 @@ describe('the command palette', () => {
   })
 
   test('ranks adjacent letters before scattered ones, and the beginning of a word before its middle', () => {
-    const labels = ranked([option('scatter read me'), option('unreadme'), option('docs/readme.md')], 'readme').map(
+    const labels = rankOptions([option('scatter read me'), option('unreadme'), option('docs/readme.md')], 'readme').map(
       ({ label }) => label,
     )
     expect(labels).toEqual(['docs/readme.md', 'unreadme', 'scatter read me'])
@@ -170,15 +170,18 @@ describe('the command palette', () => {
   })
 
   test('finds Japanese text in full and half width', () => {
-    const labels = ranked([option('設計メモ.md'), option('ﾃｽﾄ計画'), option('README.md')], 'テスト').map(
+    const labels = rankOptions([option('設計メモ.md'), option('ﾃｽﾄ計画'), option('README.md')], 'テスト').map(
       ({ label }) => label,
     )
     expect(labels).toEqual(['ﾃｽﾄ計画'])
-    expect(ranked([option('Ｒｅａｄｍｅ')], 'readme')).toHaveLength(1)
+    expect(rankOptions([option('Ｒｅａｄｍｅ')], 'readme')).toHaveLength(1)
   })
 
   test('ranks names before addresses, and actions before places', () => {
-    const labels = ranked([option('a', 'file:///tree'), option('tree.ts'), option('tree', undefined, 'action')], 'tree')
+    const labels = rankOptions(
+      [option('a', 'file:///tree'), option('tree.ts'), option('tree', undefined, 'action')],
+      'tree',
+    )
     expect(labels.map(({ kind, label }) => `${kind} ${label}`)).toEqual([
       'action tree',
       'resource tree.ts',

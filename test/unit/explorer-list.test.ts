@@ -5,9 +5,9 @@ import { wordsOf } from '../../src/core/kit/matching.ts'
 import { piecesOf } from '../../src/core/search-answer.ts'
 import type { Resource, View } from '../../src/core/view.ts'
 import { createColumns, createResourceList, orderOf, readableUri } from '../../src/explorer/web/listing/columns.ts'
-import { foundTree, type Selection, select, timeOf } from '../../src/explorer/web/listing/select.ts'
+import { type Selection, select, timeOf, treeOfMatches } from '../../src/explorer/web/listing/select.ts'
 import { marksOf } from '../../src/explorer/web/tree/tree-row.tsx'
-import { tailOf, visibleText } from '../../src/explorer/web/words/texts.ts'
+import { escapeInvisible, tailOf } from '../../src/explorer/web/words/texts.ts'
 import { memory } from '../support/memory.ts'
 
 const mounts: readonly Resource[] = [
@@ -66,13 +66,13 @@ describe('the filter of the list', () => {
 
 describe('a displayed name from a server', () => {
   test('shows invisible characters, and does not change direction', () => {
-    expect(visibleText('txt.\u202egpj')).toBe('txt.‹U+202E›gpj')
-    expect(visibleText('a\u200bb\u2066c\u{e0041}\u0007\u3164\ud800')).toBe(
+    expect(escapeInvisible('txt.\u202egpj')).toBe('txt.‹U+202E›gpj')
+    expect(escapeInvisible('a\u200bb\u2066c\u{e0041}\u0007\u3164\ud800')).toBe(
       'a‹U+200B›b‹U+2066›c‹U+E0041›‹U+0007›‹U+3164›‹U+D800›',
     )
     // One variation selector chooses a form of an emoji or a kanji; several hide a text.
-    expect(visibleText('❤\ufe0f 葛\u{e0100} क्\u200dष')).toBe('❤\ufe0f 葛\u{e0100} क्\u200dष')
-    expect(visibleText('a\u{e0110}\u{e0111}')).toBe('a\u{e0110}‹U+E0111›')
+    expect(escapeInvisible('❤\ufe0f 葛\u{e0100} क्\u200dष')).toBe('❤\ufe0f 葛\u{e0100} क्\u200dष')
+    expect(escapeInvisible('a\u{e0110}\u{e0111}')).toBe('a\u{e0110}‹U+E0111›')
     expect(tailOf('src/very/long/name.ts', 8)).toBe('…name.ts')
   })
 })
@@ -120,7 +120,7 @@ describe('the order of the list', () => {
 
 describe('the tree of search hits', () => {
   const drawn = (closed: readonly string[] = []) =>
-    foundTree(columns, natural, new Set(closed)).map(
+    treeOfMatches(columns, natural, new Set(closed)).map(
       ({ level, resource, position, siblings }) =>
         `${'  '.repeat(level - 1)}${resource.name} ${position}/${siblings.count}`,
     )
@@ -145,7 +145,9 @@ describe('the tree of search hits', () => {
 
   test('shows a hit outside of all mounts by its URI', () => {
     const strange = columnsOf([{ uri: 'note:today', name: 'today' }])
-    expect(foundTree(strange, orderOf(strange, undefined), new Set())).toMatchObject([{ key: 'note:today', level: 1 }])
+    expect(treeOfMatches(strange, orderOf(strange, undefined), new Set())).toMatchObject([
+      { key: 'note:today', level: 1 },
+    ])
   })
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { delimiterOf, numberOf, parseCsv, sortedBy } from '../../src/explorer/web/preview/model/rows.ts'
+import { delimiterOf, numberOf, parseCsv, rowOrder } from '../../src/explorer/web/preview/model/rows.ts'
 
 const formatCsv = (rows: readonly (readonly string[])[]) =>
   rows.map((row) => `${row.map(quoted).join(',')}\r\n`).join('')
@@ -61,13 +61,13 @@ describe('sorting a table in the explorer', () => {
   ]
 
   test('is by number in a column of numbers, with empty cells last', () => {
-    expect(sortedBy(rows, 1, false)).toEqual([1, 0, 3, 2])
-    expect(sortedBy(rows, 1, true)).toEqual([3, 0, 1, 2])
+    expect(rowOrder(rows, 1, false)).toEqual([1, 0, 3, 2])
+    expect(rowOrder(rows, 1, true)).toEqual([3, 0, 1, 2])
   })
 
   test('is by text otherwise, and is stable', () => {
-    expect(sortedBy(rows, 0, false)).toEqual([1, 0, 3, 2])
-    expect(sortedBy([['x'], ['x'], ['x']], 0, true)).toEqual([0, 1, 2])
+    expect(rowOrder(rows, 0, false)).toEqual([1, 0, 3, 2])
+    expect(rowOrder([['x'], ['x'], ['x']], 0, true)).toEqual([0, 1, 2])
   })
 
   test('recognizes numbers in common notations', () => {

@@ -6,8 +6,8 @@ import { createForest } from '../../src/explorer/web/listing/forest.ts'
 import type { TreeRow } from '../../src/explorer/web/listing/rows.ts'
 import { createTypeAhead, isTyped, stepOf } from '../../src/explorer/web/tree/keys.ts'
 import {
-  anchoredRow,
   anchorOf,
+  findAnchoredRow,
   maxHeightPx,
   scrollInto,
   scrollTo,
@@ -239,12 +239,12 @@ describe('the virtual window over many rows', () => {
     const keys = Array.from({ length: 100 }, (_, i) => `k${i}`)
     const now = windowOf(100, { top: 50 * 24 + 7, height: 240 })
     const anchor = anchorOf(rowsOf(keys), now, 240, -1)
-    expect(anchoredRow(rowsOf(['new', ...keys]), anchor)).toEqual({ index: 51, from: -7 })
+    expect(findAnchoredRow(rowsOf(['new', ...keys]), anchor)).toEqual({ index: 51, from: -7 })
     // What was first is gone: the next one keeps the height at which it stood.
-    expect(anchoredRow(rowsOf(keys.filter((key) => key !== 'k50')), anchor)).toEqual({ index: 50, from: 17 })
-    expect(anchoredRow(rowsOf(['other']), anchor)).toBeUndefined()
+    expect(findAnchoredRow(rowsOf(keys.filter((key) => key !== 'k50')), anchor)).toEqual({ index: 50, from: 17 })
+    expect(findAnchoredRow(rowsOf(['other']), anchor)).toBeUndefined()
     // The row that the reader stands on comes before all others.
     const active = anchorOf(rowsOf(keys), now, 240, 53)
-    expect(anchoredRow(rowsOf(keys.filter((key) => key !== 'k51')), active)).toEqual({ index: 52, from: 65 })
+    expect(findAnchoredRow(rowsOf(keys.filter((key) => key !== 'k51')), active)).toEqual({ index: 52, from: 65 })
   })
 })

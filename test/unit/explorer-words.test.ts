@@ -54,7 +54,7 @@ describe('a mount whose kind the server reports', () => {
     }
   })
 
-  test('has its name as its title if another mount has the same label, with the label beside it', () => {
+  test('shows its name, with the label beside it, if another mount has the same label', () => {
     const kind = { noun: 'rows', label: { en: 'Database' } }
     const mounts = [mountOf('a://one', kind), mountOf('b://two', kind)]
     noteMounts(mounts)
@@ -62,7 +62,7 @@ describe('a mount whose kind the server reports', () => {
     expect(mounts.map(asideOfMount)).toEqual(['Database', 'Database'])
   })
 
-  test('with a noun only has it beside its name', () => {
+  test('has the noun beside its name if the kind has only a noun', () => {
     const mount = mountOf('clock://me', { noun: 'clock' })
     noteMounts([mount])
     expect([iconOfMount('clock://me'), titleOfMount(mount), asideOfMount(mount)]).toEqual(['mount', 'me', 'clock'])

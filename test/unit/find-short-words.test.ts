@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findEncoded } from '../../src/secrets/encoded.ts'
-import { findOwn } from '../../src/secrets/find.ts'
+import { findSecretsByRules } from '../../src/secrets/find.ts'
 import { findShapes } from '../../src/secrets/shapes.ts'
 import { findTableSecrets } from '../../src/secrets/tables.ts'
 import { volumeOf } from '../support/volume.ts'
@@ -26,10 +26,10 @@ test('no detector finds a secret in a word of at most 15 characters, so those ar
 test('the shortest token has 16 characters, and is found', () => {
   const token = 'LTAI4Fo9aB3dE7gH'
   expect(token).toHaveLength(16)
-  expect(findOwn(token, { path: 'value.txt' })).toMatchObject([{ layer: 'shapes', start: 0, end: 16 }])
+  expect(findSecretsByRules(token, { path: 'value.txt' })).toMatchObject([{ layer: 'shapes', start: 0, end: 16 }])
 })
 
 test('a short word is searched beside a character that indicates a secret', () => {
-  expect(findOwn('password=x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
-  expect(findOwn('--password x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
+  expect(findSecretsByRules('password=x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
+  expect(findSecretsByRules('--password x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
 })

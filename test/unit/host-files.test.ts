@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { localLaunch, remoteLaunch } from '../../src/cli/hosts/add-launch.ts'
 import {
   fileOf,
-  isOurs,
   reportHost,
   serversOf,
   showDiff,
+  startsHikidashi,
   unifiedDiff,
   withEntry,
   withoutEntry,
@@ -15,7 +15,7 @@ import {
 import { writeHostFile } from '../../src/cli/hosts/files.ts'
 import { hasRefusedSyntax } from '../../src/cli/hosts/json.ts'
 import { hosts } from '../../src/cli/hosts/table.ts'
-import { type Launch, type Machine, type Scope, scopes } from '../../src/cli/hosts/types.ts'
+import { type HostScope, type Launch, type Machine, scopes } from '../../src/cli/hosts/types.ts'
 import { npxCommand } from '../../src/cli/operations/command-line.ts'
 import { asked, createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => machine.remove())
 
-const entryOf = (id: string, launch: Launch, scope: Scope = 'user', settings: unknown = {}) =>
+const entryOf = (id: string, launch: Launch, scope: HostScope = 'user', settings: unknown = {}) =>
   hostCalled(id).entryOf(launch, { name: 'hikidashi', scope, machine }, settings)
 
 describe('the settings file of a host', () => {
@@ -56,7 +56,7 @@ describe('the settings file of a host', () => {
       expect(readFileSync(opened.before.file, 'utf8')).toBe(golden(kind).toString())
       const again = await openWith(host, machine, golden(kind))
       expect(serversOf(again)).toMatchObject(others)
-      expect(isOurs('hikidashi', host.foundIn(serversOf(again).hikidashi ?? {}))).toBe(true)
+      expect(startsHikidashi('hikidashi', host.foundIn(serversOf(again).hikidashi ?? {}))).toBe(true)
       const rest = withoutEntry(again, 'hikidashi')
       const after = host.serversAt(again.settings)
       await openWith(host, machine, rest).then((left) => expect(serversOf(left)).toEqual(others))
@@ -295,8 +295,8 @@ describe('the report on a host', () => {
     ['x', ['node', '/opt/dist/cli/main.js', 'serve'], true],
     ['my-hikidashi', undefined, true],
     ['x', undefined, false],
-  ])('an entry %s with the command %j is one of hikidashi: %s', (name, command, ours) =>
-    expect(isOurs(name, command === undefined ? { url: 'https://x' } : { command })).toBe(ours),
+  ])('recognizes an entry %s with the command %j as one of hikidashi: %s', (name, command, ours) =>
+    expect(startsHikidashi(name, command === undefined ? { url: 'https://x' } : { command })).toBe(ours),
   )
 
   test('has the scopes user and project', () => expect(scopes).toEqual(['user', 'project']))

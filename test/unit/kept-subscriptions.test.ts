@@ -39,7 +39,7 @@ async function begin() {
   return { open, said, signal, key: join(dirname(defaultStoreFile([folder])), 'webhooks.key') }
 }
 
-test('a later keeper gets the latest state of the remaining subscriptions, and one of another configuration gets none', async () => {
+test('the next process gets the latest state of the remaining subscriptions, and one with another configuration gets none', async () => {
   const { open, signal, said } = await begin()
   const first = open()
   first.put(one)
@@ -52,7 +52,7 @@ test('a later keeper gets the latest state of the remaining subscriptions, and o
   expect(said).toEqual([])
 })
 
-test('a keeper waits until the process that delivers has ended', async () => {
+test('the next process waits until the process that delivers has ended', async () => {
   const { open, signal } = await begin()
   const first = open()
   expect(await first.all(signal)).toEqual([])

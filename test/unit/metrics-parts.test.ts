@@ -148,7 +148,7 @@ describe('a selector of metrics', () => {
     ['"my.label"="x"', 'up{"my.label"="x"}'],
     ['{}', 'up'],
     ['', 'up'],
-  ])('%s is %s', (match, selector) => {
+  ])('%s is parsed as %s', (match, selector) => {
     expect(formatSelector({ metric: 'up', matchers: parseMatchers(match) })).toBe(selector)
   })
 
@@ -258,7 +258,7 @@ describe('down-sampling a series', () => {
     expect(many.length).toBeLessThanOrEqual(40)
   })
 
-  test('ends with times that do not increase', () => {
+  test('gives at most the requested points also if the times do not increase', () => {
     const times = new Float64Array(100).fill(7)
     expect(downsample({ times, values: new Float64Array(100) }, 20).length).toBeLessThanOrEqual(20)
   })
@@ -307,7 +307,7 @@ describe('the unit of a metric', () => {
     ['process_start_time_seconds', undefined],
     ['cpu_usage_ratio', 'ratio'],
     ['up', undefined],
-  ])('of %s: %s', (name, unit) => {
+  ])('of %s is %s', (name, unit) => {
     expect(unitIn(name)).toBe(unit)
   })
 

@@ -380,7 +380,7 @@ describe('a completion of metrics', () => {
     ['match', '{job="x",job!="y', ['{job="x",job!="y"']],
     ['match', '{job=x,job="', []],
     ['match', 'job="x" and', []],
-  ] as const)('of %s, where %j is typed', async (name, value, values) => {
+  ] as const)('of %s after %j has the values that fit', async (name, value, values) => {
     expect(await complete(series, name, value, { metric: 'up' })).toEqual(values)
   })
 

@@ -50,21 +50,21 @@ async function growthBy(count: number, read: (text: string) => unknown): Promise
   return heldBytes() - before
 }
 
-describe('a cache of the words of a text does not keep the text itself', () => {
+describe('a cache of the words of a text does not keep the text in memory', () => {
   const texts = 30
   const mostBytes = (texts / 3) * 2 ** 20
 
-  test('as counts of terms', async () => {
+  test('when it counts terms', async () => {
     const count = createTermCount(['number'])
     expect(await growthBy(texts, count)).toBeLessThan(mostBytes)
     expect(count('distinctWord3Number').counts).toEqual([1])
   })
 
-  test('as hashes', async () => {
+  test('when it hashes words', async () => {
     expect(await growthBy(texts, bagOf)).toBeLessThan(mostBytes)
   })
 
-  test('as numbers of tokens', async () => {
+  test('when it counts tokens', async () => {
     const counter = await openCounter('o200k_base')
     expect(await growthBy(texts, (text) => counter.count(text.slice(-240)))).toBeLessThan(mostBytes)
   })

@@ -161,7 +161,7 @@ describe.runIf(process.platform === 'linux')('an empty HOME', () => {
   })
 })
 
-test('a folder is made with those above it, and a second time without an error; a file in the way is one', () => {
+test('a folder is made with its parents; making it again is no error, and a file in its place is one', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hikidashi-made-'))
   try {
     const made = join(folder, 'a/b/資料')

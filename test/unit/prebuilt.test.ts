@@ -14,7 +14,7 @@ test.each([
   ['linux', 'x64', false, 'sqlite-linux-x64.node'],
   ['linux', 'arm64', true, 'sqlite-linux-arm64-musl.node'],
   ['linux', 'x64', true, 'sqlite-linux-x64-musl.node'],
-])('on %s %s (musl: %s) SQLite is %s, which the build has', (platform, arch, musl, name) => {
+])('on %s %s (musl: %s) SQLite is loaded from %s, and the build has that file', (platform, arch, musl, name) => {
   expect(buildName(platform, arch, () => musl)).toBe(name)
   expect(readdirSync(vendor)).toContain(name)
 })

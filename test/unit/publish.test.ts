@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { afterAll, describe, expect, test } from 'vitest'
-import { readCurated } from '../../src/cli/operations/publish/curated.ts'
+import { readBundledConfig } from '../../src/cli/operations/publish/curated.ts'
 import {
   bundleManifest,
-  localized,
+  localizedTexts,
   type OwnPackage,
   ownPackage,
   serverJson,
@@ -85,8 +85,8 @@ describe('the manifest of a bundle', () => {
 
   test('has its texts in Japanese too, where the schema allows it', () => {
     for (const key of ['display_name', 'description', 'long_description', 'keywords'])
-      expect(localized.ja?.[key]).toEqual(expect.anything())
-    expect(Object.keys(localized.ja ?? {}).every((key) => key in manifest)).toBe(true)
+      expect(localizedTexts.ja?.[key]).toEqual(expect.anything())
+    expect(Object.keys(localizedTexts.ja ?? {}).every((key) => key in manifest)).toBe(true)
   })
 })
 
@@ -97,7 +97,7 @@ describe('a bundle with a configuration', () => {
   const read = (config: object) => {
     const text = JSON.stringify(config)
     writeFileSync(file, text)
-    return readCurated(file, text)
+    return readBundledConfig(file, text)
   }
   const shop = { provider: 'postgres', url: { env: 'SHOP_URL' }, title: 'Orders' }
 

@@ -191,7 +191,7 @@ describe('headers that repeat arguments of a tool', () => {
     ])
   })
 
-  test('a tool with a schema nested thousands of levels deep is left out with a warning, and the others are kept', async () => {
+  test('leave out a tool whose schema is nested thousands of levels deep, with a warning, and no other tool', async () => {
     let deep: object = { type: 'object' }
     for (let level = 0; level < 1500; level++) deep = { type: 'object', properties: { a: deep } }
     const tools = [
@@ -208,7 +208,7 @@ describe('headers that repeat arguments of a tool', () => {
     ])
   })
 
-  test('that are declared wrongly leave the tool out with a reason, and the others are kept', async () => {
+  test('leave out a tool that declares them wrongly, with a reason, and no other tool', async () => {
     const one = (schema: object) => declared({ x: schema })
     const wrong = {
       empty: one({ type: 'string', 'x-mcp-header': '' }),

@@ -50,7 +50,7 @@ const viewOf = (catalog: ReturnType<typeof world>, name: string, config?: Parame
   return { profile, view: profile.view?.(alice) ?? catalog.catalog.view(alice) }
 }
 
-describe('a host with a limit on its list', () => {
+describe('the list of resources for a host:', () => {
   test('Codex gets 2,000 resources: by priority, then files, and settings never by the alphabet alone', async () => {
     const { uris } = await urisOf(viewOf(world(), 'codex-mcp-client').view)
     expect(uris).toHaveLength(2000)
@@ -76,7 +76,7 @@ describe('a host with a limit on its list', () => {
     expect(profile.note).toContain('20 pages')
   })
 
-  test('can read, list in directories, complete and find by template the resources that are not listed', async () => {
+  test('a host with a limit can read, browse, complete and find by template the resources that are not listed', async () => {
     const { view } = viewOf(world(), 'codex-mcp-client')
     expect((await view.read('config://app/s499')).contents).toHaveLength(1)
     expect((await view.directory({ uri: 'config://app/' })).items.length).toBeGreaterThan(100)

@@ -157,7 +157,7 @@ test('several folders have distinct names and titles, and one search', async () 
   }
 })
 
-describe('a catalog that opens its mounts at their first use', () => {
+describe('a catalog that can open its mounts at their first use', () => {
   test('serves the others if one cannot be opened, names each that cannot, and tries again', async () => {
     folder.write({ 'there/a.txt': 'a' })
     const logged: unknown[] = []
@@ -188,7 +188,7 @@ describe('a catalog that opens its mounts at their first use', () => {
     }
   })
 
-  test('a catalog opens all mounts by default, and one that cannot be opened is an error', async () => {
+  test('opens all of them by default, and a mount that cannot be opened is an error', async () => {
     const planned = [{ address: 'x://y', config: { provider: 'files', root: 'gone' } as const, folder: folder.root }]
     await expect(openCatalog(planned, { log: () => {} })).rejects.toThrow('The mount x://y cannot be opened.')
   })

@@ -436,7 +436,7 @@ describe('properties of URI templates', () => {
     )
   })
 
-  it('prefer the same reading as a backtracking regular expression', () => {
+  it('match the same values as a backtracking regular expression', () => {
     interface Piece {
       readonly template: string
       readonly pattern: (open: boolean) => string

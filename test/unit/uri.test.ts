@@ -49,7 +49,7 @@ describe('parsing a URI', () => {
     expect(parseAddress(one).text).toBe(other)
   })
 
-  test('an address has an authority or a path', () => {
+  test('refuses an address without an authority and a path', () => {
     for (const text of ['docs://', 'docs:///', 'docs:////'])
       expect(() => parseAddress(text), text).toThrow(/authority|path/)
     expect(parseAddress('file:///').text).toBe('file://')
@@ -147,8 +147,8 @@ describe('the query of a URI', () => {
   })
 })
 
-describe('the order of paths', () => {
-  test('is the order of the bytes of UTF-8', () => {
+describe('paths', () => {
+  test('are sorted by their bytes in UTF-8', () => {
     const paths = ['a-b', 'a.txt', 'a/b', 'a0', 'ｶ', '𠮷', '\u{10ffff}', 'é', 'e\u0301']
     const sorted = [...paths].sort(comparePaths)
     expect(sorted).toEqual([...paths].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
@@ -156,7 +156,7 @@ describe('the order of paths', () => {
     expect(sorted).not.toEqual([...paths].sort())
   })
 
-  test('agrees with Buffer.compare on any text', () => {
+  test('are sorted as Buffer.compare sorts them, for any text', () => {
     const text = fc.string({ unit: 'binary' }).filter((s) => s.isWellFormed())
     fc.assert(
       fc.property(text, text, (a, b) => {
@@ -165,15 +165,15 @@ describe('the order of paths', () => {
     )
   })
 
-  test('has the end key of a subtree after everything in it and before all that follows', () => {
+  test('in a directory all sort before its end key, and the paths that follow it after the key', () => {
     const key = afterSubtree('a/')
     expect(comparePaths('a/\u{10ffff}', key)).toBeLessThan(0)
     expect(comparePaths('a/z/z', key)).toBeLessThan(0)
     expect(comparePaths('a0', key)).toBeGreaterThan(0)
   })
 
-  test.each(['', 'a', 'a/', 'a/b', '..a', 'a..b', '...'])('%j is a path', (path) => expect(isPath(path)).toBe(true))
-  test.each(['/', '/a', 'a//b', '.', 'a/..', 'a/./b', 'a\u0000', '\ud800'])('%j is not a path', (path) =>
+  test.each(['', 'a', 'a/', 'a/b', '..a', 'a..b', '...'])('include %j', (path) => expect(isPath(path)).toBe(true))
+  test.each(['/', '/a', 'a//b', '.', 'a/..', 'a/./b', 'a\u0000', '\ud800'])('do not include %j', (path) =>
     expect(isPath(path)).toBe(false),
   )
 })

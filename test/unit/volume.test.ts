@@ -41,7 +41,7 @@ describe('a sample of many test cases', () => {
     [0.99, 1, 12],
     [2, 1, 12],
     [0.1, 20, 12],
-  ])('with a share of %d, and at least %i, has %i', (share, least, count) => {
+  ])('with a share of %d, and at least %i, has %i cases', (share, least, count) => {
     expect(someOf('a row', many, least, share)).toHaveLength(count)
   })
 

@@ -88,14 +88,14 @@ describe('an llms.txt as the list of a mount', () => {
     expect(asked().filter((url) => /other|absent/.test(url ?? ''))).toEqual([])
   })
 
-  test('a list that is not there makes the mount unavailable, but not the pages of the configuration', async () => {
+  test('that is not there makes the mount unavailable, but not the pages of the configuration', async () => {
     status = 404
     const provider = open({ pages: [{ path: 'a' }] })
     await expect(listed(provider)).rejects.toMatchObject({ kind: 'unavailable' })
     expect(await provider.read({ path: 'a', params: new Map() }, context())).toMatchObject([{ text: '# /docs/a' }])
   })
 
-  test('a list that changed is noticed by polling, and one that is lost keeps its pages', async () => {
+  test('that changes is noticed by polling, and its pages stay if it is lost', async () => {
     const provider = open({ poll: 20 })
     const stop = new AbortController()
     const changes = (await provider.watch?.(stop.signal))?.[Symbol.asyncIterator]() ?? expect.fail('no changes')
@@ -115,7 +115,7 @@ describe('an llms.txt as the list of a mount', () => {
     await ended
   })
 
-  test('a list whose answer was on its way during a change does not replace the newer one', async () => {
+  test('whose answer was on its way during a change does not replace the newer list', async () => {
     for (const { change, isNewer } of [
       { change: (provider: ReturnType<typeof open>) => provider.renew?.(), isNewer: false },
       { change: listed, isNewer: true },
@@ -144,7 +144,7 @@ describe('an llms.txt as the list of a mount', () => {
     }
   })
 
-  test('a list of a type that is not served is not a page, also after it was read as a list', async () => {
+  test('of a type that is not served is not a page, also after it was read as a list', async () => {
     const provider = open({ types: ['text/html'] })
     const read = () => provider.read({ path: 'llms.txt', params: new Map() }, context())
     server.answer = (_, response) => response.writeHead(200, { 'content-type': 'text/markdown', etag: '"1"' }).end(list)
@@ -158,7 +158,7 @@ describe('an llms.txt as the list of a mount', () => {
     }
   })
 
-  test('hostile links name no page, and no line takes long', () => {
+  test('with hostile links names no page for them, and no line takes long', () => {
     const at = parseHttpUrl('https://x.example/docs/llms.txt')
     const base = parseHttpUrl('https://x.example/docs')
     const bad = [

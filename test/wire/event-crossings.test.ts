@@ -44,8 +44,8 @@ async function start(mounts: readonly Mount[], options: object = {}) {
   return { url, client: eventClient(url) }
 }
 
-describe('metric.crossed', () => {
-  test('each series that comes to be above the threshold is one event, and none while it stays there', async () => {
+describe('events of the type metric.crossed', () => {
+  test('report once each series that rises above the threshold, and nothing while it stays there', async () => {
     const values: Record<string, number> = { a: 1, b: 20 }
     const { client } = await start([await gauge(values)])
     const asked = crossed({ uri: waiting, above: 10 })
@@ -74,7 +74,7 @@ describe('metric.crossed', () => {
     expect(third.events.map(({ data }) => data.labels)).toEqual([{ __name__: 'jobs_waiting', queue: 'b' }])
   })
 
-  test('a crossing back and forth between two polls is reported', async () => {
+  test('report a crossing back and forth between two polls', async () => {
     const values: Record<string, number> = { a: 1 }
     const { client } = await start([await gauge(values)])
     const asked = crossed({ uri: waiting, above: 10 })
@@ -92,7 +92,7 @@ describe('metric.crossed', () => {
     for (const one of [stream, falls]) one.close()
   })
 
-  test('a page has at most the requested number of crossings, and the next page has the others', async () => {
+  test('come in pages of the requested size, and the next page has the others', async () => {
     const values: Record<string, number> = { a: 1, b: 1, c: 1 }
     const { client } = await start([await gauge(values)])
     const asked = crossed({ uri: waiting, above: 10 })
@@ -110,7 +110,7 @@ describe('metric.crossed', () => {
     expect(seen).toEqual([11, 12, 13])
   })
 
-  test('malformed arguments, other resources and too many series are clear errors', async () => {
+  test('give clear errors for malformed arguments, other resources and too many series', async () => {
     const values: Record<string, number> = { a: 1, b: 1, c: 1 }
     const files = { address: 'x://files', provider: memory({ 'a.json': '{}' }) }
     const { client } = await start([await gauge(values), files])
@@ -129,7 +129,7 @@ describe('metric.crossed', () => {
     await expect.poll(() => messageOf({ uri: waiting, above: 1 }), { timeout: 5000 }).toContain('too many series')
   })
 
-  test('a position of another form is a gap', async () => {
+  test('have a gap for a position of another form', async () => {
     const { client } = await start([await gauge({ a: 1 })])
     const asked = crossed({ uri: waiting, above: 10 })
     const { cursor } = await client.poll(asked)
@@ -138,7 +138,7 @@ describe('metric.crossed', () => {
       expect(await client.poll({ ...asked, cursor: one }), one).toMatchObject({ events: [], truncated: true })
   })
 
-  test('denied series look like missing ones, and have no events', async () => {
+  test('are not sent for denied series, which look like missing ones', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'hikidashi-crossings-'))
     cleanups.push(() => rm(folder, { recursive: true, force: true }))
     const tokens = join(folder, 'tokens.json')
@@ -199,11 +199,11 @@ describe.skipIf(!hasPrometheus)(`metric.crossed of Prometheus${hasPrometheus ? '
   }, 60_000)
 })
 
-describe('findCrossings', () => {
+describe('the search for crossings', () => {
   const point = (time: number, value: number, key = 'a') => ({ time, value, key, labels: {} })
   const above = (value: number) => value > 10
 
-  test('from each state after a crossing the others are found, also those of the same time', () => {
+  test('finds, from each state after a crossing, the others, also those of the same time', () => {
     const points = [point(1, 11), point(1, 12, 'b'), point(2, 0), point(3, 13), point(3, Number.NaN, 'b')]
     const seen: number[] = []
     let state = { at: 0, beyond: [] as readonly string[], isBehind: true }
@@ -216,7 +216,7 @@ describe('findCrossings', () => {
     expect(state).toEqual({ at: 3, beyond: ['a'], isBehind: false })
   })
 
-  test('a series that was above the threshold and has no new point stays above, up to 200 series', () => {
+  test('keeps a series above the threshold that has no new point, up to 200 series', () => {
     const known = { at: 0, beyond: ['x'], isBehind: false }
     expect(findCrossings([point(1, 0)], known, above, 9).after.beyond).toEqual(['x'])
     const many = Array.from({ length: 250 }, (_, i) => point(1, 11, `k${i}`))

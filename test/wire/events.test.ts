@@ -37,8 +37,8 @@ async function start(entries: Readonly<Record<string, string>> = { 'a.md': 'a', 
 
 const urisOf = (events: readonly WireEvent[]) => events.map(({ data }) => data.uri)
 
-describe('events/list', () => {
-  test('the extension is declared to clients of 2026-07-28, with its types', async () => {
+describe('the Events extension', () => {
+  test('is declared to clients of 2026-07-28, with its types', async () => {
     const { client } = await start()
     const { result: discovered } = await client.ask('server/discover')
     expect(discovered?.capabilities).toMatchObject({ extensions: { 'io.modelcontextprotocol/events': {} } })
@@ -53,7 +53,7 @@ describe('events/list', () => {
     })
   })
 
-  test('a server whose sources report no changes has neither the extension nor its methods', async () => {
+  test('is absent, with its methods, from a server whose sources report no changes', async () => {
     const catalog = catalogOf([{ address: 'x://m', provider: memory({ a: 'a' }) }])
     const client = eventClient((await serve({ view: catalog.view })).url)
     const { result } = await client.ask('server/discover')
@@ -62,7 +62,7 @@ describe('events/list', () => {
       expect((await client.ask(method, changed)).error?.code, method).toBe(-32601)
   })
 
-  test('earlier revisions have no events', async () => {
+  test('is absent from earlier revisions', async () => {
     const { url } = await start()
     const post = async (method: string, params: object, session?: string) =>
       fetch(url, {
@@ -82,7 +82,7 @@ describe('events/list', () => {
       expect(await (await post(method, changed, session)).text(), method).toContain('-32601')
   })
 
-  test('the earlier sketch has its own declaration and codes', async () => {
+  test('of the earlier sketch has its own declaration and codes', async () => {
     const { client } = await start({ a: '' }, { events: { dialect: 'sketch' } })
     const { result } = await client.ask('server/discover')
     expect(result?.capabilities).toMatchObject({ events: {}, extensions: { 'io.modelcontextprotocol/events': {} } })
@@ -117,7 +117,7 @@ describe('events/poll', () => {
     expect(again.events).toEqual(events)
   })
 
-  test('a cursor reveals nothing, not even whether anything happened', async () => {
+  test('gives a cursor that reveals nothing, not even whether anything happened', async () => {
     const { client } = await start()
     const [one, two] = [await client.poll(changed), await client.poll(changed)]
     expect(one.cursor).not.toBe(two.cursor)
@@ -154,7 +154,7 @@ describe('events/poll', () => {
     expect(await seen({ uri: 'x://other' })).toEqual([])
   })
 
-  test('a changed directory is reported to callers that asked for an entry in it', async () => {
+  test('reports a changed directory to callers that asked for an entry in it', async () => {
     const { source, client } = await start()
     const { cursor } = await client.poll(changed)
     source.tell({ path: 'docs/', listed: true })
@@ -183,7 +183,7 @@ describe('events/poll', () => {
     }
   })
 
-  test('after a restart with the same secret, an earlier cursor gives a gap', async () => {
+  test('reports a gap for an earlier cursor after a restart with the same secret', async () => {
     const secret = Buffer.alloc(32, 7)
     const source = live({ a: '' })
     const polled = await Promise.all(
@@ -208,7 +208,7 @@ describe('events/poll', () => {
     expect(await client.poll({ ...changed, cursor, maxAgeMs: 600_000 })).toMatchObject({ events, truncated: false })
   })
 
-  test('a source that could not be watched at first is a gap once it is', async () => {
+  test('reports a gap once a source is watched that could not be watched at first', async () => {
     const source = live({ a: '' })
     let fails = true
     source.arming = async () => {
@@ -288,13 +288,13 @@ describe('access to events', () => {
       expect((await guest.poll({ ...changed, arguments: { uri }, cursor })).events, uri).toEqual([])
   })
 
-  test('a cursor of another caller is a gap', async () => {
+  test('gives only a gap for the cursor of another caller', async () => {
     const { reader, guest } = await startGuarded()
     const { cursor } = await reader.poll(changed)
     expect(await guest.poll({ ...changed, cursor })).toMatchObject({ events: [], truncated: true })
   })
 
-  test('a revoked token ends a stream with a reason, and no poll is answered', async () => {
+  test('ends with the token: its stream ends with a reason, and no poll is answered', async () => {
     const { source, guest, tokens, guestToken } = await startGuarded()
     const stream = await guest.stream(changed)
     await until(() => stream.of('active').length > 0)
@@ -378,7 +378,7 @@ describe('events/stream', () => {
     stream.close()
   })
 
-  test('an unknown position gives a gap at once', async () => {
+  test('reports a gap at once for an unknown position', async () => {
     const { client } = await start()
     const stream = await client.stream({ ...changed, cursor: 'x' })
     await until(() => stream.of('active').length > 0)

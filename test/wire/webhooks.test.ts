@@ -47,7 +47,7 @@ describe('events/subscribe', () => {
     expect(deliveries.map(({ kind, outcome }) => `${kind} ${outcome}`)).toEqual(['verification ok', 'event ok'])
   })
 
-  test('a known secret in a path does not reach the endpoint', async () => {
+  test('sends no known secret in a path to the endpoint', async () => {
     const clean = (text: string) => text.replaceAll('hunter2hunter2', '[redacted]')
     const { source, endpoint, subscribe } = await start({ clean })
     await subscribe()
@@ -56,7 +56,7 @@ describe('events/subscribe', () => {
     expect(endpoint.events()[0]?.body.data).toEqual({ uri: 'x://m/[redacted]', listed: true })
   })
 
-  test('the sketch has the id of the event as the id of the message, and its own codes', async () => {
+  test('in the earlier sketch has the id of the event as the id of the message, and its own codes', async () => {
     const { source, endpoint, client, paramsOf, subscribe } = await start({ dialect: 'sketch' })
     await subscribe()
     source.set('a', { text: 'x' })
@@ -149,7 +149,7 @@ describe('events/subscribe', () => {
     ['repeats another one', () => ({ status: 200, body: '{"challenge":"other"}' }), 'challenge_failed'],
     ['refuses it', () => ({ status: 403 }), 'http_4xx'],
     ['fails', () => ({ status: 500 }), 'http_5xx'],
-  ] as const)('an endpoint that %s gets no events', async (_, behave, reason) => {
+  ] as const)('sends no events to an endpoint that %s', async (_, behave, reason) => {
     const { source, client, endpoint, paramsOf } = await start({ behave })
     const { error } = await client.ask('events/subscribe', paramsOf())
     expect(error).toEqual({ code: -32027, message: 'CallbackEndpointError', data: { reason } })
@@ -183,7 +183,7 @@ describe('the delivery of events', () => {
     expect(uris.slice(-2)).toEqual(['x://m/a', 'x://m/b'])
   })
 
-  test('410 ends a subscription', async () => {
+  test('ends the subscription after the status 410', async () => {
     const behave: Behave = ({ body }) => (body.type === undefined ? { status: 410 } : undefined)
     const { source, client, endpoint, subscribe, paramsOf } = await start({ behave })
     await subscribe()
@@ -193,7 +193,7 @@ describe('the delivery of events', () => {
     while (!(await ended())) expect(endpoint.events()).toHaveLength(1)
   })
 
-  test('413 leaves out the event, and goes on', async () => {
+  test('leaves out the event after the status 413, and goes on', async () => {
     const behave: Behave = ({ raw }) => (raw.includes('x://m/a') ? { status: 413 } : undefined)
     const { source, endpoint, subscribe } = await start({ behave })
     await subscribe()
@@ -214,12 +214,12 @@ describe('the delivery of events', () => {
     expect(gap !== undefined && isSigned(gap, secret)).toBe(true)
   })
 
-  test('an unknown position is reported in the answer', async () => {
+  test('reports an unknown position in the answer to the subscription', async () => {
     const { subscribe } = await start()
     expect(await subscribe({ cursor: 'of another run' })).toMatchObject({ truncated: true, cursor: expect.any(String) })
   })
 
-  test('a revoked token ends a subscription, and tells the endpoint', async () => {
+  test('ends with a revoked token, and the endpoint is told', async () => {
     const { source, endpoint, subscribe, tokens, tokenId } = await start()
     await subscribe()
     await revokeToken(tokens, tokenId)
@@ -232,7 +232,7 @@ describe('the delivery of events', () => {
     expect(endpoint.events()).toEqual([])
   })
 
-  test('after an unsubscription there are no more events', async () => {
+  test('ends with an unsubscription', async () => {
     const { source, client, endpoint, subscribe, paramsOf } = await start()
     await subscribe()
     const { url } = paramsOf().delivery
@@ -244,7 +244,7 @@ describe('the delivery of events', () => {
     expect(endpoint.events()).toEqual([])
   })
 
-  test('the secret and the path of the endpoint are in no log, no record and no answer', async () => {
+  test('puts the secret and the path of the endpoint into no log, record or answer', async () => {
     const { source, endpoint, secret, subscribe, said, audited, deliveries } = await start()
     const answers = [await subscribe(), await subscribe()]
     source.set('a', { text: 'x' })

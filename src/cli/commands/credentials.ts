@@ -120,7 +120,7 @@ function publicPart({ sha256: _, ...rest }: StoredToken) {
 
 async function fileOf({ config, tokens }: FileOptions): Promise<string> {
   if (tokens !== undefined) return resolve(tokens)
-  const { findTokens } = await import('../../config/auth.ts')
+  const { findTokenFile: findTokens } = await import('../../config/auth.ts')
   const file = resolve(config ?? defaultConfig)
   const found = await findTokens(file).catch(() => {
     throw usageError(`There is no configuration ${file} to name the file. Give --tokens FILE, or --config FILE.`)

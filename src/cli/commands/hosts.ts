@@ -7,14 +7,14 @@ import {
   type FileReport,
   fileOf,
   type HostReport,
-  isFound,
-  isOurs,
+  isInstalled,
   type OpenedHostFile,
   type OwnServer,
   openHostFile,
   reportHost,
   serversOf,
   showDiff,
+  startsHikidashi,
   unifiedDiff,
   withEntry,
   withoutEntry,
@@ -26,18 +26,18 @@ import { promptHooks } from '../hosts/hooks.ts'
 import { hasRefusedSyntax } from '../hosts/json.ts'
 import { entryName, hostArgument, hostNamed, scopeOption, hosts as table } from '../hosts/table.ts'
 import {
-  type Entry,
   type EntryContext,
   type Host,
+  type HostEntry,
+  type HostScope,
   type Launch,
   type Machine,
-  type Scope,
   thisMachine,
   valueAt,
 } from '../hosts/types.ts'
 import { addHeaderEnv } from '../operations/headers.ts'
-import { keepTrust, untrustedNote } from '../operations/withheld.ts'
-import { addWord, CommandError, commandFailure, examples, exitCodes } from '../terminal/exit.ts'
+import { saveTrust, untrustedNote } from '../operations/withheld.ts'
+import { CommandError, collectValues, commandFailure, examples, exitCodes } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -59,7 +59,7 @@ itself), or connects to the server at --url. The old file is kept beside the new
     .option('--name <name>', 'the name of the server in the host', 'hikidashi')
     .addOption(scopeOption())
     .option('--npx', 'start with npx instead of the path of this installation (once hikidashi is in the npm registry)')
-    .option('--env <name>', 'an environment variable that the host passes on (repeatable)', addWord)
+    .option('--env <name>', 'an environment variable that the host passes on (repeatable)', collectValues)
     .addOption(new Option('--url <url>', 'connect to this running server instead').conflicts(['config', 'npx', 'env']))
     .option('--token-env <name>', 'with --url: the environment variable that holds the bearer token')
     .addOption(
@@ -70,7 +70,11 @@ itself), or connects to the server at --url. The old file is kept beside the new
       'with --url: a header whose value is in a variable (repeatable)',
       addHeaderEnv,
     )
-    .option('--header <header>', `with --url: a header, 'Name: value' or 'Name: \${VARIABLE}' (repeatable)`, addWord)
+    .option(
+      '--header <header>',
+      `with --url: a header, 'Name: value' or 'Name: \${VARIABLE}' (repeatable)`,
+      collectValues,
+    )
     .option(
       '--hook',
       'also let the host give each prompt the texts that help with it (claude-code, codex, cursor, gemini-cli, opencode)',
@@ -117,7 +121,7 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
   const notes = notesOn(host, launch, entry, context, after)
   if (!isSame) await writeHostFile(before, after)
   const hookFile = options.hook ? await addHook(host, scope, machine) : undefined
-  const kept = options.config === undefined || (await keepTrust(options.config))
+  const kept = options.config === undefined || (await saveTrust(options.config))
   const status = isSame ? 'unchanged' : 'added'
   const backup = isSame || before.text === undefined ? undefined : backupOf(before)
   if (options.json)
@@ -145,7 +149,7 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
 }
 
 /** Writes the hook of a host. Returns its file. */
-async function addHook(host: Host, scope: Scope, machine: Machine): Promise<string> {
+async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<string> {
   const hook = await openHook(host, scope, machine)
   const after = withHook(hook)
   if (after !== hook.opened.before.text) await writeHostFile(hook.opened.before, after)
@@ -153,7 +157,7 @@ async function addHook(host: Host, scope: Scope, machine: Machine): Promise<stri
 }
 
 /** Shows the change of the file of the hooks, which may be the file of the servers with its change. */
-async function showHookDiff(host: Host, scope: Scope, machine: Machine, changed: string | undefined, io: Io) {
+async function showHookDiff(host: Host, scope: HostScope, machine: Machine, changed: string | undefined, io: Io) {
   const hook = await openHook(host, scope, machine)
   const { before, format } = hook.opened
   const text = before.file === fileOf(host, scope, machine) ? (changed ?? '') : before.text
@@ -171,7 +175,7 @@ function refuseTaken({ host, before, settings }: OpenedHostFile, name: string, {
 function notesOn(
   host: Host,
   launch: Launch,
-  { value }: Entry,
+  { value }: HostEntry,
   { scope, machine }: EntryContext,
   text: string,
 ): readonly string[] {
@@ -184,7 +188,7 @@ function notesOn(
     ...(isStray
       ? [`there is a comment in the file, or a comma at the end of a list. ${host.title} cannot read such a file.`]
       : []),
-    ...(isFound(host, machine) ? [] : [`${host.title} was not found on this machine.`]),
+    ...(isInstalled(host, machine) ? [] : [`${host.title} was not found on this machine.`]),
     ...(scope === 'project' && isLocal
       ? ['the file names paths of this machine. Everyone who shares the project needs the same paths.']
       : []),
@@ -268,7 +272,7 @@ function faultsOf({ file, servers, problem }: FileReport): readonly string[] {
 }
 
 interface RemoveOptions {
-  readonly scope: Scope
+  readonly scope: HostScope
   readonly name: string
   readonly force?: true
   readonly dryRun?: true
@@ -310,7 +314,7 @@ async function remove(id: string, options: RemoveOptions, io: Io): Promise<void>
   io.say(`Removed ${name} from ${host.title}, in ${before.file}.\nThe old file: ${backup}`)
 }
 
-async function removeHook(host: Host, scope: Scope): Promise<void> {
+async function removeHook(host: Host, scope: HostScope): Promise<void> {
   const hook = await openHook(host, scope, thisMachine())
   if (hook.index === -1) return
   const { before } = hook.opened
@@ -323,7 +327,7 @@ function refuseOthers(opened: OpenedHostFile, name: string, { force }: RemoveOpt
   const servers = serversOf(opened)
   const value = servers[name]
   if (value === undefined) {
-    const ours = Object.entries(servers).filter(([other, entry]) => isOurs(other, host.foundIn(entry)))
+    const ours = Object.entries(servers).filter(([other, entry]) => startsHikidashi(other, host.foundIn(entry)))
     const names = ours.map(([other]) => other)
     const hint =
       names.length === 0 ? 'hikidashi hosts shows where it is.' : `There is ${names.join(', ')}: give --name.`
@@ -331,6 +335,6 @@ function refuseOthers(opened: OpenedHostFile, name: string, { force }: RemoveOpt
   }
   const found = host.foundIn(value)
   // The URL of an entry does not show which program answers there.
-  if (force || found.command === undefined || isOurs(name, found)) return
+  if (force || found.command === undefined || startsHikidashi(name, found)) return
   throw commandFailure(`${name} in ${before.file} does not start hikidashi. To remove it nevertheless: --force.`)
 }

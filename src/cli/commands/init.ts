@@ -13,7 +13,7 @@ import { sourceNamed, sources } from '../../providers/index.ts'
 import { lockFiles } from '../../providers/packages/lock-file.ts'
 import { joinCommand } from '../operations/command-line.ts'
 import { type InitFindings, surveyAll } from '../operations/survey.ts'
-import { keepTrust, untrustedNote } from '../operations/withheld.ts'
+import { saveTrust, untrustedNote } from '../operations/withheld.ts'
 import { commandFailure, examples, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 
@@ -84,7 +84,7 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
       throw commandFailure(`${file} is a symbolic link. Remove it, or write the file that it leads to.`)
     throw commandFailure(`${file} cannot be written (${code}).`)
   }
-  if (!(await keepTrust(file, Buffer.from(text)))) io.say(`Note: ${untrustedNote}`)
+  if (!(await saveTrust(file, Buffer.from(text)))) io.say(`Note: ${untrustedNote}`)
   if (options.json)
     await writeJson(io.out, { file, mounts: mountsFor(folder, address, survey).map((mount) => mount.address) })
   const named = joinCommand([file])

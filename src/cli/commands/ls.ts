@@ -3,7 +3,7 @@ import { pagesOf } from '../../core/kit/groups.ts'
 import { overviewUri } from '../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
-import { isGone, readDirectoryPage, refuseDepth, rootsOf } from '../operations/tree-walk.ts'
+import { isMissingDirectory, readDirectoryPage, refuseDepth, rootsOf } from '../operations/tree-walk.ts'
 import { commandFailure, examples } from '../terminal/exit.ts'
 import { createJsonArray, formatSize, formatTime, type Io, resourceToJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -101,7 +101,7 @@ async function* below(view: View, uri: string, depth: number): AsyncGenerator<Li
   for (;;) {
     const next = await pages.next().catch((error: unknown) => {
       // The directory was removed while its parent was listed.
-      if (depth > 0 && isGone(error)) return { done: true } as const
+      if (depth > 0 && isMissingDirectory(error)) return { done: true } as const
       throw error
     })
     if (next.done) return

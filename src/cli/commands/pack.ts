@@ -25,7 +25,7 @@ import {
   type SourceOptions,
   withSource,
 } from '../operations/source.ts'
-import { addWord, CommandError, examples, exitCodes, usageError } from '../terminal/exit.ts'
+import { CommandError, collectValues, examples, exitCodes, usageError } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 
@@ -68,16 +68,16 @@ matches, outlines and links, best first. Without a query: only the pins, or else
     .option(
       '-p, --pin <uri>',
       'a required resource, or a path of this machine; :link, :outline, :windows or :full sets its level (repeatable)',
-      addWord,
+      collectValues,
     )
     .option('--basket <file>', 'pin the resources of this file, which the explorer or --manifest wrote')
     .option(
       '-x, --exclude <uri>',
       'leave out a resource; with a slash at its end, everything below it; with an asterisk, what the glob matches (repeatable)',
-      addWord,
+      collectValues,
     )
     .option('--no-tests', 'leave out tests, by their names')
-    .option('--mount <address>', 'only resources of this mount (repeatable)', addWord)
+    .option('--mount <address>', 'only resources of this mount (repeatable)', collectValues)
     .addOption(
       new Option('--encoding <name>', 'the encoding of tokens; by default o200k_base').choices([
         'o200k_base',

@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { errorCodeOf } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { ServerJsonOptions } from '../operations/publish/manifest.ts'
-import { addWord, commandFailure, examples, usageError } from '../terminal/exit.ts'
+import { collectValues, commandFailure, examples, usageError } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 
@@ -83,7 +83,7 @@ async function readConfiguration(file: string) {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw commandFailure(`${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
   })
-  const { readCurated } = await import('../operations/publish/curated.ts')
+  const { readBundledConfig: readCurated } = await import('../operations/publish/curated.ts')
   return readCurated(file, text)
 }
 
@@ -112,7 +112,7 @@ export function defineRegistry(command: Command, io: Io): void {
     .option('--title <text>', 'a name for people, at most 100 characters')
     .option('--description <text>', 'a sentence, at most 100 characters')
     .option('--website <url>', 'a web page about the server')
-    .option('--remote <url>', 'the URL of a public server (repeatable)', addWord)
+    .option('--remote <url>', 'the URL of a public server (repeatable)', collectValues)
     .option('-o, --output <file>', 'write it to a file')
     .option('--force', 'replace an existing file')
     .action((options: ServerJsonCommand) => printServerJson(options, io))

@@ -7,7 +7,7 @@ import { errorCodeOf, isResourceError } from '../../core/errors.ts'
 import { defined, jsonIn } from '../../core/kit/object.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Stored } from '../../providers/results/index.ts'
-import { type Local, requireLocal } from '../operations/local.ts'
+import { type LocalSetUp, requireLocal } from '../operations/local.ts'
 import { commandFailure, examples, rethrowAsFailure, usageError } from '../terminal/exit.ts'
 import { count, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
@@ -135,7 +135,7 @@ function parseValues(text: string, file: string): readonly PositionedValue[] {
   })
 }
 
-function plannedFor({ mounts, config }: Local, address: string | undefined) {
+function plannedFor({ mounts, config }: LocalSetUp, address: string | undefined) {
   const keeping = mounts.filter(({ config }) => sourceOf(config).writers !== undefined)
   const named = keeping.map((mount) => mount.address)
   if (keeping.length === 0)

@@ -72,7 +72,10 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
     const uri = searchMount.uriOf({ query, ...rest })
     const found = parseFound(await textAt(view, uri))
-    if (found === undefined) throw commandFailure(`${searchMount.address} does not answer like a search.`)
+    if (found === undefined)
+      throw commandFailure(
+        `${searchMount.address} does not answer as a search does. Check that its provider is "search".`,
+      )
     // A server of an earlier version does not know the option.
     if (fresh && found.fresh === undefined) io.say(`Note: ${staleNote}`)
     if (options.json) return writeJson(io.out, found)

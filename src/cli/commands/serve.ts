@@ -14,7 +14,7 @@ import { sendConsoleTo } from '../../server/stdio/console.ts'
 import { serveStdio } from '../../server/stdio/serve-stdio.ts'
 import { hostName, ownCommand, packageVersion } from '../operations/command-line.ts'
 import { boundHeap } from '../operations/heap.ts'
-import { type Local, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
+import { type LocalSetUp, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
 import {
   adviceOn,
   argumentsFor,
@@ -33,7 +33,7 @@ import {
   warnOfMachine,
 } from '../operations/serving.ts'
 import {
-  addWord,
+  collectValues,
   commandFailure,
   createStop,
   exitCodeHelp,
@@ -107,7 +107,7 @@ function parseHttp(value: string): Listen {
 
 /** Adds an allowed value of the Host header. It refuses URLs, which no such header contains. */
 function addHost(value: string, hosts: readonly string[] = []): readonly string[] {
-  if (/^[^/\s]+$/.test(value)) return addWord(value, hosts)
+  if (/^[^/\s]+$/.test(value)) return collectValues(value, hosts)
   throw new InvalidArgumentError('Give NAME or NAME:PORT, such as context.example.org:8787.')
 }
 
@@ -118,7 +118,7 @@ function parseReplica(value: string): string {
 }
 
 /** @throws CommandError for options of HTTP over stdio, where they have no effect, and for tokens unless the user chose stdio. */
-function refuseUnasked({ config }: Local, options: ServeOptions, listen: Listen | undefined): void {
+function refuseUnasked({ config }: LocalSetUp, options: ServeOptions, listen: Listen | undefined): void {
   if (listen !== undefined && options.share)
     throw usageError('--share is for stdio: over HTTP one server serves every client.')
   if (listen !== undefined) return
@@ -231,7 +231,13 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
 }
 
 /** Opens the events of a configuration: over HTTP with webhooks, if it has them. */
-async function openEvents({ config }: Local, log: Log, audit: Audit | undefined, { scrub }: Scrubber, isHttp: boolean) {
+async function openEvents(
+  { config }: LocalSetUp,
+  log: Log,
+  audit: Audit | undefined,
+  { scrub }: Scrubber,
+  isHttp: boolean,
+) {
   const { dialect = 'sep', webhooks: settings } = config?.events ?? {}
   if (config === undefined || settings === undefined || !isHttp) return { options: { dialect }, close: async () => {} }
   const [{ createWebhooks }, { createDeliveries }, { createSubscriptionKeeper }, { lazyStore }] = await Promise.all([
@@ -256,7 +262,7 @@ async function openEvents({ config }: Local, log: Log, audit: Audit | undefined,
   return { options: { dialect, webhooks }, close }
 }
 
-async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promise<AuditFile | undefined> {
+async function openAudit({ config }: LocalSetUp, log: Log, scrubber: Scrubber): Promise<AuditFile | undefined> {
   if (config?.audit === undefined) return undefined
   const { openAuditFile } = await import('../../server/telemetry/audit-file.ts')
   const { file, ...options } = config.audit
@@ -272,7 +278,7 @@ async function serveOverStdio(
   opening: PendingOpen<OpenedCatalog>,
   stop: AbortSignal,
   announce: ReturnType<typeof createAnnouncer>,
-  { local, options, io }: { readonly local: Local; readonly options: ServeOptions; readonly io: Io },
+  { local, options, io }: { readonly local: LocalSetUp; readonly options: ServeOptions; readonly io: Io },
 ): Promise<void> {
   const { sharing, secrets } = io
   const failure = new AbortController()

@@ -107,7 +107,7 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
 
 /** Opens an address in the browser. `undefined`: no browser could be opened. */
 async function handOver(address: string): Promise<Handover | undefined> {
-  const opener = openerFor(process.platform, process.env)
+  const opener = browserCommand(process.platform, process.env)
   if (opener === undefined) return undefined
   const handover = await createHandover(address).catch(() => undefined)
   if (handover === undefined || (await openInBrowser(handover.url, opener))) return handover
@@ -137,7 +137,7 @@ async function feedSearches({ catalog }: CommandSource): Promise<void> {
 }
 
 /** The command that opens an address on a system, without a shell. `undefined`: there is no display. */
-export function openerFor(
+export function browserCommand(
   platform: NodeJS.Platform,
   env: Readonly<Record<string, string | undefined>>,
 ): readonly [command: string, ...args: string[]] | undefined {
@@ -152,7 +152,7 @@ export function openerFor(
  * Opens an address in the browser of the user. Every user of the machine can read the address while the browser starts, so it
  * must contain no secret (`createHandover`). Resolves with whether a program accepted the address; it does not wait for the page.
  */
-export function openInBrowser(url: string, opener = openerFor(process.platform, process.env)): Promise<boolean> {
+export function openInBrowser(url: string, opener = browserCommand(process.platform, process.env)): Promise<boolean> {
   if (opener === undefined) return Promise.resolve(false)
   const [command, ...args] = opener
   return new Promise((resolve) => {

@@ -5,13 +5,13 @@ import { checkPath } from '../../config/folder.ts'
 import { defaultConfig } from '../../config/state-folder.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { defined } from '../../core/kit/object.ts'
-import { findOwn } from '../../secrets/find.ts'
+import { findSecretsByRules } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { headerForm, isPublished, npxCommand, ownCommand } from '../operations/command-line.ts'
 import { splitPair } from '../operations/headers.ts'
 import { loadFound, withheldNote } from '../operations/withheld.ts'
 import { commandFailure, usageError } from '../terminal/exit.ts'
-import type { Launch, Value, ValuePiece } from './types.ts'
+import type { HostValue, HostValuePiece, Launch } from './types.ts'
 
 /** The options of `add` that describe the server: a command to start, or a URL. */
 export interface LaunchWords {
@@ -136,11 +136,11 @@ function refuseForCmd(path: string): void {
 /** Returns the launch of a running server, to which the host connects. */
 export function remoteLaunch({ url, headers, tokenVariable, asksToken }: RemoteOptions): Launch {
   refuseUrl(url)
-  const token: readonly ValuePiece[] = [
+  const token: readonly HostValuePiece[] = [
     ...(tokenVariable === undefined ? [] : [{ variable: variableName(tokenVariable) }]),
     ...(asksToken === true ? [{ input: 'token' }] : []),
   ]
-  const authorization = token.map((piece): [string, Value] => ['Authorization', ['Bearer ', piece]])
+  const authorization = token.map((piece): [string, HostValue] => ['Authorization', ['Bearer ', piece]])
   const all = [...headers.map(headerOf), ...authorization]
   const names = all.map(([name]) => name.toLowerCase())
   const twice = all.find(([name], i) => names.indexOf(name.toLowerCase()) !== i)
@@ -161,7 +161,7 @@ function refuseUrl(url: string): void {
   if (hash !== '') throw usageError('Remove the part after # in the URL: it is never sent to a server.')
 }
 
-function headerOf(header: string): [string, Value] {
+function headerOf(header: string): [string, HostValue] {
   if (!headerForm.test(header)) throw usageError('Write a header as "Name: value".')
   const colon = header.indexOf(':')
   const name = header.slice(0, colon).trim()
@@ -176,14 +176,14 @@ function headerOf(header: string): [string, Value] {
 }
 
 /** Parses a text in which `${NAME}` stands for an environment variable. */
-function pieces(text: string): Value {
+function pieces(text: string): HostValue {
   return text
     .split(/(\$\{[A-Za-z_][A-Za-z0-9_]*\})/)
     .filter((part) => part !== '')
     .map((part) => (/^\$\{\w+\}$/.test(part) ? { variable: part.slice(2, -1) } : part))
 }
 
-function variableOf(text: string): [string, Value] {
+function variableOf(text: string): [string, HostValue] {
   const equals = text.indexOf('=')
   if (equals === -1) return [variableName(text), [{ variable: text }]]
   const [name, value] = [variableName(text.slice(0, equals)), text.slice(equals + 1)]
@@ -197,4 +197,4 @@ function variableName(name: string): string {
   throw usageError('The name of an environment variable has letters, digits and _. Give the name, not the value.')
 }
 
-const hasSecret = (text: string) => findOwn(text, { path: 'value.txt' }).length > 0
+const hasSecret = (text: string) => findSecretsByRules(text, { path: 'value.txt' }).length > 0

@@ -156,14 +156,19 @@ async function askIndex(
   signal: AbortSignal,
   cleaning: Promise<{ readonly secrets: Secrets }>,
 ): Promise<Brief> {
-  const [{ requireLocal, openLocal }, { briefFor, briefWhenOff }, { cleanView }, { searchedMounts }, { secrets }] =
-    await Promise.all([
-      import('../operations/local.ts'),
-      import('../../context/brief.ts'),
-      import('../operations/clean-view.ts'),
-      import('../../config/plan.ts'),
-      cleaning,
-    ])
+  const [
+    { requireLocal, openLocal },
+    { briefFor, disabledBrief: briefWhenOff },
+    { cleanView },
+    { searchedMounts },
+    { secrets },
+  ] = await Promise.all([
+    import('../operations/local.ts'),
+    import('../../context/brief.ts'),
+    import('../operations/clean-view.ts'),
+    import('../../config/plan.ts'),
+    cleaning,
+  ])
   process.chdir(folder)
   const local = await requireLocal(defined({ config }), { secrets, say: () => {} })
   if (local.config?.context?.hook === false) return briefWhenOff

@@ -10,14 +10,14 @@ import { escapeLines } from '../terminal/text.ts'
 import { type HostFile, readHostFile } from './files.ts'
 import { formatOf } from './format.ts'
 import {
-  type Entry,
   type EntryLaunch,
   type Host,
+  type HostEntry,
+  type HostScope,
   isObject,
   type JsonObject,
   joinPath,
   type Machine,
-  type Scope,
   type SettingsEditor,
   scopes,
   valueAt,
@@ -26,7 +26,7 @@ import {
 /** The settings file of a host for one scope, after it was read. */
 export interface OpenedHostFile {
   readonly host: Host
-  readonly scope: Scope
+  readonly scope: HostScope
   readonly before: HostFile
   readonly format: SettingsEditor
   /** The parsed settings of the file. */
@@ -34,7 +34,7 @@ export interface OpenedHostFile {
 }
 
 /** Returns the path of the file that a host reads in a scope: the first existing one, else the one that the host would create. */
-export function fileOf(host: Host, scope: Scope, machine: Machine): string {
+export function fileOf(host: Host, scope: HostScope, machine: Machine): string {
   const names = host.files[scope]?.(machine) ?? []
   const file = names.find((name) => existsSync(name)) ?? names[0]
   if (file !== undefined) return file
@@ -44,7 +44,7 @@ export function fileOf(host: Host, scope: Scope, machine: Machine): string {
 }
 
 /** Reads the settings file of a host. @throws CommandError for a file that cannot be read or parsed. */
-export async function openHostFile(host: Host, scope: Scope, machine: Machine): Promise<OpenedHostFile> {
+export async function openHostFile(host: Host, scope: HostScope, machine: Machine): Promise<OpenedHostFile> {
   const file = fileOf(host, scope, machine)
   // A project may come from elsewhere: its links are not those of the user.
   if (scope === 'project' && leadsOut(file, machine.folder))
@@ -67,7 +67,7 @@ export function serversOf({ host, settings }: OpenedHostFile): Readonly<Record<s
 }
 
 /** Whether an entry starts hikidashi, judged by the name of the program or its file; for a URL, by the name of the entry. */
-export function isOurs(name: string, { command }: EntryLaunch): boolean {
+export function startsHikidashi(name: string, { command }: EntryLaunch): boolean {
   if (command === undefined) return /hikidashi/i.test(name)
   return command.some((word, i) => {
     if (/(?:^|[\\/])hikidashi(?:\.cmd|\.exe)?(?:@[\w.-]+)?$/.test(word)) return command[i + 1] === 'serve'
@@ -76,7 +76,7 @@ export function isOurs(name: string, { command }: EntryLaunch): boolean {
 }
 
 /** Returns the text of the file with an entry; unchanged if the file has the same entry. */
-export function withEntry({ host, before, format, settings }: OpenedHostFile, name: string, entry: Entry): string {
+export function withEntry({ host, before, format, settings }: OpenedHostFile, name: string, entry: HostEntry): string {
   const path = [...host.serversAt(settings), name]
   const text = before.text ?? ''
   const isThere = isDeepStrictEqual({ ...(valueAt(settings, path) as object | undefined) }, { ...entry.value })
@@ -167,7 +167,7 @@ export interface OwnServer {
 }
 
 export interface FileReport {
-  readonly scope: Scope
+  readonly scope: HostScope
   readonly file: string
   readonly exists: boolean
   readonly servers: readonly OwnServer[]
@@ -190,11 +190,11 @@ export async function reportHost(host: Host, machine: Machine): Promise<HostRepo
   const own = scopes.filter((scope) => host.files[scope] !== undefined)
   const files: FileReport[] = []
   for (const scope of own) files.push(await reportFile(host, scope, machine))
-  return { host: id, title, found: isFound(host, machine), resources, docs, files }
+  return { host: id, title, found: isInstalled(host, machine), resources, docs, files }
 }
 
 /** Whether a host seems to be installed: one of its programs is on the PATH, or one of its folders or files exists. */
-export function isFound({ traces }: Host, machine: Machine): boolean {
+export function isInstalled({ traces }: Host, machine: Machine): boolean {
   return (
     traces.paths(machine).some((path) => existsSync(path)) || traces.programs.some((name) => isProgram(name, machine))
   )
@@ -208,13 +208,13 @@ function isProgram(name: string, machine: Machine): boolean {
   return folders.some((folder) => endings.some((ending) => existsSync(joinPath(machine, folder, name + ending))))
 }
 
-async function reportFile(host: Host, scope: Scope, machine: Machine): Promise<FileReport> {
+async function reportFile(host: Host, scope: HostScope, machine: Machine): Promise<FileReport> {
   const file = fileOf(host, scope, machine)
   const exists = existsSync(file)
   try {
     const servers = Object.entries(serversOf(await openHostFile(host, scope, machine))).flatMap(([name, value]) => {
       const found = host.foundIn(value)
-      return isOurs(name, found) ? [ownServer(name, found, machine)] : []
+      return startsHikidashi(name, found) ? [ownServer(name, found, machine)] : []
     })
     return { scope, file, exists, servers }
   } catch (error) {

@@ -6,26 +6,26 @@ import {
   applicationFolder,
   configFolder,
   defaultEntry,
-  type Entry,
   type EntryContext,
   environmentValue,
+  formatCommand,
   formatValues,
   type Host,
+  type HostEntry,
+  type HostNotation,
+  type HostScope,
   inProject,
   isObject,
   joinPath,
   type Launch,
   type Machine,
-  type Scope,
-  type Spelling,
-  spellCommand,
   unlessEmpty,
   valueAt,
 } from './types.ts'
 
 const types = { http: 'http', stdio: 'stdio' }
 
-const codeSpelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$\{/ }
+const codeSpelling: HostNotation = { variable: (name) => `\${${name}}`, fills: /\$\{/ }
 
 const codeFolder = (machine: Machine) => environmentValue(machine, 'CLAUDE_CONFIG_DIR') ?? machine.home
 
@@ -56,7 +56,7 @@ export const claudeCode: Host = {
   next: 'Restart Claude Code, or type /mcp. It asks before it uses a server of a project.',
 }
 
-function addCommand(launch: Launch, { value }: Entry, { name, scope }: EntryContext): string {
+function addCommand(launch: Launch, { value }: HostEntry, { name, scope }: EntryContext): string {
   const settings = Object.keys(launch.transport === 'http' ? launch.headers : launch.env)
   // `claude mcp add` would read the name as another value of an option that takes a list.
   if (settings.length > 0) return `claude mcp add-json --scope ${scope} ${name} ${joinCommand([JSON.stringify(value)])}`
@@ -64,7 +64,7 @@ function addCommand(launch: Launch, { value }: Entry, { name, scope }: EntryCont
   return `claude mcp add --scope ${scope} ${name} -- ${joinCommand([String(value.command), ...textsIn(value.args)])}`
 }
 
-const desktopSpelling: Spelling = {
+const desktopSpelling: HostNotation = {
   otherwise: 'Let the configuration read it from a file instead: { "file": "path" }.',
 }
 
@@ -95,7 +95,7 @@ export const claudeDesktop: Host = {
 const vscodeFolder = (machine: Parameters<typeof applicationFolder>[0]) =>
   joinPath(machine, applicationFolder(machine), 'Code')
 
-function vscodeSpelling({ name, scope }: EntryContext): Spelling {
+function vscodeSpelling({ name, scope }: EntryContext): HostNotation {
   return {
     variable: (variable) => `\${env:${variable}}`,
     input: (id) => `\${input:${name}-${id}}`,
@@ -133,7 +133,7 @@ function inputFor({ name }: EntryContext) {
   return { type: 'promptString', id: `${name}-token`, description: `Token for ${name}`, password: true }
 }
 
-function waysOf(_: unknown, { value, inputs }: Entry, { name, scope }: EntryContext): readonly AddInstructions[] {
+function waysOf(_: unknown, { value, inputs }: HostEntry, { name, scope }: EntryContext): readonly AddInstructions[] {
   if (scope === 'project') return []
   const whole = { name, ...value, ...defined({ inputs }) }
   const config = encodeURIComponent(JSON.stringify(value))
@@ -148,7 +148,7 @@ function waysOf(_: unknown, { value, inputs }: Entry, { name, scope }: EntryCont
   ]
 }
 
-const cursorSpelling = (scope: Scope): Spelling => ({
+const cursorSpelling = (scope: HostScope): HostNotation => ({
   variable: (name) => `\${env:${name}}`,
   fills: /\$\{/,
   ...(scope === 'project' ? { folder: `\${workspaceFolder}` } : {}),
@@ -185,7 +185,7 @@ export const cursor: Host = {
   next: 'Turn it on in Cursor: Settings > MCP.',
 }
 
-const zedSpelling: Spelling = {
+const zedSpelling: HostNotation = {
   otherwise:
     'It gives each server an environment of its own: leave --env out. For a URL, write a configuration in which hikidashi mounts that server (provider "remote", with a header of { "env": … }), and add that.',
 }
@@ -219,7 +219,7 @@ export const zed: Host = {
   next: 'Zed applies it at once; its Agent Panel shows whether it runs. In a project, Zed asks whether that is trusted.',
 }
 
-const opencodeSpelling: Spelling = { variable: (name) => `{env:${name}}`, fills: /\{(?:env|file):/ }
+const opencodeSpelling: HostNotation = { variable: (name) => `{env:${name}}`, fills: /\{(?:env|file):/ }
 
 const filesIn = (machine: Machine, ...folder: readonly string[]) =>
   ['opencode.json', 'opencode.jsonc'].map((name) => joinPath(machine, ...folder, name))
@@ -252,7 +252,7 @@ export const opencode: Host = {
     }
     const environment = unlessEmpty('environment', formatValues(launch.env, opencode, opencodeSpelling))
     return {
-      value: { type: 'local', command: spellCommand(launch, opencode, opencodeSpelling), ...environment, ...enabled },
+      value: { type: 'local', command: formatCommand(launch, opencode, opencodeSpelling), ...environment, ...enabled },
     }
   },
   foundIn: ({ command, url }) => ({

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { commandFailure } from '../terminal/exit.ts'
 import { json } from './json.ts'
 import { toml } from './toml.ts'
-import { type Host, type Json, type Path, type SettingsEditor, valueAt, withValueAt } from './types.ts'
+import { type Host, type Json, type KeyPath, type SettingsEditor, valueAt, withValueAt } from './types.ts'
 import { yaml } from './yaml.ts'
 
 /** A file without members: its only value is its whole text, at `text`. */
@@ -26,7 +26,7 @@ export function formatOf(host: Host, file: string): SettingsEditor {
       throw error
     }
   }
-  const edited = (text: string, path: Path, value: Json | undefined, edit: () => string): string => {
+  const edited = (text: string, path: KeyPath, value: Json | undefined, edit: () => string): string => {
     const expected = withValueAt(parse(text) ?? {}, path, value)
     const after = unlessRefused(edit)
     if (
@@ -60,7 +60,7 @@ function unlessRefused<T>(work: () => T): T | undefined {
 }
 
 /** Whether settings are as expected. A container that became empty may be removed, as in TOML, or may remain. */
-function isSame(settings: unknown, expected: unknown, path: Path): boolean {
+function isSame(settings: unknown, expected: unknown, path: KeyPath): boolean {
   const [is, whole, container] = [plain(settings ?? {}), plain(expected), path.slice(0, -1)]
   if (isDeepStrictEqual(is, whole)) return true
   return isEmpty(valueAt(whole, container)) && isDeepStrictEqual(is, plain(withValueAt(whole, container, undefined)))

@@ -3,7 +3,7 @@ import { joinCommand, ownCommand } from '../operations/command-line.ts'
 import { commandFailure, usageError } from '../terminal/exit.ts'
 import { type OpenedHostFile, openHostFile } from './change.ts'
 import { promptHooks } from './hooks.ts'
-import { type Host, type JsonObject, type Machine, type Scope, valueAt } from './types.ts'
+import { type Host, type HostScope, type JsonObject, type Machine, valueAt } from './types.ts'
 
 /** How long a host waits for the hook at most, in milliseconds. The hook itself gives up earlier. */
 const timeoutMs = 5000
@@ -22,7 +22,7 @@ export interface OpenedHook {
 }
 
 /** Reads the file of the hooks of a host. @throws CommandError for a host without such hooks. */
-export async function openHook(host: Host, scope: Scope, machine: Machine): Promise<OpenedHook> {
+export async function openHook(host: Host, scope: HostScope, machine: Machine): Promise<OpenedHook> {
   const hook = promptHooks[host.id]
   if (hook === undefined)
     throw usageError(
@@ -49,7 +49,7 @@ async function openPlugin(
   host: Host,
   event: string,
   entry: string,
-  scope: Scope,
+  scope: HostScope,
   machine: Machine,
 ): Promise<OpenedHook> {
   const opened = await openHostFile({ ...host, format: 'text' }, scope, machine)

@@ -10,7 +10,7 @@ import {
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser'
-import { eolOf, formatError, headOf, nested, type SettingsEditor } from './types.ts'
+import { formatError, leadingComments, lineEndOf, nestedValue, type SettingsEditor } from './types.ts'
 
 /** Edits JSON with comments and trailing commas. */
 export const json: SettingsEditor = {
@@ -19,9 +19,9 @@ export const json: SettingsEditor = {
     return root === undefined ? undefined : (getNodeValue(root) as unknown)
   },
   set: (text, path, value) => {
-    const eol = eolOf(text)
+    const eol = lineEndOf(text)
     if (rootOf(text) === undefined)
-      return `${headOf(text)}${JSON.stringify(nested(path, value), undefined, 2).replaceAll('\n', eol)}${eol}`
+      return `${leadingComments(text)}${JSON.stringify(nestedValue(path, value), undefined, 2).replaceAll('\n', eol)}${eol}`
     // A new key comes first: behind another one, the library would put it between that one and its comment.
     const options = { formattingOptions: styleOf(text), getInsertionIndex: () => 0 }
     return applyEdits(text, modify(text, [...path], value, options))
@@ -32,7 +32,7 @@ export const json: SettingsEditor = {
     const child = found?.parent?.type === 'property' ? found.parent : found
     return child?.parent === undefined ? text : without(text, child.parent, child)
   },
-  show: (path, value) => `${JSON.stringify(nested(path, value), undefined, 2)}\n`,
+  show: (path, value) => `${JSON.stringify(nestedValue(path, value), undefined, 2)}\n`,
 }
 
 /** Whether a text has a comment or a trailing comma, which a strict reader refuses. */
@@ -58,7 +58,7 @@ function rootOf(text: string): Node | undefined {
 /** The style of the first indented key of a text. */
 function styleOf(text: string): FormattingOptions {
   const indent = /^([ \t]+)"/m.exec(text)?.[1] ?? '  '
-  return { insertSpaces: !indent.startsWith('\t'), tabSize: indent.length, eol: eolOf(text) }
+  return { insertSpaces: !indent.startsWith('\t'), tabSize: indent.length, eol: lineEndOf(text) }
 }
 
 const endOf = (node: Node) => node.offset + node.length

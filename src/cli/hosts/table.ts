@@ -9,19 +9,19 @@ import {
   configFolder,
   defaultEntry,
   environmentValue,
+  formatCommand,
   formatValue,
   formatValues,
   type Host,
+  type HostNotation,
+  type HostValue,
   inProject,
   type JsonObject,
   joinPath,
   type Launch,
   type Machine,
-  type Spelling,
   scopes,
-  spellCommand,
   unlessEmpty,
-  type Value,
 } from './types.ts'
 
 const codexFolder = (machine: Machine) =>
@@ -57,7 +57,7 @@ const codex: Host = {
 }
 
 function codexLocal(launch: Extract<Launch, { transport: 'stdio' }>): JsonObject {
-  const [command, ...args] = spellCommand(launch, codex, {})
+  const [command, ...args] = formatCommand(launch, codex, {})
   // Codex can only forward a variable under its own name.
   const passed = Object.keys(launch.env).filter((name) => isVariable(launch.env[name], name))
   const literal = Object.fromEntries(Object.entries(launch.env).filter(([name]) => !passed.includes(name)))
@@ -69,7 +69,7 @@ function codexLocal(launch: Extract<Launch, { transport: 'stdio' }>): JsonObject
   }
 }
 
-const isVariable = (value: Value = [], name?: string) => {
+const isVariable = (value: HostValue = [], name?: string) => {
   const [piece] = value
   if (value.length !== 1 || typeof piece !== 'object' || !('variable' in piece)) return false
   return name === undefined || piece.variable === name
@@ -98,7 +98,7 @@ function codexRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): 
   }
 }
 
-const dollarSpelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$[\w{]/ }
+const dollarSpelling: HostNotation = { variable: (name) => `\${${name}}`, fills: /\$[\w{]/ }
 
 const geminiFolder = (machine: Machine) =>
   joinPath(machine, environmentValue(machine, 'GEMINI_CLI_HOME') ?? machine.home, '.gemini')
@@ -177,7 +177,7 @@ const goose: Host = {
 }
 
 /** Returns the variables that Goose looks up in its environment or its secret store. */
-function variablesIn(values: readonly Value[]): readonly string[] {
+function variablesIn(values: readonly HostValue[]): readonly string[] {
   return values.flat().flatMap((piece) => (typeof piece === 'object' && 'variable' in piece ? [piece.variable] : []))
 }
 
@@ -196,7 +196,7 @@ function gooseValue(launch: Launch, name: string): JsonObject {
 }
 
 function gooseLocal(launch: Extract<Launch, { transport: 'stdio' }>, keys: readonly string[]): JsonObject {
-  const [cmd, ...args] = spellCommand(launch, goose, {})
+  const [cmd, ...args] = formatCommand(launch, goose, {})
   const literal = Object.fromEntries(Object.entries(launch.env).filter(([key]) => !keys.includes(key)))
   return { cmd, args, ...unlessEmpty('envs', formatValues(literal, goose, {})) }
 }

@@ -1,11 +1,11 @@
 import { parse, stringify, TomlError } from 'smol-toml'
-import { eolOf, formatError, isObject, nested, type Path, type SettingsEditor } from './types.ts'
+import { formatError, isObject, type KeyPath, lineEndOf, nestedValue, type SettingsEditor } from './types.ts'
 
 /** Edits TOML by blocks of text: a table is appended to the file, or removed with its subtables. */
 export const toml: SettingsEditor = {
   parse: (text) => (text.trim() === '' ? undefined : parsed(text)),
   set: (text, path, value) => {
-    const eol = eolOf(text)
+    const eol = lineEndOf(text)
     const head = without(text, path).trimEnd()
     return `${head}${head === '' ? '' : eol + eol}${shown(path, value).replaceAll('\n', eol)}`
   },
@@ -24,12 +24,12 @@ function parsed(text: string): unknown {
   }
 }
 
-function shown(path: Path, value: Parameters<SettingsEditor['show']>[1]): string {
-  return `${stringify(nested(path, value)).trim()}\n`
+function shown(path: KeyPath, value: Parameters<SettingsEditor['show']>[1]): string {
+  return `${stringify(nestedValue(path, value)).trim()}\n`
 }
 
 /** Removes the table at a path and its subtables. Comments and blank lines behind a table belong to the next one. */
-function without(text: string, path: Path): string {
+function without(text: string, path: KeyPath): string {
   return text
     .split(/^(?=[ \t]*\[)/m)
     .map((block) => {

@@ -3,10 +3,10 @@ import { homeFolder } from '../../core/kit/home.ts'
 import { usageError } from '../terminal/exit.ts'
 
 /** A part of a value: literal text, an environment variable, or an input that the host asks its user for. */
-export type ValuePiece = string | { readonly variable: string } | { readonly input: string }
+export type HostValuePiece = string | { readonly variable: string } | { readonly input: string }
 
 /** A value in which the host fills in secrets. */
-export type Value = readonly ValuePiece[]
+export type HostValue = readonly HostValuePiece[]
 
 /** How a host reaches a server: it starts a command, or connects to a URL. */
 export type Launch =
@@ -14,25 +14,24 @@ export type Launch =
       readonly transport: 'stdio'
       /** The words of the command line. Paths of this machine are marked, because a host may have a shorter notation for them. */
       readonly command: readonly (string | { readonly path: string })[]
-      readonly env: Readonly<Record<string, Value>>
+      readonly env: Readonly<Record<string, HostValue>>
     }
-  | { readonly transport: 'http'; readonly url: string; readonly headers: Readonly<Record<string, Value>> }
+  | { readonly transport: 'http'; readonly url: string; readonly headers: Readonly<Record<string, HostValue>> }
 
 export const scopes = ['user', 'project'] as const
 /** Scope of an entry: for the user everywhere, or for everybody in a project. */
-export type Scope = (typeof scopes)[number]
+export type HostScope = (typeof scopes)[number]
 
 /** The machine and the project folder in which the files of hosts are searched. */
 export interface Machine {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
-  /** The folder of the project. */
   readonly folder: string
 }
 
 /** Entry of a server in the file of a host. */
-export interface Entry {
+export interface HostEntry {
   readonly value: JsonObject
   /** Inputs that the host asks its user for, if its file has a list of them (`inputs` of VS Code). */
   readonly inputs?: readonly JsonObject[]
@@ -52,7 +51,7 @@ export interface AddInstructions {
 
 export interface EntryContext {
   readonly name: string
-  readonly scope: Scope
+  readonly scope: HostScope
   readonly machine: Machine
 }
 
@@ -68,7 +67,7 @@ export interface Host {
   /** URL of the documentation of the host's settings file. */
   readonly docs: string
   /** Possible settings files in each scope. The first existing one is used, else the first. */
-  readonly files: Readonly<Partial<Record<Scope, (machine: Machine) => readonly string[]>>>
+  readonly files: Readonly<Partial<Record<HostScope, (machine: Machine) => readonly string[]>>>
   /** Programs, and folders or files, that show that the host is installed. */
   readonly traces: { readonly programs: readonly string[]; readonly paths: (machine: Machine) => readonly string[] }
   /** Returns the path of keys to the servers. @param settings The parsed file. */
@@ -76,26 +75,26 @@ export interface Host {
   /** Returns the name in the form that the host accepts. */
   nameOf?(name: string): string
   /** Returns the entry for a launch. @throws CommandError for a value that the host has no notation for. */
-  entryOf(launch: Launch, context: EntryContext, settings: unknown): Entry
+  entryOf(launch: Launch, context: EntryContext, settings: unknown): HostEntry
   foundIn(value: JsonObject): EntryLaunch
   /** Returns commands and links that add the same entry. They contain no secret, because a shell stores its history. */
-  waysOf?(launch: Launch, entry: Entry, context: EntryContext): readonly AddInstructions[]
+  waysOf?(launch: Launch, entry: HostEntry, context: EntryContext): readonly AddInstructions[]
   /** Next step for the user. */
   readonly next: string
 }
 
-export type Path = readonly (string | number)[]
+export type KeyPath = readonly (string | number)[]
 
 /** A format of settings that is edited in place: all other values, their order and the comments stay. */
 export interface SettingsEditor {
   /** Parses a text. @throws Error for a malformed text. */
   parse(text: string): unknown
   /** Returns the text with a value at a path. @throws Error for a text that cannot be edited. */
-  set(text: string, path: Path, value: Json): string
+  set(text: string, path: KeyPath, value: Json): string
   /** Returns the text without the existing value at a path. @throws Error for a text that cannot be edited. */
-  remove(text: string, path: Path): string
+  remove(text: string, path: KeyPath): string
   /** Formats a value at a path as a separate text. */
-  show(path: Path, value: Json): string
+  show(path: KeyPath, value: Json): string
 }
 
 /** Returns this machine, with the current folder as the project folder. */
@@ -177,18 +176,18 @@ function lineAndColumn(text: string, offset: number): string {
 }
 
 /** Returns the line end that a text uses. */
-export function eolOf(text: string): string {
+export function lineEndOf(text: string): string {
   return /\r?\n/.exec(text)?.[0] ?? '\n'
 }
 
 /** Returns the text to keep in front of the first value: comments, but not only white space. */
-export function headOf(text: string): string {
+export function leadingComments(text: string): string {
   if (text.trim() === '') return ''
-  return text.endsWith('\n') ? text : text + eolOf(text)
+  return text.endsWith('\n') ? text : text + lineEndOf(text)
 }
 
 /** Returns an object, or an array for a number, for each key of a path, with the value in the last one. */
-export function nested(path: Path, value: Json): JsonObject {
+export function nestedValue(path: KeyPath, value: Json): JsonObject {
   return path.reduceRight<Json>(
     (inner, key) => (typeof key === 'number' ? [inner] : { [key]: inner }),
     value,
@@ -196,7 +195,7 @@ export function nested(path: Path, value: Json): JsonObject {
 }
 
 /** The notation of a host for the values that it fills in. */
-export interface Spelling {
+export interface HostNotation {
   readonly variable?: (name: string) => string
   readonly input?: (id: string) => string
   /** Pattern of text that the host would replace, and that cannot be escaped. */
@@ -214,7 +213,11 @@ type Titled = Pick<Host, 'title'>
  *
  * @throws CommandError if the host has no notation for it.
  */
-export function formatValue(value: Value, { title }: Titled, { variable, input, fills, otherwise }: Spelling): string {
+export function formatValue(
+  value: HostValue,
+  { title }: Titled,
+  { variable, input, fills, otherwise }: HostNotation,
+): string {
   return value
     .map((piece) => {
       if (typeof piece === 'string') return literal(piece, title, fills)
@@ -236,9 +239,9 @@ function literal(text: string, title: string, fills: RegExp | undefined): string
 }
 
 export function formatValues(
-  values: Readonly<Record<string, Value>>,
+  values: Readonly<Record<string, HostValue>>,
   host: Titled,
-  spelling: Spelling,
+  spelling: HostNotation,
 ): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, formatValue(value, host, spelling)]))
 }
@@ -247,10 +250,10 @@ export function formatValues(
  * Returns the words of a command line in the notation of a host. Paths in the project are relative to the project folder, if the
  * host has a variable for that.
  */
-export function spellCommand(
+export function formatCommand(
   { command }: Pick<Extract<Launch, { transport: 'stdio' }>, 'command'>,
   host: Titled,
-  { fills, folder }: Spelling,
+  { fills, folder }: HostNotation,
   machine?: Machine,
 ): readonly [string, ...string[]] {
   const words = command.map((word) => {
@@ -272,14 +275,14 @@ export function spellCommand(
 export function defaultEntry(
   launch: Launch,
   host: Titled,
-  spelling: Spelling,
+  spelling: HostNotation,
   { types, machine }: { types?: Partial<Record<Launch['transport'], string>>; machine?: Machine } = {},
 ): JsonObject {
   const type = types?.[launch.transport]
   const named = type === undefined ? {} : { type }
   if (launch.transport === 'http')
     return { ...named, url: launch.url, ...unlessEmpty('headers', formatValues(launch.headers, host, spelling)) }
-  const [command, ...args] = spellCommand(launch, host, spelling, machine)
+  const [command, ...args] = formatCommand(launch, host, spelling, machine)
   return { ...named, command, args, ...unlessEmpty('env', formatValues(launch.env, host, spelling)) }
 }
 

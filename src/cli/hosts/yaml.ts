@@ -1,5 +1,5 @@
 import { type Document, isScalar, parseDocument, Scalar, visit } from 'yaml'
-import { eolOf, formatError, type Json, nested, type SettingsEditor } from './types.ts'
+import { formatError, type Json, lineEndOf, nestedValue, type SettingsEditor } from './types.ts'
 
 /** Edits YAML with the document of the library: comments, order and quotes stay, spaces become those of the library. */
 export const yaml: SettingsEditor = {
@@ -24,7 +24,7 @@ export const yaml: SettingsEditor = {
   },
   show: (path, value) => {
     const document = documentOf('')
-    document.contents = nodeOf(document, nested(path, value))
+    document.contents = nodeOf(document, nestedValue(path, value))
     return written(document, '')
   },
 }
@@ -59,5 +59,5 @@ function written(document: Document, text: string): string {
   return document
     .toString({ indent, indentSeq, lineWidth: 0 })
     .replace(unusual, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
-    .replaceAll('\n', eolOf(text))
+    .replaceAll('\n', lineEndOf(text))
 }

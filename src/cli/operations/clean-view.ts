@@ -4,7 +4,7 @@ import type { View } from '../../core/view.ts'
 
 /**
  * A view without the secrets that the process knows: they are removed from everything that it returns, as a server removes them from
- * its answers. Output of a command often goes to a model. A URI with a secret stays valid, and leads to nothing.
+ * its answers. Output of a command often goes to a model. In a URI the mark replaces the secret: the URI stays well-formed, and names no resource.
  */
 export function cleanView(view: View, scrubber: Scrubber): View {
   const clean = <T>(value: T, own?: string): T => cleaned(value, scrubber, own) as T

@@ -76,7 +76,7 @@ export function isPublished(): boolean {
 
 /** Commands and settings that add a server to hosts, for a user to copy. */
 
-export interface Server {
+export interface ServerToAdd {
   /** Name of the server in the host. */
   readonly name: string
   readonly url?: string
@@ -93,7 +93,7 @@ const tokenVariable = 'HIKIDASHI_TOKEN'
  * Returns commands that add a server over HTTP, and the settings for hosts that start the server themselves. If it requires tokens,
  * the commands take one from an environment variable of the host: no secret is written into a file.
  */
-export function addOverHttp({ name, url = '', command, tokens }: Server): string {
+export function httpInstructions({ name, url = '', command, tokens }: ServerToAdd): string {
   const entry = {
     type: 'http',
     url,
@@ -120,11 +120,11 @@ export function addOverHttp({ name, url = '', command, tokens }: Server): string
 }
 
 /** Returns instructions to add a server that the host starts over stdio. */
-export function addOverStdio(server: Server): string {
+export function stdioInstructions(server: ServerToAdd): string {
   return `Add it to a host, which then starts it:\n${startedByHost(server)}`
 }
 
-function startedByHost({ name, command: [program = '', ...args] }: Server): string {
+function startedByHost({ name, command: [program = '', ...args] }: ServerToAdd): string {
   const entry = { command: program, args }
   return `  Claude Code   claude mcp add ${name} -- ${joinCommand([program, ...args])}
   VS Code       .vscode/mcp.json: ${JSON.stringify({ servers: { [name]: { type: 'stdio', ...entry } } })}

@@ -147,7 +147,6 @@ function bare(uri: string): string {
   return uri.replace(/(?<!\/)\/$/, '')
 }
 
-/** One candidate for the completion of a word. */
 interface LineCandidate {
   readonly value: string
   /** Description for people. */

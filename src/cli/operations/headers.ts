@@ -10,11 +10,9 @@ export interface HeaderOptions {
   readonly header?: readonly string[]
   /** Headers whose value is in an environment variable, each written `NAME=VARIABLE`. */
   readonly headerEnv?: readonly string[]
-  /** The file of a bearer token. */
   readonly bearerFile?: string
 }
 
-/** Adds the options of {@link HeaderOptions}. */
 export function addHeaderOptions(command: Command): Command {
   return command
     .option(

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { OpenedCatalog } from '../../config/build.ts'
-import { type BriefOptions, briefFor, briefWhenOff } from '../../context/brief.ts'
+import { type BriefOptions, briefFor, disabledBrief } from '../../context/brief.ts'
 import { createMemory, type Memory } from '../../context/memory.ts'
 import { defined, isObject, jsonIn } from '../../core/kit/object.ts'
 import type { PendingOpen } from '../../core/opening.ts'
@@ -35,7 +35,7 @@ export async function serveOtherProcess(
   const line = await firstLine(socket)
   const request = line?.startsWith('{"hikidashi"') ? jsonIn(line) : undefined
   if (isObject(request) && typeof request.prompt === 'string') {
-    if (!hook) return void socket.end(`${JSON.stringify(briefWhenOff)}\n`)
+    if (!hook) return void socket.end(`${JSON.stringify(disabledBrief)}\n`)
     const answer = await opening
       .whenOpen()
       .then((catalog) => {

@@ -29,7 +29,7 @@ export interface LocalOptions {
 }
 
 /** The set-up to serve: folders, a configuration, or both. */
-export interface Local {
+export interface LocalSetUp {
   readonly config: Config | undefined
   /** The mounts that are known before they are opened. */
   readonly mounts: readonly PlannedMount[]
@@ -47,7 +47,7 @@ export interface Local {
 }
 
 /** Result of reading a configuration: the set-up, or its problems. */
-export type PlanResult = { readonly local: Local } | { readonly problems: readonly ConfigProblem[] }
+export type PlanResult = { readonly local: LocalSetUp } | { readonly problems: readonly ConfigProblem[] }
 
 /**
  * Plans the mounts to serve: of the folders and the configuration that are named; else of `hikidashi.json` in the current folder;
@@ -82,7 +82,7 @@ export async function planLocal(
   if (file === undefined) {
     const plan = only === 'files' ? { mounts: planFolders(there, naming) } : await planFoldersWhole(there, naming)
     const later = planFolders(served, naming).filter((_, at) => !there.includes(served[at] ?? ''))
-    const { complete } = plan as { readonly complete?: Local['complete'] }
+    const { complete } = plan as { readonly complete?: LocalSetUp['complete'] }
     return {
       local: {
         config: undefined,
@@ -107,7 +107,7 @@ export async function planLocal(
 async function planFoldersWhole(
   folders: readonly string[],
   naming: { readonly name?: string },
-): Promise<Pick<Local, 'mounts' | 'complete' | 'store' | 'withoutGit'>> {
+): Promise<Pick<LocalSetUp, 'mounts' | 'complete' | 'store' | 'withoutGit'>> {
   const { mounts, complete, withoutGit } = await planSetUp(folders, naming).catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && 'path' in error)) throw error
     throw commandFailure(
@@ -144,7 +144,7 @@ function holdsStoreOf(folders: readonly string[], folder: string): boolean {
 export async function requireLocal(
   options: LocalOptions & { readonly strict?: boolean },
   io: Pick<Io, 'secrets' | 'say'>,
-): Promise<Local> {
+): Promise<LocalSetUp> {
   const planned = await planLocal(options, io.secrets)
   if ('local' in planned) {
     const { config, missing } = planned.local
@@ -166,12 +166,11 @@ function refused(problems: readonly ConfigProblem[]): Error {
 }
 
 /** Returns the settings of the store; undefined for folders that are served without a search. */
-export function storeOf({ config, store }: Pick<Local, 'config' | 'store'>): Config['store'] | undefined {
+export function storeOf({ config, store }: Pick<LocalSetUp, 'config' | 'store'>): Config['store'] | undefined {
   return config?.store ?? store
 }
 
 interface OpenOptions {
-  /** The measurements of this process. */
   readonly measurements?: Measurements
   /** Opens all mounts at once, and fails if one cannot be opened. By default each is opened at its first use. */
   readonly strict?: boolean
@@ -183,7 +182,7 @@ interface OpenOptions {
  * @throws CommandError for folders that lie in one another; with `strict`, for a mount that cannot be opened.
  */
 export async function openLocal(
-  local: Local,
+  local: LocalSetUp,
   log: Log,
   scrubber: Scrubber,
   { measurements, strict = false }: OpenOptions = {},
@@ -217,7 +216,7 @@ function principalOf(roles: readonly string[]): Principal {
  *
  * @throws CommandError for folders that lie in one another.
  */
-export function scopesOfMounts({ mounts }: Local): (uri: string) => readonly string[] {
+export function scopesOfMounts({ mounts }: LocalSetUp): (uri: string) => readonly string[] {
   try {
     return scopesIn(mounts)
   } catch (error) {

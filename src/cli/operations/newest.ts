@@ -5,7 +5,6 @@ import type { Io } from '../terminal/io.ts'
 interface Installed {
   readonly version: string
   readonly isPublished: boolean
-  /** URL of the registry. */
   readonly registry: string
 }
 

@@ -195,7 +195,7 @@ async function git(args: readonly string[], folder: string, signal?: AbortSignal
       if (signal?.aborted === true) return reject(signal.reason)
       reject(commandFailure(sentenceOf(error, stderr)))
     })
-    // It asks nothing.
+    // git gets no input, so it cannot wait for an answer.
     child.stdin?.end()
   })
 }

@@ -71,7 +71,6 @@ export function formatRuleMiss({ rule, glob, matchesNothing, near }: RuleMiss): 
   return `${subject} ${matchesNothing ? 'matches nothing, and ' : ''}just misses ${near.path}: to match it, ${remedy}`
 }
 
-/** Whether a mount has rules with globs. */
 export function hasRuleGlobs(planned: PlannedMount): boolean {
   return ruleGlobs(planned).length > 0
 }

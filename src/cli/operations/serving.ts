@@ -1,7 +1,7 @@
 import { parse, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
 import { guideFor, withOverview } from '../../config/overview.ts'
-import { abilitiesOf, folderIn, searchesOf, sourceOf, takesWriting, withMountedSkills } from '../../config/plan.ts'
+import { abilitiesOf, folderIn, hasWriters, searchesOf, sourceOf, withMountedSkills } from '../../config/plan.ts'
 import { profilesOf } from '../../config/profiles.ts'
 import { postsUnder, type WriteAccess, writingOf } from '../../config/writing.ts'
 import { createMemory } from '../../context/memory.ts'
@@ -24,16 +24,15 @@ import { changedTools } from '../../server/tools/index.ts'
 import { commandFailure } from '../terminal/exit.ts'
 import { count } from '../terminal/io.ts'
 import type { logFormats, logLevels } from '../terminal/log.ts'
-import { addOverHttp, addOverStdio, packageVersion, type Server } from './command-line.ts'
-import type { Local } from './local.ts'
+import { httpInstructions, packageVersion, type ServerToAdd, stdioInstructions } from './command-line.ts'
+import type { LocalSetUp } from './local.ts'
 import { reasonsOf, trustCommand } from './withheld.ts'
 
 interface AnnouncerOptions {
   readonly say: (text: string) => void
   /** The log, if programs read stderr; undefined if people read it. */
   readonly log: Log | undefined
-  readonly server: Server
-  /** Addresses of the mounts. */
+  readonly server: ServerToAdd
   readonly addresses: readonly string[]
   /** Whether the current folder is served because nothing else was named. */
   readonly assumed: boolean
@@ -60,13 +59,13 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
     waiting: () => {
       if (log !== undefined) return started(log)
       const ends = 'Or serve it over HTTP: --http 8787. Ctrl-C stops it.'
-      sentences('on stdin and stdout, and waits for a client', '', addOverStdio(server), '', ends)
+      sentences('on stdin and stdout, and waits for a client', '', stdioInstructions(server), '', ends)
     },
     /** Announces a server over HTTP. `clientUrl`: its URL for clients. `page`: the URL of the explorer, if there is one. */
     listening: (url: string, clientUrl: string, page: string | undefined) => {
       if (log !== undefined) return event(log, 'serving over HTTP', { url, ...defined({ page }) })
       const explore = page === undefined ? [] : ['', `Explore it in a browser: ${page}`]
-      sentences(`at ${url}`, ...explore, '', addOverHttp({ ...server, url: clientUrl }), '', 'Ctrl-C stops it.')
+      sentences(`at ${url}`, ...explore, '', httpInstructions({ ...server, url: clientUrl }), '', 'Ctrl-C stops it.')
     },
   }
 }
@@ -84,7 +83,7 @@ interface ServedLater
  *
  * @param open Opens the catalog.
  */
-export function prepareService(local: Local, open: () => Promise<OpenedCatalog>, log: Log): ServedLater {
+export function prepareService(local: LocalSetUp, open: () => Promise<OpenedCatalog>, log: Log): ServedLater {
   const { config, mounts } = local
   let writing: WriteAccess | undefined
   const opening = createPendingOpen(async () => {
@@ -109,7 +108,7 @@ export function prepareService(local: Local, open: () => Promise<OpenedCatalog>,
     },
     readingTools: context.tools,
     explorerApp: createExplorerApp(),
-    ...(takesWriting(mounts)
+    ...(hasWriters(mounts)
       ? {
           tools: (principal) => writing?.tools(principal) ?? [],
           postings: { under: postsUnder, at: (path, principal) => writing?.postingAt(path, principal) },
@@ -119,7 +118,7 @@ export function prepareService(local: Local, open: () => Promise<OpenedCatalog>,
 }
 
 /** Returns the views with the prompt `assemble_context`, and the tool of that name. All callers share one semaphore. */
-function contextFor({ config }: Local, catalog: Views): Views & { tools(view: View): readonly Tool[] } {
+function contextFor({ config }: LocalSetUp, catalog: Views): Views & { tools(view: View): readonly Tool[] } {
   const turns = createAssembleTurns()
   const memoryOf = createMemory()
   const hasPrompt = config?.context?.prompt ?? true
@@ -152,7 +151,10 @@ export interface ServeOptions {
   readonly logFormat: (typeof logFormats)[number]
 }
 
-export function httpOptions({ config }: Local, { allowHost = [], tokens, insecure = false, replica }: ServeOptions) {
+export function httpOptions(
+  { config }: LocalSetUp,
+  { allowHost = [], tokens, insecure = false, replica }: ServeOptions,
+) {
   const { listen: _, auth: __, explorer: ___, contentLinks = {}, allowedHosts = [], ...rest } = config?.http ?? {}
   const auth = tokens === undefined ? config?.auth : { ...config?.auth, tokens: resolve(tokens) }
   return {
@@ -165,7 +167,7 @@ export function httpOptions({ config }: Local, { allowHost = [], tokens, insecur
 }
 
 /** Returns the options of content links. The secrets of cursors sign the links, if there are any. */
-function linkOptions({ lifetime }: { readonly lifetime?: number }, config: Local['config']): ContentLinkOptions {
+function linkOptions({ lifetime }: { readonly lifetime?: number }, config: LocalSetUp['config']): ContentLinkOptions {
   const { cursorSecret, earlierCursorSecrets = [] } = config ?? {}
   return {
     ...defined({ lifetimeMs: lifetime }),
@@ -180,7 +182,7 @@ export function tokensOf(auth: { readonly tokens?: string } | undefined): { read
 }
 
 /** @throws CommandError if a setting that protects the service is left out: `audit`, or over HTTP `http`. */
-export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void {
+export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeOptions): void {
   const needed = ['audit', ...(stdio ? [] : ['http'])]
   const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
   if (config === undefined || missing === undefined) return
@@ -190,9 +192,9 @@ export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void
 }
 
 /** @throws CommandError if a mount serves the token file of `--tokens`, as the loader of the configuration refuses it. */
-export async function refuseServedTokens({ mounts }: Local, { tokens }: ServeOptions): Promise<void> {
+export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: ServeOptions): Promise<void> {
   if (tokens === undefined) return
-  const [{ folderOf }, { servedFinding }] = await Promise.all([
+  const [{ folderOf }, { servedFileFinding: servedFinding }] = await Promise.all([
     import('../../config/open-mount.ts'),
     import('../../config/problem.ts'),
   ])
@@ -216,7 +218,7 @@ export function adviceOn(option: string | number | undefined): string {
 export function argumentsFor(
   folders: readonly string[],
   { name, only, strict }: ServeOptions,
-  local: Local,
+  local: LocalSetUp,
 ): readonly string[] {
   return [
     'serve',
@@ -229,7 +231,7 @@ export function argumentsFor(
   ]
 }
 
-export function warnOfLargeFolders({ mounts }: Local, log: Log): void {
+export function warnOfLargeFolders({ mounts }: LocalSetUp, log: Log): void {
   for (const { address, config, folder } of mounts) {
     const named = sourceOf(config).folder?.prefix === undefined ? folderIn(config) : undefined
     if (named === undefined) continue
@@ -240,7 +242,7 @@ export function warnOfLargeFolders({ mounts }: Local, log: Log): void {
 }
 
 /** Warns of what is not served because this machine has no git, or because this is not Node. */
-export function warnOfMachine({ withoutGit = [] }: Pick<Local, 'withoutGit'>, log: Log): void {
+export function warnOfMachine({ withoutGit = [] }: Pick<LocalSetUp, 'withoutGit'>, log: Log): void {
   for (const folder of withoutGit)
     log('warn', 'the git history of the folder is not served: git is not on the PATH', { folder })
   const { deno } = process.versions
@@ -289,7 +291,7 @@ export function explorerUrlOf(url: string): string {
 }
 
 /** Measures this process until `end` is called, if a mount or `/metrics` serves the measurements. */
-export async function startMeasuring({ config, mounts }: Local) {
+export async function startMeasuring({ config, mounts }: LocalSetUp) {
   const { metrics = false } = config?.http ?? {}
   const isMounted = mounts.some(({ config: mount }) => sourceOf(mount).isMeasuring?.(mount) === true)
   if (metrics === false && !isMounted) return undefined
@@ -297,7 +299,7 @@ export async function startMeasuring({ config, mounts }: Local) {
   const { measure, end } = measureProcess()
   const measurements = createMeasurements()
   const labels = { version: packageVersion(), node: process.version }
-  const help = 'Which hikidashi this is, on which Node.'
+  const help = 'The version of hikidashi, and the version of Node that runs it.'
   measurements.add(measure)
   measurements.add(() => [{ name: 'hikidashi_build_info', type: 'gauge', help, samples: [{ labels, value: 1 }] }])
   return { measurements, end }

@@ -49,7 +49,6 @@ export interface CommandSource {
   close(): Promise<void>
 }
 
-/** Adds the options that choose the source. */
 export function addSourceOptions(command: Command): Command {
   command
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')

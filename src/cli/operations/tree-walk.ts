@@ -92,9 +92,12 @@ export async function walk(view: View, root: Resource, visitor: TreeVisitor, opt
       }
     } catch (error) {
       // A named node must exist; a listed node may have disappeared, or not answer.
-      if ((position.length === 0 && options.isNamed) || !(isGone(error) || isResourceError(error, 'unavailable')))
+      if (
+        (position.length === 0 && options.isNamed) ||
+        !(isMissingDirectory(error) || isResourceError(error, 'unavailable'))
+      )
         throw error
-      if (!isGone(error) && error instanceof Error) await visitor.fault(error.message, [...position, true])
+      if (!isMissingDirectory(error) && error instanceof Error) await visitor.fault(error.message, [...position, true])
     }
     return Math.max(0, index - options.most)
   }
@@ -153,11 +156,10 @@ export async function readDirectoryPage(
 }
 
 /** Whether the error of {@link readDirectoryPage} says that the directory no longer exists. */
-export function isGone(error: unknown): boolean {
+export function isMissingDirectory(error: unknown): boolean {
   return error instanceof CommandError && error.exitCode === exitCodes.notFound
 }
 
-/** Maximum depth of a tree. */
 const maxDepth = 300
 
 /**

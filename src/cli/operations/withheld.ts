@@ -66,7 +66,7 @@ export const untrustedNote =
  *
  * @param content The bytes that are trusted; by default those in the file.
  */
-export async function keepTrust(file: string, content?: Uint8Array): Promise<boolean> {
+export async function saveTrust(file: string, content?: Uint8Array): Promise<boolean> {
   const { recordTrust } = await import('../../config/untrusted.ts')
   return Promise.resolve(content ?? readFile(file))
     .then((bytes) => recordTrust(file, bytes))

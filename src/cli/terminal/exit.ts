@@ -41,10 +41,10 @@ export function rethrowAsFailure(error: unknown): never {
 }
 
 /** Collects the values of a repeatable option. */
-export const addWord = (word: string, words: readonly string[] = []): readonly string[] => [...words, word]
+export const collectValues = (word: string, words: readonly string[] = []): readonly string[] => [...words, word]
 
 /** Returns the message for an error, without a stack trace, and the exit code. */
-export function explain(error: unknown): { readonly message: string; readonly exitCode: number } {
+export function explainError(error: unknown): { readonly message: string; readonly exitCode: number } {
   if (error instanceof CommandError) return { message: error.message, exitCode: error.exitCode }
   if (error instanceof ResourceError)
     return { message: error.message, exitCode: isRefusal(error) ? exitCodes.refused : exitCodeOf(error.kind) }

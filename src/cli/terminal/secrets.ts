@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { createScrubber, minSecretLength, type Scrubber } from '../../core/scrub.ts'
 import { decodeComponent } from '../../core/uri.ts'
-import { findOwn } from '../../secrets/find.ts'
+import { findSecretsByRules } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 
 /** The secrets that this process knows. The set grows while a configuration is read; each use removes the secrets known by then. */
@@ -93,7 +93,7 @@ const maxLength = 65_536
 /** Returns the secrets that the detectors find in a text. For the user information of a URL, it returns only the password. */
 function secretsWithin(text: string): readonly string[] {
   if (text.length < minSecretLength || text.length > maxLength) return []
-  return findOwn(text, { path: 'value.txt' }).flatMap(({ start, end }) => {
+  return findSecretsByRules(text, { path: 'value.txt' }).flatMap(({ start, end }) => {
     const found = text.slice(start, end)
     const isUserinfo = text.slice(0, start).endsWith('://') && found.includes(':')
     return isUserinfo ? [passwordIn(found), decoded(passwordIn(found))] : [found]

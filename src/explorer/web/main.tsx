@@ -3,13 +3,13 @@ import './style/layout.css'
 import { useSignalEffect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { followBrowse, retryWhenReconnected } from './listing/browse.ts'
+import { retryWhenReconnected, startBrowse } from './listing/browse.ts'
 import { connect } from './mcp/connect.ts'
 import type { Endpoint } from './mcp/request.ts'
 import { followChanges } from './state/live.ts'
-import { keepChoices, widths } from './state/remembered.ts'
+import { keepChoices, paneWidths } from './state/remembered.ts'
 import { followAddress, route } from './state/route.ts'
-import { connection, followAttention, liveness, startSession, takeTicket, wish } from './state/session.ts'
+import { accessRequirement, connection, followAttention, liveness, startSession, takeTicket } from './state/session.ts'
 import './shell/shell.css'
 import { lastSegment } from '../../client/wire.ts'
 import { pendingAdd } from './basket/picked.ts'
@@ -31,7 +31,7 @@ import {
 import { t } from './shell/words.ts'
 import { announce } from './state/announce.ts'
 import { BrowsePane } from './tree/pane.tsx'
-import { visibleText } from './words/texts.ts'
+import { escapeInvisible } from './words/texts.ts'
 
 // The first screen does not need these components, so each is loaded when it is first drawn.
 const AddingDialog = lazily(async () => (await import('./basket/parts.tsx')).AddingDialog, true)
@@ -62,7 +62,7 @@ function Panes() {
   useEffect(startKeys, [])
   const { view = 'tree', basket } = route.value
   const { front, isAway } = frontPane()
-  const { left, right } = widths.value
+  const { left, right } = paneWidths.value
   return (
     <div class="page">
       <button type="button" class="skip" onClick={() => document.getElementById('middle')?.focus()}>
@@ -112,7 +112,7 @@ function titleOf(): string {
     uri !== undefined ? lastSegment(uri) : view === 'search' && q !== undefined ? q : view === 'tree' ? '' : t(view)
   return [where, server?.title ?? server?.name ?? 'hikidashi']
     .filter((part) => part !== '')
-    .map(visibleText)
+    .map(escapeInvisible)
     .join(' · ')
 }
 
@@ -131,13 +131,13 @@ function Split({ side }: { readonly side: 'left' | 'right' }) {
     from.current = undefined
   }
   const measured = () => document.getElementById(side)?.getBoundingClientRect().width ?? least
-  const now = widths.value[side]
+  const now = paneWidths.value[side]
   const set = (width: number) => {
-    widths.value = { ...widths.value, [side]: clamp(width) }
+    paneWidths.value = { ...paneWidths.value, [side]: clamp(width) }
   }
   const reset = () => {
-    const { [side]: _, ...others } = widths.value
-    widths.value = others
+    const { [side]: _, ...others } = paneWidths.value
+    paneWidths.value = others
   }
   const sign = side === 'left' ? 1 : -1
 
@@ -190,7 +190,7 @@ keepChoices()
 followAddress()
 followAttention()
 followChanges()
-followBrowse()
+startBrowse()
 retryWhenReconnected()
 render(<App />, page)
 await admitted
@@ -211,12 +211,12 @@ function createKeeper(url: string, isPrivate: boolean): Endpoint {
     token: () => token,
     renew: (challenge, error) => {
       renewing ??= new Promise<void>((resolve) => {
-        wish.value = {
+        accessRequirement.value = {
           what: challenge === 'Session' ? 'address' : 'token',
           isRefused: token !== undefined || error === 'reused',
           give: (given) => {
             token = given
-            wish.value = undefined
+            accessRequirement.value = undefined
             renewing = undefined
             resolve()
           },

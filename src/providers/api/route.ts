@@ -166,7 +166,7 @@ function checkList(template: string, list: RouteList, inPath: readonly string[])
 }
 
 function fault(template: string, why: string) {
-  return invalid(`The route ${JSON.stringify(template)} is not one: ${why}.`, 'configuration')
+  return invalid(`The route ${JSON.stringify(template)} is not valid: ${why}.`, 'configuration')
 }
 
 /** Encodes the relative URL of a listing, unless its path is encoded already. */

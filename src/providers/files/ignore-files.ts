@@ -31,12 +31,12 @@ import {
 import {
   createDirectoryFacts,
   isSettled,
-  lookAtAll,
   type MaybeStats,
   type Place,
   type Places,
   type Pool,
   stampOf,
+  statFiles,
   untilAbort,
 } from './place.ts'
 import { handleOf, openDescriptor, statOf } from './root.ts'
@@ -235,7 +235,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
       const isRoot = path === ''
       const outer = isRoot ? await repositories.rulesOf(place, '', undefined, signal) : onlyTracked(path, above)
       if (facts.of(place)?.has(plain)) return outer
-      const looked = await lookAtAll(place, lookedUp, pool, signal)
+      const looked = await statFiles(place, lookedUp, pool, signal)
       const found = statsByName(looked)
       if (found.size === 0) facts.note(place, plain)
       let rules = outer

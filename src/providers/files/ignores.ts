@@ -19,7 +19,7 @@ const slash = 0x2f
 const special = /[*?[\\]/
 
 /** Returns the length of the literal prefix of a pattern, in bytes. */
-export function plainLength(pattern: string): number {
+export function literalPrefixLength(pattern: string): number {
   const at = pattern.search(special)
   return at === -1 ? pattern.length : at
 }
@@ -38,7 +38,7 @@ export function lowerCase(bytes: string): string {
 export function compileIgnorePattern(pattern: string, dialect: Dialect): readonly GlobStep[] {
   const { path, ignoreCase } = dialect
   const codeAt = (at: number) => pattern.charCodeAt(at)
-  const plain = plainLength(pattern)
+  const plain = literalPrefixLength(pattern)
   const fold = (text: string) => (ignoreCase ? lowerCase(text) : text)
   const steps: GlobStep[] = Array.from(fold(pattern.slice(0, plain)), (byte) => byte.charCodeAt(0))
   for (let at = plain; at < pattern.length; at++) {
@@ -254,9 +254,9 @@ export function compileIgnores(
     const rule: IgnoreRule = { order, negated, directory }
     const name = !body.includes('/')
     const pattern = body.startsWith('/') ? body.slice(1) : body
-    const plain = plainLength(pattern)
+    const plain = literalPrefixLength(pattern)
     if (plain === pattern.length) (name ? names : paths).add(fold(pattern), rule)
-    else if (name && pattern.startsWith('*') && plainLength(pattern.slice(1)) === pattern.length - 1)
+    else if (name && pattern.startsWith('*') && literalPrefixLength(pattern.slice(1)) === pattern.length - 1)
       endings.add(fold(pattern.slice(1)), rule)
     else {
       const steps = compileIgnorePattern(pattern, { path: !name, ignoreCase })

@@ -12,21 +12,21 @@ import {
   createLeaveOut,
   createPool,
   isSettled,
-  lookAtAll,
   type Places,
   type Pool,
   readStable,
   settledMs,
   stampOf,
+  statFiles,
   textOf,
 } from './place.ts'
 import { openRoot } from './root.ts'
 import {
+  cacheVerdicts,
   createNameCache,
   createVisibility,
   createWalk,
   ignoreOptions,
-  rememberVerdicts,
   type StatEntry,
   type Walker,
 } from './walk.ts'
@@ -79,7 +79,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const { log, maxBytes, symlinks, allowMounts, hardlinks, watch, reconcile, languages, ...chosen } =
     completeOptions(options)
   const { portable = process.platform !== 'linux', platform, watches = 8192, pool = createPool() } = system
-  const visible = rememberVerdicts(createVisibility({ ...options, ...chosen, ...defined({ platform }) }))
+  const visible = cacheVerdicts(createVisibility({ ...options, ...chosen, ...defined({ platform }) }))
   const rules = createRules(chosen.rules)
   const permit = { allowMounts, hardlinks }
   const ignoring = ignoreOptions(chosen)
@@ -220,7 +220,7 @@ function createTranslations({ walk, pool, languages, stat }: TranslationOptions)
     for (const [directory, twins] of byDirectory) {
       const { place } = await walk.to(directory, context)
       const names = twins.map(({ name }) => name)
-      const stats = await lookAtAll(place, names, pool, context.signal).finally(place.close)
+      const stats = await statFiles(place, names, pool, context.signal).finally(place.close)
       there.push(...twins.filter((_, at) => stats[at] !== undefined).map(({ twin }) => twin))
     }
     return there

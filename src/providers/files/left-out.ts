@@ -8,7 +8,7 @@ import { canonicalPath, isComposable } from '../../core/path.ts'
 import { createIgnoreFiles, refusedCheckout, refusedGitDirectory } from './ignore-files.ts'
 import { type IgnoreLine, ignoringLine, isSecretName } from './ignores.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
-import { createPool, kindOf, lookAt, type Pool } from './place.ts'
+import { createPool, kindOf, type Pool, statFile } from './place.ts'
 import { openRoot } from './root.ts'
 import {
   createNameCache,
@@ -113,7 +113,7 @@ export async function openLeftOut(options: FilesOptions) {
     signal: AbortSignal,
     depth = 0,
   ): Promise<LeftOut | undefined> => {
-    const stats = await lookAt(at.place, name, pool, signal)
+    const stats = await statFile(at.place, name, pool, signal)
     const found = { path: `${at.aliases[0].path}${name}` }
     if (stats === undefined) return { ...found, reason: 'missing' }
     if (stats.isSymbolicLink()) {
@@ -188,7 +188,7 @@ export async function openLeftOut(options: FilesOptions) {
 
 /** Returns the name in a directory that is canonically equivalent to a missing name, if there is exactly one; else the name itself. */
 async function listedSpelling({ place }: OpenedEntry, name: string, pool: Pool, signal: AbortSignal): Promise<string> {
-  if (!isComposable(name) || (await lookAt(place, name, pool, signal)) !== undefined) return name
+  if (!isComposable(name) || (await statFile(place, name, pool, signal)) !== undefined) return name
   const names = await fs.promises.readdir(place.at)
   const [only = name, ...others] = names.filter((one) => canonicalPath(one) === canonicalPath(name))
   return others.length === 0 ? only : name

@@ -14,22 +14,22 @@ import {
   isSettled,
   kindOf,
   type LeaveOut,
-  lookAtAll,
   modeAllows,
   type PermitOptions,
   type Place,
   type Places,
   type Pool,
   stampOf,
+  statFiles,
 } from './place.ts'
 import {
   type Allows,
-  createLookedCache,
+  createFileFactsCache,
   type DirectoryNames,
   type FactsByName,
   type FileFacts,
+  type FileFactsCache,
   identityOf,
-  type LookedCache,
   maxDepth,
   mayRead,
   type NameCache,
@@ -142,7 +142,7 @@ export function createEntries({ walk, permit, rules, headings, pool, leaveOut }:
     const missing = [...seen.keys()].filter((i) => seen[i] === undefined)
     const names = missing.map((i) => directory.names.names[group[i] ?? -1] ?? '')
     const { path } = directory.position.aliases[0]
-    const stats = await lookAtAll(directory.position.place, names, pool, signal, (name, error) =>
+    const stats = await statFiles(directory.position.place, names, pool, signal, (name, error) =>
       leaveOut(`${path}${name}`, error),
     )
     for (const [at, i] of missing.entries()) {
@@ -324,7 +324,7 @@ export function createLister(options: ListerOptions) {
     }
   }
 
-  const cache = createLookedCache(keptMs)
+  const cache = createFileFactsCache(keptMs)
   const entriesIn = createEntries(options)
 
   const stat = async (path: string, context: Context): Promise<Entry> => {
@@ -407,7 +407,7 @@ export function createLister(options: ListerOptions) {
 }
 
 /** Creates a function for one list that returns the known facts of a directory, if a watch confirms that they are unchanged. */
-function createKnown(confirm: ListerOptions['confirm'], cache: LookedCache) {
+function createKnown(confirm: ListerOptions['confirm'], cache: FileFactsCache) {
   let count = 0
   let confirmed: StateOfDirectory | undefined
   let askedAt = Number.NEGATIVE_INFINITY

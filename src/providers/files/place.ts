@@ -247,9 +247,9 @@ export type MaybeStats = fs.BigIntStats | undefined
  *
  * @throws ResourceError `unavailable` when the file system fails.
  */
-export async function lookAt(place: Place, name: string, pool: Pool, signal: AbortSignal): Promise<MaybeStats> {
+export async function statFile(place: Place, name: string, pool: Pool, signal: AbortSignal): Promise<MaybeStats> {
   signal.throwIfAborted()
-  return place.local ? lookAtSync(place, name) : lookInPool(place, [name], pool, signal).then(([found]) => found)
+  return place.local ? statFileSync(place, name) : lookInPool(place, [name], pool, signal).then(([found]) => found)
 }
 
 /**
@@ -258,7 +258,7 @@ export async function lookAt(place: Place, name: string, pool: Pool, signal: Abo
  *
  * @param leaveOut Called with a name that the file system fails on. Its stats are then undefined. Default: it throws the error.
  */
-export async function lookAtAll(
+export async function statFiles(
   place: Place,
   names: readonly string[],
   pool: Pool,
@@ -272,7 +272,7 @@ export async function lookAtAll(
     if (found.length % 8 === 0 && performance.now() - start > 5) break
     const name = names[found.length] ?? ''
     try {
-      found.push(lookAtSync(place, name))
+      found.push(statFileSync(place, name))
     } catch (error) {
       leaveOut(name, error)
       found.push(undefined)
@@ -288,8 +288,8 @@ function rethrow(_: string, error: unknown): never {
   throw error
 }
 
-/** Does the same as {@link lookAt} on this thread: for a place on a local file system. */
-export function lookAtSync(place: Place, name: string): MaybeStats {
+/** Does the same as {@link statFile} on this thread: for a place on a local file system. */
+export function statFileSync(place: Place, name: string): MaybeStats {
   try {
     return fs.lstatSync(`${place.at}/${name}`, { bigint: true, throwIfNoEntry: false })
   } catch (error) {

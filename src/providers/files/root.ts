@@ -524,7 +524,7 @@ async function openPortablePlaces(
         await sleep(tickMs + 1, signal)
         continue
       }
-      if ((await requireInside(path, signal)) !== path) throw notFound('at another path in truth')
+      if ((await requireInside(path, signal)) !== path) throw notFound('the file was opened at another path')
       const result = await run()
       const after = await look().catch((error: unknown) => {
         discard(result)
@@ -562,7 +562,7 @@ async function openPortablePlaces(
       const place = await look(path, signal)
       // The parent has its real path, so this path is real too, unless a directory was swapped or the name is spelled differently.
       if (!place.stats.isSymbolicLink() && (await requireInside(path, signal)) !== path)
-        throw notFound('at another path in truth')
+        throw notFound('the file was opened at another path')
       return place
     },
     where: async (place, signal) => {

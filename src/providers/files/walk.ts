@@ -14,13 +14,13 @@ import {
   failure,
   isSettled,
   kindOf,
-  lookAt,
   modeAllows,
   type PermitOptions,
   type Place,
   type Places,
   type Pool,
   stampOf,
+  statFile,
   untilAbort,
 } from './place.ts'
 import { isFileName } from './root.ts'
@@ -184,7 +184,7 @@ const maxLinksInPath = 4
 
 export function createWalk(options: WalkOptions): Walker {
   const { places, pool, visible, permit, symlinks, ignoreFiles, names } = options
-  const { look = (place, name, signal) => lookAt(place, name, pool, signal) } = options
+  const { look = (place, name, signal) => statFile(place, name, pool, signal) } = options
   const spelling = createSpelling(names, look)
 
   const root = async (signal: AbortSignal, allows: Allows = () => true): Promise<OpenedEntry> => {
@@ -254,7 +254,7 @@ export function createWalk(options: WalkOptions): Walker {
         }
         if (![...aliases.slice(1), ...real].every(({ path }) => allows(path))) throw notFound('denied by another name')
         if (kindOf(place.stats, device, permit) !== (directory ? 'directory' : 'file'))
-          throw notFound('not of this kind')
+          throw notFound('a directory where a file is expected, or a file where a directory is')
         if (!modeAllows(place.stats) && !(await mayRead(place, place.stats, '', pool, signal)))
           throw notFound('no right to read')
         if (!directory) return { place, aliases: [...aliases, ...real], device, allows, trail, links }
@@ -300,7 +300,7 @@ export function createWalk(options: WalkOptions): Walker {
 const maxVerdicts = 10_000
 
 /** Caches the verdicts on names: a name is judged when it is listed and when it is read, and judging it takes a notable part of a small read. */
-export function rememberVerdicts(visible: Visibility): Visibility {
+export function cacheVerdicts(visible: Visibility): Visibility {
   const verdicts = new Map<string, { readonly ignores: Ignores | undefined; readonly shown: boolean }>()
   return (path, ignores) => {
     const known = verdicts.get(path)
@@ -496,7 +496,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
 
   const spelling = async (place: Place, name: string): Promise<string | undefined> => {
     const bare = name.endsWith('/') ? name.slice(0, -1) : name
-    const stats = await lookAt(place, bare, pool, never)
+    const stats = await statFile(place, bare, pool, never)
     return stats?.isDirectory() === true ? `${bare}/` : stats?.isFile() === true ? bare : undefined
   }
 
@@ -623,7 +623,7 @@ export interface FactsByName {
  * @param keptMs How long facts are cached, in milliseconds. A change without an event is shown after that: a write through a memory map or
  * another hard link.
  */
-export function createLookedCache(keptMs: number) {
+export function createFileFactsCache(keptMs: number) {
   const known = new WeakMap<
     DirectoryNames,
     { readonly state: number; readonly until: number; readonly looked: FactsByName }
@@ -651,7 +651,7 @@ export function createLookedCache(keptMs: number) {
   }
 }
 
-export type LookedCache = ReturnType<typeof createLookedCache>
+export type FileFactsCache = ReturnType<typeof createFileFactsCache>
 
 function createComparing(known: FactsByName): FactsByName {
   return {

@@ -13,13 +13,13 @@ import {
   isSettled,
   kindOf,
   type LeaveOut,
-  lookAtAll,
   type MaybeStats,
   modeAllows,
   type PermitOptions,
   type Place,
   type Places,
   type Pool,
+  statFiles,
   tickMs,
 } from './place.ts'
 import { openAgain } from './root.ts'
@@ -39,6 +39,7 @@ import {
 } from './walk.ts'
 
 import {
+  type ComparisonRounds,
   createPending,
   createRounds,
   createSchedule,
@@ -48,14 +49,13 @@ import {
   type Handles,
   type OnFileEvent,
   openHandles,
-  type Pending,
-  type Request,
-  type Rounds,
+  type PendingChanges,
   type Schedule,
   type UpdateCollector,
   type WatchFile,
   type WatchHandle,
   type WatchOptions,
+  type WatchRequest,
   type WatchStart,
   type WatchThreadMessage,
 } from './watch.ts'
@@ -188,7 +188,7 @@ export type Directories = ReturnType<typeof createDirectories>
 interface DirectoriesOptions {
   readonly handles: Handles
   readonly schedule: Schedule<Directory>
-  readonly pending: Pending
+  readonly pending: PendingChanges
   readonly ledger: UpdateCollector
   /** Whether the system sends events for a place. */
   readonly speaks: (place: Place) => boolean
@@ -385,7 +385,7 @@ function createTree(options: TreeOptions) {
   const putOff = (directory: Directory, error: unknown): void => {
     if (!isResourceError(error, 'unavailable')) throw error
     if (!troubled.has(directory))
-      log('warn', 'a directory cannot be looked at now', { path: directory.path, error: error.message })
+      log('warn', 'a directory cannot be read now', { path: directory.path, error: error.message })
     troubled.add(directory)
     directory.heard = undefined
     schedule.later(directory, retryDelayMs)
@@ -533,7 +533,7 @@ function createScan(options: TreeOptions, visit: Visit) {
       const part = indices.slice(start, start + group)
       const from = Date.now()
       const bare = part.map((index) => nameAt(index).replace(/\/$/, ''))
-      const found = await lookAtAll(position.place, bare, pool, signal, (name, error) =>
+      const found = await statFiles(position.place, bare, pool, signal, (name, error) =>
         leaveOut(`${directory.path}${name}`, error),
       )
       if (cause === 'round') {
@@ -606,7 +606,7 @@ async function tellPassed(
   const isThere = (name: string) => lists.some((list) => [name, `${name}/`].some((one) => indexOf(list, one) !== -1))
   const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.
-  const there = await lookAtAll(position.place, passed, pool, signal, leaveOut)
+  const there = await statFiles(position.place, passed, pool, signal, leaveOut)
   // They are not notified as changes of the list, or every client would list again whenever a file is replaced.
   for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
 }
@@ -647,7 +647,7 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
   const taken = createEvent()
   let dues = async (): Promise<DirectoryUpdates> => []
   let look = async (): Promise<boolean> => false
-  port.on('message', (request: Request) => {
+  port.on('message', (request: WatchRequest) => {
     if (request === 'dues') void dues().then((found) => send({ dues: found }))
     else if (request === 'look') void look().then((isWhole) => send({ looked: { isWhole } }))
     else taken.set()
@@ -860,9 +860,9 @@ interface RootWatchOptions {
   readonly options: WatchOptions
   readonly places: Places
   readonly tree: WatchedTree
-  readonly rounds: Rounds
+  readonly rounds: ComparisonRounds
   readonly directories: Directories
-  readonly pending: Pending
+  readonly pending: PendingChanges
   readonly log: Log
   readonly signal: AbortSignal
 }
@@ -880,7 +880,6 @@ function createRootWatch(watch: RootWatchOptions) {
     rounds.reset()
   }
 
-  /** Forgets all directories. */
   const forget = () => {
     directories.clear()
     root = undefined

@@ -343,7 +343,7 @@ export function createTurnQueue(wake: () => void, drained: () => Promise<void>) 
   }
 }
 
-export type Rounds = ReturnType<typeof createRounds>
+export type ComparisonRounds = ReturnType<typeof createRounds>
 
 interface RoundsOptions<T> {
   readonly directories: ReadonlySet<T>
@@ -398,7 +398,7 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
   }
 }
 
-export type Pending = ReturnType<typeof createPending>
+export type PendingChanges = ReturnType<typeof createPending>
 
 /** Maximum number of changed paths in a batch. Above it, the batch becomes "everything may have changed", which is cheaper to handle. */
 const maxPaths = 10_000
@@ -599,14 +599,14 @@ export interface WatchOptions extends VisibilityOptions, PermitOptions {
   readonly recursive: boolean
 }
 
-/** Message that begins a watch. The port carries {@link Request}s to the thread; closing it ends the watch. */
+/** Message that begins a watch. The port carries {@link WatchRequest}s to the thread; closing it ends the watch. */
 export interface WatchStart {
   readonly options: WatchOptions
   readonly port: MessagePort
 }
 
 /** Requests the next changes (`more`), the updates about directories (`dues`), or a look at everything that may have changed (`look`). */
-export type Request = 'more' | 'dues' | 'look'
+export type WatchRequest = 'more' | 'dues' | 'look'
 
 export type WatchThreadMessage =
   | { readonly armed: true }
@@ -750,7 +750,7 @@ function openInbox(
   /** The calls of `look` that the thread has not answered, in their order. */
   const looks: ((isWhole: boolean) => void)[] = []
 
-  const mine = createDirectoryStates(() => port.postMessage('dues' satisfies Request))
+  const mine = createDirectoryStates(() => port.postMessage('dues' satisfies WatchRequest))
   const close = () => {
     if (closed) return
     closed = true
@@ -783,7 +783,7 @@ function openInbox(
       new Promise((resolve) => {
         if (closed) return resolve(false)
         looks.push(resolve)
-        port.postMessage('look' satisfies Request)
+        port.postMessage('look' satisfies WatchRequest)
       }),
     /** Returns the next changes; none once the signal has aborted. The first, empty answer means that the watch is armed. */
     next: async (): Promise<readonly Change[]> => {
@@ -797,7 +797,7 @@ function openInbox(
         return []
       }
       if (message !== undefined && 'changes' in message) {
-        port.postMessage('more' satisfies Request)
+        port.postMessage('more' satisfies WatchRequest)
         return message.changes
       }
       if (message !== undefined && 'looked' in message) {

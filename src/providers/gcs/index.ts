@@ -102,7 +102,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
         if (token === undefined || objects.length + prefixes.length > 0)
           return { objects, prefixes: prefixes.map(String), more: token !== undefined }
       }
-      throw notGcs('nothing, again and again')
+      throw notGcs('pages without objects, again and again')
     },
     head: async (key, signal) => {
       const answer = await ask('object', objectAt(key), { fields: details }, signal)
@@ -254,7 +254,7 @@ async function jsonOf(answer: IncomingMessage, signal: AbortSignal, limit: numbe
   const bytes = await collect(answer, limit, signal).catch((error: unknown) => {
     throw error instanceof ObjectFault ? notGcs('half an answer') : error
   })
-  if (bytes.length > limit) throw notGcs('more than there can be')
+  if (bytes.length > limit) throw notGcs('more bytes than the object has')
   const value = jsonIn(bytes.toString())
   if (value === undefined) throw notGcs('no JSON')
   return value

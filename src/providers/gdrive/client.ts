@@ -170,7 +170,6 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
   /** Time until which no request is sent, because Google asked for a pause; as `performance.now()` returns it. */
   let quietUntil = 0
 
-  /** Returns the authorized client. */
   const openClient = doneOnce(async () => {
     const client = await authorize(credentials, transport)
     const fetchImplementation = transport as typeof fetch

@@ -24,7 +24,7 @@ import { completeOptions, type GdriveOptions } from './options.ts'
 import { createFileReader, type DescribedFile } from './read.ts'
 import { createScanner } from './scan.ts'
 import { createSnapshot, type DriveSnapshot, type DriveState } from './snapshot.ts'
-import { type DriveTree, differences, type FileAtPath, fileAt, seek } from './tree.ts'
+import { type DriveTree, differences, type FileAtPath, fileAt, indexFrom } from './tree.ts'
 
 export type { Credentials, GdriveOptions } from './options.ts'
 
@@ -166,8 +166,8 @@ function* entriesIn(
   { prefix = '', after, shallow }: ListQuery,
   isSeen: (placed: FileAtPath) => boolean,
 ) {
-  const first = seek(tree, prefix)
-  let at = after === undefined ? first : Math.max(first, seek(tree, after, true))
+  const first = indexFrom(tree, prefix)
+  let at = after === undefined ? first : Math.max(first, indexFrom(tree, after, true))
   for (let placed = tree.entries[at]; placed?.path.startsWith(prefix); placed = tree.entries[at]) {
     const slash = placed.path.indexOf('/', prefix.length)
     if (shallow !== true || slash === -1) {
@@ -177,7 +177,7 @@ function* entriesIn(
     }
     const directory = placed.path.slice(0, slash + 1)
     // The first path after everything in the directory.
-    at = seek(tree, `${directory.slice(0, -1)}0`)
+    at = indexFrom(tree, `${directory.slice(0, -1)}0`)
     if (after === undefined || comparePaths(directory, after) > 0) yield directoryOf(tree, directory)
   }
 }

@@ -169,11 +169,10 @@ export function shownType(file: DriveFile): string {
   return kindOf(file.type)?.mimeType ?? storedTypeOf(file)
 }
 
-/** A permission as Drive returns it. */
 type Permission = NonNullable<RawFile['permissions']>[number]
 
 /** Returns the permissions of a file, with the names behind their ids. */
-export type LookUp = (fileId: string) => Promise<readonly Permission[]>
+export type ReadPermissions = (fileId: string) => Promise<readonly Permission[]>
 
 /** Name of the readers of a file that is shared so that anyone can find it. */
 const everybody = '*'
@@ -212,7 +211,7 @@ export function createReaders() {
   }
 
   /** @param lookUp Throws when the credentials may not read the permissions: the file then has no readers. */
-  return async (files: readonly RawFile[], lookUp: LookUp): Promise<readonly Readers[]> => {
+  return async (files: readonly RawFile[], lookUp: ReadPermissions): Promise<readonly Readers[]> => {
     let left = maxLookUps
     const answers: Readers[] = []
     for (const { id, permissions, permissionIds } of files) {

@@ -3,7 +3,6 @@ import type { Log } from '../../core/log.ts'
 import { isId } from './model.ts'
 import { standInEndpoint } from './transport.ts'
 
-/** Credentials for Google. */
 export type Credentials =
   /** A person who has allowed access by `hikidashi auth gdrive`. */
   | { readonly kind: 'person'; readonly client: OAuthClient; readonly tokenFile: string }

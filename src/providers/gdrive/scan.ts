@@ -8,8 +8,8 @@ import {
   fileOf,
   folderType,
   isId,
-  type LookUp,
   type RawFile,
+  type ReadPermissions,
   shortcutType,
 } from './model.ts'
 import type { ServedPart, Shortcuts } from './options.ts'
@@ -19,7 +19,7 @@ const [perQuery, parallel] = [40, 4]
 /** Maximum number of shortcut targets that are looked up. */
 const maxTargets = 5000
 
-export type Files = Map<string, DriveFile>
+export type DriveFiles = Map<string, DriveFile>
 export type Scanner = ReturnType<typeof createScanner>
 
 interface Folder {
@@ -37,7 +37,7 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
   const readersOf = createReaders()
 
   const lookUp =
-    (signal: AbortSignal): LookUp =>
+    (signal: AbortSignal): ReadPermissions =>
     (id) =>
       client.permissions(id, 'id,type,emailAddress,domain,allowFileDiscovery,deleted,expirationTime,view', signal)
 
@@ -46,7 +46,7 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
     return raws.flatMap((raw, index) => fileOf(raw, known[index]) ?? [])
   }
 
-  const add = (files: Files, file: DriveFile): void => {
+  const add = (files: DriveFiles, file: DriveFile): void => {
     files.set(file.id, file)
     if (files.size > maxFiles)
       throw unavailable(
@@ -66,7 +66,7 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
   }
 
   /** Finds the contents of folders, level by level (breadth first). */
-  const below = async (files: Files, folders: readonly Folder[], signal: AbortSignal): Promise<void> => {
+  const below = async (files: DriveFiles, folders: readonly Folder[], signal: AbortSignal): Promise<void> => {
     const seen = new Set(folders.map(({ id }) => id))
     for (let level = folders; level.length > 0; ) {
       const next: Folder[] = []
@@ -83,7 +83,7 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
   }
 
   /** Finds the targets of shortcuts that are still unknown. For a folder, also its contents and the targets of the shortcuts in it. */
-  const targets = async (files: Files, signal: AbortSignal): Promise<void> => {
+  const targets = async (files: DriveFiles, signal: AbortSignal): Promise<void> => {
     if (shortcuts !== 'anywhere') return
     const asked = new Set<string>()
     for (;;) {
@@ -113,8 +113,8 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
     below,
     targets,
     /** Returns everything that is served. */
-    all: async ({ anchors, shared }: Scope, signal: AbortSignal): Promise<Files> => {
-      const files: Files = new Map()
+    all: async ({ anchors, shared }: DriveScope, signal: AbortSignal): Promise<DriveFiles> => {
+      const files: DriveFiles = new Map()
       const folders: Folder[] = anchors.map(({ id, corpus }) => ({ id, corpus }))
       if (shared)
         for (const file of await find('sharedWithMe = true and trashed = false', {}, signal)) {
@@ -173,7 +173,7 @@ interface Anchor {
   readonly corpus: Corpus
 }
 
-export interface Scope {
+export interface DriveScope {
   readonly anchors: readonly Anchor[]
   /** Whether files that others have shared are at the top level. */
   readonly shared: boolean
@@ -182,7 +182,7 @@ export interface Scope {
 }
 
 /** Finds the roots of the served part. Throws `unavailable` when one is missing. */
-export async function findScope(client: DriveClient, what: ServedPart, signal: AbortSignal): Promise<Scope> {
+export async function findScope(client: DriveClient, what: ServedPart, signal: AbortSignal): Promise<DriveScope> {
   switch (what.kind) {
     case 'my-drive': {
       const { id } = await client.file('root', 'id', signal, 'drive')

@@ -5,10 +5,9 @@ import { untilAbort } from '../files/place.ts'
 import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
 import type { ServedPart, Shortcuts } from './options.ts'
-import { type Files, findScope, type Scanner, type Scope } from './scan.ts'
+import { type DriveFiles, type DriveScope, findScope, type Scanner } from './scan.ts'
 import { buildTree, type DriveTree } from './tree.ts'
 
-/** Position in the feed of changes. */
 interface FeedPosition {
   readonly corpus: Corpus
   readonly token: string
@@ -18,7 +17,7 @@ interface FeedPosition {
 export interface DriveState {
   readonly files: ReadonlyMap<string, DriveFile>
   readonly tree: DriveTree
-  readonly scope: Scope
+  readonly scope: DriveScope
   readonly positions: readonly FeedPosition[]
   /** Time of the last check, by `performance.now()`; and time of the last full listing. */
   readonly at: number
@@ -50,7 +49,7 @@ function createFeed(
   /** Builds a state from files. */
   const stateOf = async (
     files: ReadonlyMap<string, DriveFile>,
-    scope: Scope,
+    scope: DriveScope,
     rest: Pick<DriveState, 'positions' | 'listedAt' | 'losses'>,
   ): Promise<DriveState> => {
     const at = performance.now()
@@ -86,7 +85,7 @@ function createFeed(
   }
 
   /** Applies changes. Returns whether any of them makes a difference. */
-  const apply = async (files: Files, state: DriveState, changes: ReadonlyMap<string, RawFile | undefined>) => {
+  const apply = async (files: DriveFiles, state: DriveState, changes: ReadonlyMap<string, RawFile | undefined>) => {
     const { folders } = state.tree
     let differs = false
     const came: { readonly id: string; readonly corpus: Corpus }[] = []
@@ -215,9 +214,9 @@ function corpusOf({ parent }: DriveFile, { scope, tree }: DriveState): Corpus {
 }
 
 /** Returns the files that have a path, or may get one by a shortcut. Files that were moved away are dropped. */
-function kept(files: ReadonlyMap<string, DriveFile>, { shared }: Scope, { folders }: DriveTree): Files {
+function kept(files: ReadonlyMap<string, DriveFile>, { shared }: DriveScope, { folders }: DriveTree): DriveFiles {
   const targets = new Set<string>()
-  const left: Files = new Map()
+  const left: DriveFiles = new Map()
   for (const [id, file] of files) {
     const isPlaced = folders.has(id) || folders.has(file.parent ?? '') || (shared && file.top === true)
     if (!isPlaced) continue

@@ -3,7 +3,7 @@ import { changedPaths, firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths } from '../../core/path.ts'
 import { type DriveFile, folderType, isServed, shortcutType } from './model.ts'
 import type { Shortcuts } from './options.ts'
-import type { Scope } from './scan.ts'
+import type { DriveScope } from './scan.ts'
 
 /** A served file, at its own path or at that of a shortcut to it. */
 export interface FileAtPath {
@@ -32,7 +32,7 @@ const maxDepth = 100
  */
 export async function buildTree(
   files: ReadonlyMap<string, DriveFile>,
-  { anchors, shared }: Pick<Scope, 'anchors' | 'shared'>,
+  { anchors, shared }: Pick<DriveScope, 'anchors' | 'shared'>,
   shortcuts: Shortcuts,
 ): Promise<DriveTree> {
   const children = new Map<string, DriveFile[]>()
@@ -98,7 +98,7 @@ export async function buildTree(
 }
 
 /** Binary search for the first entry at or after a path; with `behind`, strictly after it. Returns its index. */
-export function seek({ entries }: Pick<DriveTree, 'entries'>, path: string, behind = false): number {
+export function indexFrom({ entries }: Pick<DriveTree, 'entries'>, path: string, behind = false): number {
   return firstIndex(0, entries.length, (index) => {
     const order = comparePaths(entries[index]?.path ?? '', path)
     return order > 0 || (order === 0 && !behind)
@@ -106,7 +106,7 @@ export function seek({ entries }: Pick<DriveTree, 'entries'>, path: string, behi
 }
 
 export function fileAt(tree: DriveTree, path: string): FileAtPath | undefined {
-  const found = tree.entries[seek(tree, path)]
+  const found = tree.entries[indexFrom(tree, path)]
   return found?.path === path ? found : undefined
 }
 

@@ -55,14 +55,14 @@ export async function openFolder(path: string): Promise<Folder> {
 }
 
 /** Opens a subdirectory. Returns undefined when it does not exist. @throws LinkError for a symbolic link. */
-export async function openIn(folder: Folder, name: string): Promise<Folder | undefined> {
+export async function openSubfolder(folder: Folder, name: string): Promise<Folder | undefined> {
   try {
     if (!isLinux) return await portable(`${folder.at}/${name}`, join(folder.path, name))
     const fd = await openDescriptor(`${folder.at}/${name}`)
     return described(fd, join(folder.path, name), folder.local)
   } catch (error) {
     if (errorCodeOf(error) === 'ENOENT') return undefined
-    if ((await lookIn(folder, name))?.isSymbolicLink() === true) throw new LinkError(name)
+    if ((await statEntry(folder, name))?.isSymbolicLink() === true) throw new LinkError(name)
     if (errorCodeOf(error) === 'ENOTDIR') return undefined
     throw error
   }
@@ -82,7 +82,7 @@ export async function withFolder<T>(
   try {
     let inner = folder
     for (const segment of segments) {
-      const next = await openIn(inner, segment)
+      const next = await openSubfolder(inner, segment)
       if (next === undefined) return undefined
       opened.push(next)
       inner = next
@@ -122,7 +122,7 @@ async function portable(at: string, path: string): Promise<Folder> {
 }
 
 /** Returns the stats of an entry of a directory, without following links; undefined when it does not exist. */
-export async function lookIn(folder: Folder, name: string): Promise<BigIntStats | undefined> {
+export async function statEntry(folder: Folder, name: string): Promise<BigIntStats | undefined> {
   const path = `${folder.at}/${name}`
   try {
     if (folder.local) return fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
@@ -142,7 +142,7 @@ export async function entriesOf(folder: Folder): Promise<readonly Dirent[]> {
 }
 
 /** Does the same as {@link readSmallFile} for a file in a directory. */
-export function readIn(folder: Folder, name: string, limit: number): Promise<Buffer | undefined> {
+export function readEntry(folder: Folder, name: string, limit: number): Promise<Buffer | undefined> {
   return readSmallFile(`${folder.at}/${name}`, limit)
 }
 
@@ -181,7 +181,7 @@ async function readSmallFile(path: string, limit: number): Promise<Buffer | unde
 }
 
 /** Returns the stats at a path, without following a link; undefined when nothing exists. */
-export async function lookAt(path: string): Promise<Stats | undefined> {
+export async function statPath(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path)
   } catch (error) {
@@ -205,7 +205,7 @@ export interface Anchors {
  *
  * @throws ResourceError `unavailable`, as `current` does.
  */
-export async function anchor(location: Location) {
+export async function openAnchor(location: RepositoryFolders) {
   let anchors = await openAnchors(location)
   let closed = false
 
@@ -244,9 +244,9 @@ export async function anchor(location: Location) {
   }
 }
 
-export type AnchoredFolders = Awaited<ReturnType<typeof anchor>>
+export type AnchoredFolders = Awaited<ReturnType<typeof openAnchor>>
 
-async function openAnchors({ gitDir, commonDir, workTree }: Location): Promise<Anchors> {
+async function openAnchors({ gitDir, commonDir, workTree }: RepositoryFolders): Promise<Anchors> {
   const opened: Folder[] = []
   try {
     const at = async (path: string) => {
@@ -261,7 +261,7 @@ async function openAnchors({ gitDir, commonDir, workTree }: Location): Promise<A
       ...(workTree === undefined ? {} : { workTree: await at(workTree) }),
     }
     for (const name of ['objects', 'refs']) {
-      const stats = await lookIn(common, name)
+      const stats = await statEntry(common, name)
       if (stats === undefined) throw gone()
       if (!stats.isDirectory()) throw symbolicLinkError(name)
     }
@@ -293,7 +293,7 @@ export function symbolicLinkError(name: string): ResourceError {
 }
 
 /** The directories of a repository: absolute paths without symbolic links. */
-export interface Location {
+export interface RepositoryFolders {
   /** Directory of `HEAD` and the index. */
   readonly gitDir: string
   /** Directory of refs, objects and the configuration; equals `gitDir` except for a linked working tree. */
@@ -328,7 +328,7 @@ export interface RepositoryPlace {
 export async function locateRepository(
   { repository, within }: RepositoryPlace,
   workTreeOf: WorkTreeOf,
-): Promise<Location> {
+): Promise<RepositoryFolders> {
   const fault = (what: string) => invalid(`The repository ${JSON.stringify(repository)} ${what}`, 'configuration')
   if (repository === '' || repository.includes('\0') || !isAbsolute(repository))
     throw fault(`is not an absolute path. Did you mean ${JSON.stringify(resolve(repository.replaceAll('\0', '')))}?`)
@@ -346,13 +346,13 @@ export async function locateRepository(
 }
 
 type CreateError = (what: string) => ResourceError
-type Start = Pick<Location, 'gitDir' | 'workTree'> & { readonly linked: boolean }
+type Start = Pick<RepositoryFolders, 'gitDir' | 'workTree'> & { readonly linked: boolean }
 
 async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: CreateError): Promise<Start> {
   const dotGit = join(named, '.git')
-  const stats = await lookAt(dotGit)
+  const stats = await statPath(dotGit)
   if (stats === undefined) {
-    if ((await lookAt(join(named, 'HEAD'))) !== undefined) return { gitDir: named, linked: false }
+    if ((await statPath(join(named, 'HEAD'))) !== undefined) return { gitDir: named, linked: false }
     const around = await checkoutAround(named)
     const advice =
       around === undefined
@@ -379,7 +379,7 @@ async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Create
 }
 
 /** Adds the directory of refs and objects. A linked working tree shares it with the repository that contains its git directory. */
-async function withCommonDir(start: Start, named: string, fault: CreateError): Promise<Location> {
+async function withCommonDir(start: Start, named: string, fault: CreateError): Promise<RepositoryFolders> {
   const { gitDir, linked, workTree } = start
   const common = await readPointer(join(gitDir, 'commondir'), /^(.+)$/)
   const commonDir =
@@ -406,10 +406,10 @@ async function realTarget(target: string, file: string, fault: CreateError): Pro
   }
 }
 
-async function requireLayout({ gitDir, commonDir }: Location, fault: CreateError): Promise<void> {
-  if ((await lookAt(join(gitDir, 'HEAD'))) === undefined) throw fault('has no HEAD: it is not a git repository.')
+async function requireLayout({ gitDir, commonDir }: RepositoryFolders, fault: CreateError): Promise<void> {
+  if ((await statPath(join(gitDir, 'HEAD'))) === undefined) throw fault('has no HEAD: it is not a git repository.')
   for (const name of ['objects', 'refs']) {
-    const stats = await lookAt(join(commonDir, name))
+    const stats = await statPath(join(commonDir, name))
     if (stats?.isSymbolicLink() === true)
       throw fault(`has a symbolic link in place of its ${name}. Name the repository that it leads to.`)
     if (stats?.isDirectory() !== true) throw fault(`has no ${name}: it is not a git repository.`)
@@ -464,7 +464,7 @@ export async function openStores(commonDir: Folder, roots: readonly string[]): P
     }
   }
   try {
-    const objects = await openIn(commonDir, 'objects')
+    const objects = await openSubfolder(commonDir, 'objects')
     if (objects === undefined) throw repositoryError('is gone: it has no objects.')
     await visit(objects, 0)
     return found
@@ -475,10 +475,10 @@ export async function openStores(commonDir: Folder, roots: readonly string[]): P
 }
 
 async function alternatesOf(directory: Folder): Promise<readonly string[]> {
-  const info = await openIn(directory, 'info')
+  const info = await openSubfolder(directory, 'info')
   if (info === undefined) return []
   try {
-    const text = (await readIn(info, 'alternates', maxAlternatesBytes))?.toString('utf8') ?? ''
+    const text = (await readEntry(info, 'alternates', maxAlternatesBytes))?.toString('utf8') ?? ''
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
     if (lines.some((line) => line.startsWith('"'))) throw new Error('a path in it is quoted')
     return lines
@@ -559,7 +559,7 @@ function isPromisor(key: string, value: string): boolean {
 
 async function load(gitDir: Folder): Promise<Buffer> {
   try {
-    return (await readIn(gitDir, 'config', maxConfigBytes)) ?? Buffer.alloc(0)
+    return (await readEntry(gitDir, 'config', maxConfigBytes)) ?? Buffer.alloc(0)
   } catch (error) {
     throw repositoryConfigError(
       `has a config that cannot be read: ${error instanceof Error ? error.message : 'unknown'}.`,

@@ -290,7 +290,7 @@ export function explainFailure(name: string, code: number | null, complaint: str
     return unavailable(
       `${name} refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).`,
     )
-  if (isOutOfMemory(complaint)) return tooMuchMemory()
+  if (isOutOfMemory(complaint)) return memoryError()
   const message = `${name} failed (${code === null ? 'it was killed' : `exit code ${code}`}).`
   return unavailable(message, missingObject.test(complaint) ? { fault: missingFault } : {})
 }
@@ -308,7 +308,7 @@ export function isOutOfMemory(complaint: string): boolean {
 }
 
 /** Returns the error for an object that git cannot load within its memory limit. A retry does not help. */
-export function tooMuchMemory(): ResourceError {
+export function memoryError(): ResourceError {
   return tooLarge('git exceeded its memory limit.')
 }
 

@@ -37,7 +37,6 @@ interface GitItem {
   /** A directory of names, or a ref. */
   readonly node?: NameNode
   readonly entry?: TreeEntry
-  /** A text page. */
   readonly page?: Entry
 }
 

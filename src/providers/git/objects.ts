@@ -9,7 +9,7 @@ import { segmentFault } from '../../core/path.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
 import { mimeTypeFor } from '../files/options.ts'
 import { rangeWithin } from '../files/place.ts'
-import { endProcess, isOutOfMemory, type Launcher, missingFault, tooMuchMemory } from './launch.ts'
+import { endProcess, isOutOfMemory, type Launcher, memoryError, missingFault } from './launch.ts'
 
 export type Batch = ReturnType<typeof createBatch>
 
@@ -157,7 +157,7 @@ const closedError = () => unavailable('The git provider is closed.')
 /** Returns the error of the request over which a process died, unless a new process may still answer it. */
 function faultOf(head: Request | undefined, complaint: string): ResourceError | undefined {
   if (head === undefined) return undefined
-  if (isOutOfMemory(complaint)) return tooMuchMemory()
+  if (isOutOfMemory(complaint)) return memoryError()
   return ++head.deaths > 1 ? damagedObjectError('git cat-file ended over an object.') : undefined
 }
 

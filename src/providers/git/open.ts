@@ -7,7 +7,7 @@ export const open: OpenSource<typeof source> = async (given, context) => {
   const { log, documents } = context
   const { git } = await import('./index.ts')
   const { timeout, alternates = [], redact = 'off', ...options } = given
-  const { isVault } = redact === 'off' ? {} : await import('../../secrets/credential-files.ts')
+  const { isCredentialFile: isVault } = redact === 'off' ? {} : await import('../../secrets/credential-files.ts')
   const { path: repository, ...found } = locatePath(given.repository, context)
   return documents(
     await git({

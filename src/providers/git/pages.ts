@@ -10,7 +10,7 @@ import { isPath } from '../../core/path.ts'
 import type { Content, Entry, Params } from '../../core/provider.ts'
 import { decodeBytes, hasZeros } from '../../text/encoding/decode.ts'
 import { detectEncoding } from '../../text/encoding/detect.ts'
-import { type Folder, lookIn, withFolder } from './directory.ts'
+import { type Folder, statEntry, withFolder } from './directory.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat, TreeEntry } from './objects.ts'
 import {
@@ -23,7 +23,7 @@ import {
   rangeBelow,
   refAt,
 } from './refs.ts'
-import type { Repository, Settings } from './repository.ts'
+import type { GitSettings, Repository } from './repository.ts'
 
 /** Characters that hide adjacent text or control a terminal: control characters, and those that change the writing direction. */
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
@@ -94,7 +94,7 @@ interface DifferenceQuery {
   readonly note?: string
 }
 
-export type DifferenceSettings = Pick<Settings, 'maxBytes' | 'withheld'>
+export type DifferenceSettings = Pick<GitSettings, 'maxBytes' | 'withheld'>
 
 interface FileChange {
   readonly added?: number
@@ -591,7 +591,7 @@ export function createStatusReader({ launcher, mirror, anchors }: Repository) {
     const current = await anchors.current()
     const { workTree } = current
     if (workTree === undefined) throw notFound('a bare repository has no status')
-    const stats = await lookIn(current.gitDir, 'index')
+    const stats = await statEntry(current.gitDir, 'index')
     if (stats !== undefined && !stats.isFile()) throw unavailable('The index of the repository is not a file.')
     await mirror.linkIndex(current.gitDir)
     const { bytes, cut } = await launcher.run({
@@ -628,7 +628,7 @@ export function createStatusReader({ launcher, mirror, anchors }: Repository) {
 async function isThere(workTree: Folder, path: string): Promise<boolean> {
   const segments = path.replace(/\/$/, '').split('/')
   const last = segments.pop() ?? ''
-  const found = await withFolder(workTree, segments, (folder) => lookIn(folder, last)).catch(() => undefined)
+  const found = await withFolder(workTree, segments, (folder) => statEntry(folder, last)).catch(() => undefined)
   return found !== undefined
 }
 

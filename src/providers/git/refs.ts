@@ -222,7 +222,6 @@ export interface NameChildren {
   keyAt(index: number): string
 }
 
-/** A path that begins with the name of a ref. */
 interface NamedPath {
   readonly ref: Ref
   /** The path after the name; empty when there is none. */

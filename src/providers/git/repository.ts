@@ -13,22 +13,22 @@ import { findProgram, isProgram } from '../program.ts'
 import {
   type AnchoredFolders,
   type Anchors,
-  anchor,
   entriesOf,
   type Folder,
   LinkError,
-  type Location,
   linkedObjects,
   locateRepository,
-  lookIn,
+  openAnchor,
   openFolder,
-  openIn,
   openStores,
+  openSubfolder,
   type RepositoryConfig,
+  type RepositoryFolders,
   type RepositoryPlace,
   readConfig,
-  readIn,
+  readEntry,
   repositoryConfigError,
+  statEntry,
   symbolicLinkError,
 } from './directory.ts'
 import { createLauncher, type Launcher } from './launch.ts'
@@ -64,7 +64,7 @@ export interface GitOptions extends RepositoryPlace {
 }
 
 /** The options with their defaults. */
-export interface Settings
+export interface GitSettings
   extends Required<Omit<GitOptions, 'refs' | 'within'>>,
     Pick<GitOptions, 'within'>,
     Pick<RefsOptions, 'serves' | 'patterns' | 'onEntries'> {}
@@ -73,7 +73,7 @@ const defaultRefs = ['HEAD', 'refs/heads/**', 'refs/tags/**']
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
 /** @throws ResourceError `invalid` for a limit out of range, and for a malformed glob. */
-export function completeOptions(options: GitOptions): Settings {
+export function completeOptions(options: GitOptions): GitSettings {
   const { refs = defaultRefs } = options
   return {
     repository: options.repository,
@@ -261,7 +261,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
   }
 
   const linkRefs = async (common: Folder, wants: (name: string) => boolean): Promise<readonly string[]> => {
-    const refs = await openIn(common, 'refs').catch(asLinked('refs'))
+    const refs = await openSubfolder(common, 'refs').catch(asLinked('refs'))
     if (refs === undefined) throw unavailable('The repository is gone: it has no refs.')
     const leftOut: string[] = []
     const names = new Set<string>()
@@ -281,7 +281,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
       refs.close()
     }
     links.keep('refs/', names)
-    const packed = await lookIn(common, 'packed-refs')
+    const packed = await statEntry(common, 'packed-refs')
     if (packed !== undefined && !packed.isFile()) throw symbolicLinkError('packed-refs')
     links.toFile('packed-refs', `${common.shared}/packed-refs`)
     return leftOut
@@ -319,7 +319,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
           throw error instanceof LinkError ? linkedObjects() : error
         })
       }
-      const pack = await lookIn(objects, 'pack')
+      const pack = await statEntry(objects, 'pack')
       stamps += `${objects.identity} ${pack === undefined ? '' : stampOf(pack)}\n`
     }
     for (const [identity, name] of stores) if (!next.has(identity)) links.forget(name)
@@ -426,7 +426,7 @@ function createLinks(root: string) {
      */
     toDirectory: async (name: string, parent: Folder, child: string): Promise<Folder | undefined> => {
       const before = held.get(name)
-      const next = await openIn(parent, child)
+      const next = await openSubfolder(parent, child)
       if (next !== undefined && next.identity === before?.identity) {
         next.close()
         if (copies) link(name, before.shared)
@@ -484,7 +484,7 @@ function createLinkFinder() {
     for (let deep = 0; deep <= depth && level.length > 0; deep++) {
       const next: string[] = []
       for (const path of level) {
-        const stats = await lookIn(folder, path === '' ? '.' : path)
+        const stats = await statEntry(folder, path === '' ? '.' : path)
         if (stats?.isDirectory() === true) {
           const found = await read(folder, path, stats)
           links.push(...found.links)
@@ -512,7 +512,7 @@ function asLinked(name: string) {
 /** Reads a regular file as text; empty when it is missing, no regular file, or too large. */
 async function readText(folder: Folder, name: string, limit: number): Promise<string> {
   try {
-    return (await readIn(folder, name, limit))?.toString('utf8') ?? ''
+    return (await readEntry(folder, name, limit))?.toString('utf8') ?? ''
   } catch {
     return ''
   }
@@ -520,8 +520,8 @@ async function readText(folder: Folder, name: string, limit: number): Promise<st
 
 /** An open repository, with the objects that read it. */
 export interface Repository {
-  readonly settings: Settings
-  readonly location: Location
+  readonly settings: GitSettings
+  readonly location: RepositoryFolders
   /** The directories of the repository, held open. */
   readonly anchors: AnchoredFolders
   readonly config: RepositoryConfig
@@ -543,7 +543,7 @@ export interface Repository {
  *
  * @param maxAgeMs Maximum age of the cached refs.
  */
-export async function openRepository(settings: Settings, maxAgeMs: number): Promise<Repository> {
+export async function openRepository(settings: GitSettings, maxAgeMs: number): Promise<Repository> {
   const git = await findGit(settings.git)
   const mirror = await createMirror()
   const launcher = createLauncher({
@@ -571,7 +571,7 @@ export async function openRepository(settings: Settings, maxAgeMs: number): Prom
 }
 
 async function connect(
-  settings: Settings,
+  settings: GitSettings,
   maxAgeMs: number,
   mirror: Mirror,
   launcher: Launcher,
@@ -586,7 +586,7 @@ async function connect(
       folder.close()
     }
   })
-  const anchors = await anchor(location)
+  const anchors = await openAnchor(location)
   try {
     const { commonDir } = await anchors.current()
     const config = await readConfig(commonDir, launcher)
@@ -601,7 +601,7 @@ async function connect(
 
 type Connected = Pick<Repository, 'mirror' | 'launcher' | 'location' | 'anchors' | 'config'>
 
-async function read(settings: Settings, maxAgeMs: number, connected: Connected): Promise<Omit<Repository, 'close'>> {
+async function read(settings: GitSettings, maxAgeMs: number, connected: Connected): Promise<Omit<Repository, 'close'>> {
   const { mirror, launcher, location, anchors, config } = connected
   const create = () => mirror.create(configOf(config, settings), location.gitDir !== location.commonDir)
   await create()
@@ -643,7 +643,7 @@ const leastLargeBytes = 1024 * 1024
 /** Returns the configuration with which git runs: nothing of it comes from the repository but its formats, and how its files were checked out. */
 function configOf(
   { format, refStorage, checkout }: Pick<RepositoryConfig, 'format' | 'refStorage' | 'checkout'>,
-  { maxBytes }: Settings,
+  { maxBytes }: GitSettings,
 ): string {
   const core = [
     'repositoryformatversion = 1',
@@ -662,7 +662,7 @@ function configOf(
 }
 
 /** Warns if another user owns the repository. git would refuse it, because it runs commands of the configuration; this provider runs none. */
-async function warnOfOwner({ commonDir }: Location, { log }: Settings): Promise<void> {
+async function warnOfOwner({ commonDir }: RepositoryFolders, { log }: GitSettings): Promise<void> {
   const { uid } = await stat(commonDir)
   const own = process.geteuid?.()
   if (own !== undefined && uid !== own)

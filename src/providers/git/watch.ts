@@ -12,7 +12,7 @@ import {
   type Handles,
   type WatchHandle,
 } from '../files/watch.ts'
-import { entriesOf, type Folder, LinkError, openIn } from './directory.ts'
+import { entriesOf, type Folder, LinkError, openSubfolder } from './directory.ts'
 import { fileSystemError, type Launcher } from './launch.ts'
 import { compareRefs, isSameId, nameAt, oidAt, type RefTable, shortName } from './refs.ts'
 import { isSameOrParent, type Repository } from './repository.ts'
@@ -111,7 +111,7 @@ export function createDirectories(
 /** Opens a subdirectory; undefined for anything but a directory. */
 async function openDirectory(parent: Folder, name: string): Promise<Folder | undefined> {
   try {
-    return await openIn(parent, name)
+    return await openSubfolder(parent, name)
   } catch (error) {
     if (error instanceof LinkError) return undefined
     throw error
@@ -251,7 +251,6 @@ interface WatchedPart {
   readonly of: 'refs' | 'status'
 }
 
-/** The known state of the refs. */
 interface RefState {
   readonly table: RefTable
   readonly shallow: ReadonlySet<string>
@@ -341,12 +340,12 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
       // Missing history that was fetched (or lost) can change any text.
       if (away || now.shallow !== before.shallow) pending.add({})
       else for (const change of await changesBetween(before.table, now.table, changedFiles)) pending.add(change)
-      if (away) log('info', 'a repository can be looked at again', { repository: settings.repository })
+      if (away) log('info', 'a repository can be read again', { repository: settings.repository })
       away = false
     } catch (error) {
       if (signal.aborted) throw error
       if (!away) {
-        log('warn', 'a repository cannot be looked at now', { repository: settings.repository, error })
+        log('warn', 'a repository cannot be read now', { repository: settings.repository, error })
         pending.add({})
       }
       away = true

@@ -40,7 +40,7 @@ export interface HttpAnswer {
   readonly url: HttpUrl
 }
 
-export type Get = (ask: HttpRequest) => Promise<HttpAnswer>
+export type HttpGet = (ask: HttpRequest) => Promise<HttpAnswer>
 
 const maxHops = 5
 
@@ -51,7 +51,7 @@ const maxHops = 5
  * A redirect may lead to the same origin, or one of `redirects`; the guard checks it like the first URL. Throws ResourceError `unavailable`,
  * or `too-large`. No error holds any part of an answer.
  */
-export function createClient(options: ClientOptions): Get {
+export function createClient(options: ClientOptions): HttpGet {
   const { guard, timeoutMs, maxBytes, redirects = [], ca } = options
 
   const send = (url: HttpUrl, headers: Readonly<Record<string, string>>, signal: AbortSignal) => {
@@ -139,7 +139,7 @@ async function bodyOf(response: IncomingMessage, url: HttpUrl, maxBytes: number)
   if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLong(maxBytes)
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of unpackedBody(response, url, maxBytes)) {
+  for await (const chunk of decompressBody(response, url, maxBytes)) {
     length += chunk.length
     if (length > maxBytes) throw tooLong(maxBytes)
     chunks.push(chunk)
@@ -152,7 +152,7 @@ async function bodyOf(response: IncomingMessage, url: HttpUrl, maxBytes: number)
  *
  * @throws ResourceError `unavailable` for an unknown content encoding, and for several.
  */
-export function unpackedBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): AsyncIterable<Buffer> {
+export function decompressBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): AsyncIterable<Buffer> {
   const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   const unpack = unpackers[encoding]
   if (unpack === undefined) throw unreachable(url, 'its answer has an unknown content encoding, or more than one')

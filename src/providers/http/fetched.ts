@@ -9,9 +9,8 @@ import { metaKeys } from '../../core/meta.ts'
 import type { Content } from '../../core/provider.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { decodeBytes, labelOf } from '../../text/encoding/decode.ts'
-import { createClient, type Get, type HttpAnswer, type HttpRequest, unreachable } from './client.ts'
+import { createClient, type HttpAnswer, type HttpGet, type HttpRequest, unreachable } from './client.ts'
 
-/** A fetched document. */
 export interface FetchedDocument extends MediaType {
   readonly body: Buffer
   /** Hash of the body and its media type. */
@@ -49,7 +48,7 @@ const maxPauseMs = 5 * 60_000
  *
  * Throws ResourceError `not-found` for 404 and 410, `invalid` for 400 and 422, `unavailable` for every other failure.
  */
-export function createFetch(get: Get) {
+export function createFetch(get: HttpGet) {
   /** The epoch: the number of calls of `renew`. An answer of an earlier epoch is revalidated. */
   let epoch = 0
   let requests = 0

@@ -2,11 +2,11 @@ import { completionOf } from '../../core/completion.ts'
 import { invalid, valueOr } from '../../core/errors.ts'
 import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
 import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
-import { formatLabel, parseMatchers, quote, type Source } from './source.ts'
-import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type TimeSpan } from './units.ts'
+import { formatLabel, type MetricSource, parseMatchers, quoteValue } from './source.ts'
+import { checkSpan, chooseStep, type Instant, parseStep, parseTime, type TimeSpan } from './units.ts'
 
 interface Sources {
-  readonly source: Source
+  readonly source: MetricSource
   readonly directories: Directories
 }
 
@@ -87,7 +87,9 @@ async function completeMatch(
   if (segmentOf(metric) === undefined) return completionOf([])
   if (label !== undefined) {
     const values = await source.values(metric, label, signal)
-    return completionOf(ranked([...values].sort(), begun).map((value) => `${head}${label}${operator}${quote(value)}`))
+    return completionOf(
+      ranked([...values].sort(), begun).map((value) => `${head}${label}${operator}${quoteValue(value)}`),
+    )
   }
   const labels = await source.labels(metric, signal)
   return completionOf(ranked([...labels].sort(), name).map((found) => `${head}${formatLabel(found)}="`))
@@ -124,10 +126,9 @@ export const templates: readonly Template[] = [
 const forms = ['csv', 'chart'] as const
 type SeriesForm = (typeof forms)[number] | 'json'
 
-/** The parameters of a request for series. */
 export interface SeriesRequest {
   readonly form: SeriesForm
-  readonly when: TimeSpan | Moment
+  readonly when: TimeSpan | Instant
   /** Whether the caller requested the step: then every point is returned. */
   readonly exact: boolean
 }

@@ -1,7 +1,7 @@
 import { singleFlight, untilAborted } from '../../core/kit/abort.ts'
 import { comparePaths, segmentFault } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
-import { type Metric, type PageName, pageNames, type Source } from './source.ts'
+import { type Metric, type MetricSource, type PageName, pageNames } from './source.ts'
 
 /** Cached list of the metrics and pages of a source. */
 interface Directory {
@@ -49,7 +49,7 @@ const maxAgeMissingMs = 1000
 export type Directories = ReturnType<typeof createDirectories>
 
 /** Caches the list of a source for a few seconds, because a client walks through a directory in many steps. */
-export function createDirectories(source: Source) {
+export function createDirectories(source: MetricSource) {
   let known: Directory | undefined
   const loading = singleFlight(async () => {
     // The load is shared, so the abort of one caller does not cancel it. The source has its own time-out.

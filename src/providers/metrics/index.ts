@@ -15,16 +15,16 @@ import { createDirectories, type Directories, jsonType, metricAt, segmentOf, ser
 import { prometheus } from './prometheus.ts'
 import { maxQueryLength, parseQuery } from './promql.ts'
 import type { Credentials } from './request.ts'
-import { self } from './self.ts'
+import { selfSource } from './self.ts'
 import { downsampleAnswer, type ShownAnswer } from './shown.ts'
 import {
-  type Answer,
   formatSelector,
   type Metric,
+  type MetricAnswer,
+  type MetricSource,
   pageNames,
   parseMatchers,
   type QuerySource,
-  type Source,
 } from './source.ts'
 
 export { measureProcess } from './own.ts'
@@ -84,7 +84,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
   }
 
   const contentOf = (
-    answer: Answer,
+    answer: MetricAnswer,
     { form, when, exact }: SeriesRequest,
     about: Pick<ShownAnswer, 'query' | 'type' | 'help' | 'unit'>,
   ): TextContent => {
@@ -154,10 +154,10 @@ function versioned(content: TextContent): Content {
 /** Returns the current time in whole seconds since 1970, rounded up, so that the latest sample lies before it. */
 const now = () => Math.ceil(Date.now() / 1000)
 
-function open(options: MetricsOptions, intervalMs: number, maxSeries: number): Source {
+function open(options: MetricsOptions, intervalMs: number, maxSeries: number): MetricSource {
   const intervalSeconds = intervalMs / 1000
   if (options.source === 'self')
-    return self({ intervalSeconds, maxSeries, ...defined({ measurements: options.measurements }) })
+    return selfSource({ intervalSeconds, maxSeries, ...defined({ measurements: options.measurements }) })
   const { url, credentials, allow, allowAddresses = [], resolve } = options
   const source = prometheus({
     ...{ url, credentials, intervalSeconds, maxSeries, allowAddresses },
@@ -185,7 +185,7 @@ interface PollState {
  * Watches by polling: notifies of all series (and query results) when there are new samples, of alerts, rules and targets when their pages
  * differ, and of metrics that appear or disappear.
  */
-function createWatch(source: Source, directories: Directories, intervalMs: number): Poller {
+function createWatch(source: MetricSource, directories: Directories, intervalMs: number): Poller {
   const look = async (signal: AbortSignal): Promise<PollState> => {
     const [stamp, { entries }, pages] = await Promise.all([
       source.stamp(signal),

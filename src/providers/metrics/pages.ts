@@ -1,5 +1,5 @@
 import { defined, isObject } from '../../core/kit/object.ts'
-import { noAnswer } from './request.ts'
+import { noAnswerError } from './request.ts'
 import type { PageName } from './source.ts'
 
 /** Maximum number of items per page. */
@@ -96,7 +96,7 @@ function page(name: string, items: readonly unknown[]): MetricFacts {
 
 function listIn(value: unknown, key: string): readonly MetricFacts[] {
   const list = isObject(value) ? value[key] : undefined
-  if (!Array.isArray(list)) throw noAnswer()
+  if (!Array.isArray(list)) throw noAnswerError()
   return (list as readonly unknown[]).filter(isObject)
 }
 

@@ -5,23 +5,23 @@ import {
   type ApiError,
   type ClientOptions,
   createClient,
-  type Fields,
+  type FormFields,
   faultOf,
-  noAnswer,
+  noAnswerError,
   type PrometheusRequest,
 } from './request.ts'
 import {
-  type Answer,
   formatLabel,
   formatSelector,
   type Labels,
   type Metric,
+  type MetricAnswer,
   type MetricType,
   type QuerySource,
   type Selector,
   type Series,
 } from './source.ts'
-import { familyNames, type Moment, mostSteps, type TimeSpan, unitIn } from './units.ts'
+import { familyNames, type Instant, mostSteps, type TimeSpan, unitIn } from './units.ts'
 
 interface PrometheusOptions extends ClientOptions {
   /** Interval of the samples, in seconds. */
@@ -42,13 +42,13 @@ export function prometheus(options: PrometheusOptions): QuerySource {
   const patience = `${Math.max(1, Math.floor(timeoutMs * 0.8))}ms`
 
   /** Returns the `data` of the API's answer at a path. */
-  const get = async (path: string, fields: Fields, signal: AbortSignal): Promise<unknown> => {
+  const get = async (path: string, fields: FormFields, signal: AbortSignal): Promise<unknown> => {
     const chunks: Uint8Array[] = []
     const { status } = await forWhole({ path, fields, signal }, (chunk) => void chunks.push(chunk))
     return successOf(status, parsed(Buffer.concat(chunks)), undefined).data
   }
 
-  const ask = async (request: Omit<PrometheusRequest, 'post'>, query: string | undefined): Promise<Answer> => {
+  const ask = async (request: Omit<PrometheusRequest, 'post'>, query: string | undefined): Promise<MetricAnswer> => {
     const series: Series[] = []
     let total = 0
     let histograms = 0
@@ -65,7 +65,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     if (single !== undefined) return { series: [single], total: 1, notes: [] }
     if (memberOf(data, 'resultType') === 'string')
       return { series: [], total: 0, notes: ['The result of the query is a text, not a series.'] }
-    if (!Array.isArray(memberOf(data, 'result'))) throw noAnswer()
+    if (!Array.isArray(memberOf(data, 'result'))) throw noAnswerError()
     const notes = [
       ...(histograms === 0
         ? []
@@ -75,8 +75,8 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     return { series, total, notes }
   }
 
-  const at = (text: string, when: TimeSpan | Moment, signal: AbortSignal, own: boolean): Promise<Answer> => {
-    const fields: Fields =
+  const at = (text: string, when: TimeSpan | Instant, signal: AbortSignal, own: boolean): Promise<MetricAnswer> => {
+    const fields: FormFields =
       'at' in when
         ? [['time', String(when.at)]]
         : [
@@ -85,11 +85,11 @@ export function prometheus(options: PrometheusOptions): QuerySource {
             ['step', String(when.step)],
           ]
     const path = 'at' in when ? 'query' : 'query_range'
-    const all: Fields = [['query', text], ...fields, ['timeout', patience]]
+    const all: FormFields = [['query', text], ...fields, ['timeout', patience]]
     return ask({ path, fields: all, signal }, own ? text : undefined)
   }
 
-  const names = async (path: string, fields: Fields, signal: AbortSignal): Promise<readonly string[]> =>
+  const names = async (path: string, fields: FormFields, signal: AbortSignal): Promise<readonly string[]> =>
     textsIn(await get(path, fields, signal))
 
   return {
@@ -126,7 +126,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
 
 /** Returns the time of the newest sample. If the source does not report it, returns a text that differs at every poll. */
 async function stampOf(
-  get: (path: string, fields: Fields, signal: AbortSignal) => Promise<unknown>,
+  get: (path: string, fields: FormFields, signal: AbortSignal) => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<string> {
   const unknown = () => `at ${performance.now()}`
@@ -167,13 +167,13 @@ function successOf(status: number, body: unknown, query: string | undefined) {
     return { data: memberOf(body, 'data'), warnings: Array.isArray(warnings) && warnings.length > 0 }
   }
   if (memberOf(body, 'status') === 'error') throw faultOf(status, body as ApiError, query)
-  throw status === 200 ? noAnswer() : faultOf(status, undefined, query)
+  throw status === 200 ? noAnswerError() : faultOf(status, undefined, query)
 }
 
 function textsIn(data: unknown): readonly string[] {
   // Some services return null instead of an empty list.
   if (data === null || data === undefined) return []
-  if (!Array.isArray(data)) throw noAnswer()
+  if (!Array.isArray(data)) throw noAnswerError()
   return [
     ...new Set((data as readonly unknown[]).filter((text) => typeof text === 'string' && text.isWellFormed())),
   ] as string[]
@@ -232,7 +232,7 @@ function seriesIn(element: unknown): Series | 'histogram' {
   if (Array.isArray(values)) return seriesOf(labels, values)
   if (value !== undefined) return seriesOf(labels, [value])
   if (memberOf(element, 'histograms') !== undefined || memberOf(element, 'histogram') !== undefined) return 'histogram'
-  throw noAnswer()
+  throw noAnswerError()
 }
 
 /** Maximum number of labels of a series, and maximum length of a label value in characters. */
@@ -240,7 +240,7 @@ const maxLabels = 100
 const maxValue = 1000
 
 function labelsIn(metric: unknown): Labels {
-  if (typeof metric !== 'object' || metric === null) throw noAnswer()
+  if (typeof metric !== 'object' || metric === null) throw noAnswerError()
   const labels = Object.entries(metric).slice(0, maxLabels)
   return new Map(labels.map(([name, value]) => [name.toWellFormed(), String(value).slice(0, maxValue).toWellFormed()]))
 }
@@ -251,9 +251,9 @@ function seriesOf(labels: Labels, samples: readonly unknown[]): Series {
   const values = new Float64Array(count)
   for (let index = 0; index < count; index++) {
     const sample = samples[index]
-    if (!Array.isArray(sample)) throw noAnswer()
+    if (!Array.isArray(sample)) throw noAnswerError()
     const [time, value] = sample as readonly unknown[]
-    if (typeof time !== 'number' || typeof value !== 'string' || time <= (times[index - 1] ?? -1)) throw noAnswer()
+    if (typeof time !== 'number' || typeof value !== 'string' || time <= (times[index - 1] ?? -1)) throw noAnswerError()
     times[index] = time
     values[index] = valueIn(value)
   }

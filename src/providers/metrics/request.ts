@@ -2,10 +2,9 @@ import { createServiceGuard, type ServiceNetwork, sendGuarded } from '../../core
 import { invalid, isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
-import { reasonOf, unpackedBody } from '../http/client.ts'
+import { decompressBody, reasonOf } from '../http/client.ts'
 import { apiAddress } from './source.ts'
 
-/** Credentials of the requests. */
 export type Credentials = { readonly bearer: string } | { readonly user: string; readonly password: string }
 
 export interface ClientOptions extends ServiceNetwork {
@@ -17,12 +16,12 @@ export interface ClientOptions extends ServiceNetwork {
   readonly maxBytes: number
 }
 
-export type Fields = readonly (readonly [name: string, value: string])[]
+export type FormFields = readonly (readonly [name: string, value: string])[]
 
 export interface PrometheusRequest {
   /** Path below `/api/v1/`. */
   readonly path: string
-  readonly fields?: Fields
+  readonly fields?: FormFields
   /** Whether to send the fields in a body, because they may be long. */
   readonly post?: boolean
   readonly signal: AbortSignal
@@ -60,7 +59,7 @@ export function createClient({ url, credentials, timeoutMs, maxBytes, ...network
     })
     try {
       let length = 0
-      for await (const chunk of unpackedBody(response, asked, maxBytes)) {
+      for await (const chunk of decompressBody(response, asked, maxBytes)) {
         length += chunk.length
         if (length > maxBytes) throw tooLong(maxBytes)
         take(chunk)
@@ -134,7 +133,7 @@ export function faultOf(status: number, body: ApiError | undefined, query: strin
 const noApi = 'There is no API of Prometheus at "url": check whether it needs a path such as /prometheus.'
 
 /** Returns the error for an answer that is not in the format of the API, whatever its status. */
-export function noAnswer(): ResourceError {
+export function noAnswerError(): ResourceError {
   return unavailable(
     'The server at "url" does not answer like Prometheus: its answer is cut off, or is not JSON of the API.',
   )

@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { createMeasurements, type Measurements, type MetricFamily } from '../../core/log.ts'
 import { measureProcess } from './own.ts'
-import type { Answer, Labels, Matcher, Metric, Source } from './source.ts'
+import type { Labels, Matcher, Metric, MetricAnswer, MetricSource } from './source.ts'
 import { type TimeSpan, unitIn } from './units.ts'
 
 interface SelfOptions {
@@ -18,7 +18,7 @@ const mostPoints = 6000
 const mostKept = 1000
 
 /** Source for the measurements of this process, taken at an interval. The latest {@link mostPoints} are in memory. */
-export function self({ intervalSeconds, maxSeries, ...options }: SelfOptions): Source {
+export function selfSource({ intervalSeconds, maxSeries, ...options }: SelfOptions): MetricSource {
   const own = options.measurements === undefined ? measureProcess() : undefined
   const measurements = options.measurements ?? createMeasurements()
   if (own !== undefined) measurements.add(own.measure)
@@ -31,7 +31,7 @@ export function self({ intervalSeconds, maxSeries, ...options }: SelfOptions): S
   return {
     intervalSeconds,
     metrics: async () => [...history.metrics.values()],
-    select: async ({ metric, matchers }, span): Promise<Answer> => {
+    select: async ({ metric, matchers }, span): Promise<MetricAnswer> => {
       const series = history
         .linesOf(metric)
         .filter(({ labels }) => matches(labels, matchers))

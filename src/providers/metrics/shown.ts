@@ -1,4 +1,4 @@
-import type { Answer, Labels, Series } from './source.ts'
+import type { Labels, MetricAnswer, Series } from './source.ts'
 
 /** A series to show: the summary of all of its points, and a selection of them. */
 export interface ShownSeries extends Series {
@@ -38,7 +38,7 @@ const fewest = 16
  * @param inAll Maximum number of points of all series together; with more series, each has fewer points.
  */
 export function downsampleAnswer(
-  { series }: Answer,
+  { series }: MetricAnswer,
   { step, isCounter, perSeries, inAll }: { step: number; isCounter: boolean; perSeries: number; inAll: number },
 ): readonly ShownSeries[] {
   const most = Math.max(fewest, Math.min(perSeries, Math.floor(inAll / Math.max(1, series.length))))

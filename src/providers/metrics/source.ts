@@ -1,7 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import { parseHttpUrl } from '../../core/http-url.ts'
 import { parseUri } from '../../core/uri.ts'
-import type { Moment, TimeSpan } from './units.ts'
+import type { Instant, TimeSpan } from './units.ts'
 
 type Operator = '=' | '!=' | '=~' | '!~'
 
@@ -123,22 +123,21 @@ function unescaped(text: string): string {
 export function formatSelector({ metric, matchers }: Selector): string {
   const named = classicMetric.test(metric) ? metric : ''
   const all = named === '' ? [{ label: '__name__', operator: '=', value: metric } as const, ...matchers] : matchers
-  const texts = all.map(({ label, operator, value }) => `${formatLabel(label)}${operator}${quote(value)}`)
+  const texts = all.map(({ label, operator, value }) => `${formatLabel(label)}${operator}${quoteValue(value)}`)
   return texts.length === 0 ? named : `${named}{${texts.join(',')}}`
 }
 
 export function formatLabel(label: string): string {
-  return classicLabel.test(label) ? label : quote(label)
+  return classicLabel.test(label) ? label : quoteValue(label)
 }
 
 /** Quotes a text: the escapes of JSON are a subset of those of PromQL. */
-export function quote(text: string): string {
+export function quoteValue(text: string): string {
   return JSON.stringify(text)
 }
 
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'info' | 'stateset' | 'unknown'
 
-/** A metric with its metadata. */
 export interface Metric {
   readonly name: string
   readonly type: MetricType
@@ -157,8 +156,7 @@ export interface Series {
   readonly values: Float64Array
 }
 
-/** Answer of a source to a query. */
-export interface Answer {
+export interface MetricAnswer {
   /** The first series, up to the requested limit. */
   readonly series: readonly Series[]
   /** Total number of series. */
@@ -175,15 +173,15 @@ export type PageName = (typeof pageNames)[number]
  * A source of time series. Every method throws only ResourceError: `invalid` for an invalid query, `too-large` for one that asks for too much,
  * `unavailable` when the source does not answer.
  */
-export interface Source {
+export interface MetricSource {
   /** Interval of its samples, in seconds. */
   readonly intervalSeconds: number
   /** Returns every metric once, in any order. */
   metrics(signal: AbortSignal): Promise<readonly Metric[]>
   /** Returns the series of one metric. */
-  select(selector: Selector, span: TimeSpan, signal: AbortSignal): Promise<Answer>
+  select(selector: Selector, span: TimeSpan, signal: AbortSignal): Promise<MetricAnswer>
   /** Evaluates a query: at each step of a span, or at one moment. Without this method, the source takes no queries. */
-  query?(text: string, when: TimeSpan | Moment, signal: AbortSignal): Promise<Answer>
+  query?(text: string, when: TimeSpan | Instant, signal: AbortSignal): Promise<MetricAnswer>
   labels(metric: string, signal: AbortSignal): Promise<readonly string[]>
   values(metric: string, label: string, signal: AbortSignal): Promise<readonly string[]>
   /** Returns a text that changes whenever there are new samples. */
@@ -194,7 +192,7 @@ export interface Source {
 }
 
 /** A source that takes queries. */
-export type QuerySource = Source & Required<Pick<Source, 'query'>>
+export type QuerySource = MetricSource & Required<Pick<MetricSource, 'query'>>
 
 /**
  * Returns the address of an API without a final `/`.

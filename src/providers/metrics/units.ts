@@ -105,7 +105,7 @@ export interface TimeSpan {
 }
 
 /** One time, in seconds since 1970. */
-export interface Moment {
+export interface Instant {
   readonly at: number
 }
 

@@ -1,6 +1,6 @@
 import { isResourceError } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/open.ts'
-import { openingRefused } from './errors.ts'
+import { refusedOpeningError } from './errors.ts'
 import { type Query, quoteName } from './sql.ts'
 
 /** Facts about a connection, read when it is opened. */
@@ -86,16 +86,16 @@ export function requireHarmless(facts: AccountFacts, settings: ServerSettings, d
   const { isMaria, version, grants, unknownRoles } = facts
   const [major, minor] = version
   const isOld = isMaria ? major < 10 || (major === 10 && minor < 5) : major < 8
-  if (isOld) throw openingRefused('The server is older than MySQL 8 or MariaDB 10.5, and is not served.')
+  if (isOld) throw refusedOpeningError('The server is older than MySQL 8 or MariaDB 10.5, and is not served.')
   const schemas = settings.schemas ?? (database === undefined ? undefined : [database])
   const powers = [...new Set(grants.flatMap((line) => powersIn(line, schemas)))]
   if (settings.allowPrivileged) return
   if (powers.length > 0)
-    throw openingRefused(
+    throw refusedOpeningError(
       `The account of the URL can do more than read: it has ${powers.slice(0, 5).join(', ')}. ${remedy}`,
     )
   if (unknownRoles.length > 0)
-    throw openingRefused(
+    throw refusedOpeningError(
       `The account of the URL can take the role ${unknownRoles.slice(0, 5).join(', ')}, and the server does not show what the role may do. ` +
         remedy,
     )

@@ -1,6 +1,6 @@
 import type { ObjectName } from '../relational/model.ts'
 import { identityOf } from '../relational/names.ts'
-import type { Session } from './session.ts'
+import type { MysqlSession } from './session.ts'
 import { type Cells, placeholdersFor, readableColumn, servedSchema } from './sql.ts'
 
 /** A foreign key between two tables. */
@@ -24,7 +24,7 @@ interface ConstraintScope {
 
 /** Reads the foreign keys of the tables, and those of other tables that reference them. */
 export async function readConstraints(
-  query: Session['query'],
+  query: MysqlSession['query'],
   { schemas, tables, wanted, served }: ConstraintScope,
 ): Promise<readonly Constraint[]> {
   const columns = `CONSTRAINT_NAME, TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME`
@@ -67,7 +67,7 @@ export async function readConstraints(
   })
 }
 
-async function readRules(query: Session['query'], keys: readonly (readonly Cells[])[]) {
+async function readRules(query: MysqlSession['query'], keys: readonly (readonly Cells[])[]) {
   const schemas = placeholdersFor([...new Set(keys.map(([part]) => String(part?.[1])))])
   const tables = placeholdersFor([...new Set(keys.map(([part]) => String(part?.[2])))])
   const rows = await query(
@@ -87,7 +87,7 @@ const columnId = (...names: readonly unknown[]) => JSON.stringify(names.map(Stri
 
 /** Reads which columns of all these tables the account may read. */
 async function readSeen(
-  query: Session['query'],
+  query: MysqlSession['query'],
   keys: readonly (readonly Cells[])[],
   served: readonly string[] | undefined,
 ): Promise<ReadonlySet<string>> {

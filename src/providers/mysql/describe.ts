@@ -13,7 +13,7 @@ import { identityOf } from '../relational/names.ts'
 import type { Constraint } from './constraints.ts'
 import { hasRows, tableFacts } from './page.ts'
 import { type RawColumn, type RawIndex, type RawTable, readRaw } from './raw.ts'
-import type { Session } from './session.ts'
+import type { MysqlSession } from './session.ts'
 import { endStatement, isKeyType, nameOf, quoteName, quoteText } from './sql.ts'
 
 /**
@@ -21,7 +21,7 @@ import { endStatement, isKeyType, nameOf, quoteName, quoteText } from './sql.ts'
  * The number of queries does not depend on the number of names.
  */
 export async function describeRelations(
-  session: Session,
+  session: MysqlSession,
   names: readonly ObjectName[],
   options: PageOptions,
 ): Promise<readonly Relation[]> {

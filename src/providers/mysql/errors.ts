@@ -84,7 +84,7 @@ export function isTransientError(error: unknown): boolean {
   return isResourceError(error) && (error.detail.fault === 'gone' || error.detail.fault === 'ended')
 }
 
-export function openingRefused(message: string, code = 'refused'): ResourceError {
+export function refusedOpeningError(message: string, code = 'refused'): ResourceError {
   return unavailable(message, { fault: 'refused', code })
 }
 
@@ -97,7 +97,7 @@ export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const [number, code] = [numberOf(error) ?? 0, codeOf(error)]
   const fault = faults[number] ?? tlsFault(code, code === 'HANDSHAKE_NO_SSL_SUPPORT')
-  if (fault !== undefined) return openingRefused(fault, code)
+  if (fault !== undefined) return refusedOpeningError(fault, code)
   return unavailable(away[number] ?? `The database cannot be reached (${code}).`, { code })
 }
 

@@ -1,14 +1,14 @@
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
-import type { ObjectName, PageOptions, Source } from '../relational/model.ts'
+import type { DatabaseSource, ObjectName, PageOptions } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
 import { completeServerOptions, createPool, openRelational, type ServerOptions, withRetry } from '../relational/open.ts'
 import { describeRelations } from './describe.ts'
 import { isTransientError } from './errors.ts'
 import { hasRows, readKeys, readPage, readRows, tableFacts } from './page.ts'
 import { describeRoutines } from './routines.ts'
-import { openSession, type Session, targetOf } from './session.ts'
+import { type MysqlSession, openSession, targetOf } from './session.ts'
 import { servedSchema } from './sql.ts'
 
 export interface MysqlOptions extends ServerOptions {
@@ -47,7 +47,7 @@ function createSource(options: MysqlOptions) {
 
   const pool = createPool((signal) => openSession(target, settings, signal), settings)
   const ask = withRetry(pool, isTransientError)
-  const source: Source = {
+  const source: DatabaseSource = {
     schema: only,
     kinds: ['function'],
     page: (query, context) => ask(context, (session) => readPage(session, query, pageOptions)),
@@ -116,7 +116,10 @@ const partsOfMysql: readonly FingerprintSource[] = [
 ]
 
 /** Reads a fingerprint that changes whenever the catalog changes. */
-async function readFingerprint({ query, isMaria }: Session, schemas: readonly string[] | undefined): Promise<string> {
+async function readFingerprint(
+  { query, isMaria }: MysqlSession,
+  schemas: readonly string[] | undefined,
+): Promise<string> {
   const all = [...parts, ...(isMaria ? [] : partsOfMysql)]
   const served = all.map(([, , column]) => servedSchema(column, schemas))
   const rows = await query(
@@ -131,7 +134,7 @@ async function readFingerprint({ query, isMaria }: Session, schemas: readonly st
  * come from any of them.
  */
 async function readStamps(
-  { query }: Session,
+  { query }: MysqlSession,
   { schemas, only, views }: PageOptions,
 ): Promise<ReadonlyMap<string, string>> {
   const served = servedSchema('TABLE_SCHEMA', schemas)

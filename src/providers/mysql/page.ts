@@ -13,15 +13,16 @@ import type {
 import { identityOf, nameOf as objectOf, keyOf as pathKeyOf, segmentOf } from '../relational/names.ts'
 import { brokenView, isBrokenView, isUnusableValue } from './errors.ts'
 import { servedRoutine } from './routines.ts'
-import type { Session } from './session.ts'
+import type { MysqlSession } from './session.ts'
 import {
   type ColumnType,
-  cutColumn,
+  cutColumnSql,
+  cutLengthSql,
   jsonOf,
-  keyOf,
   keyOfShown,
+  keySql,
   keyText,
-  lengthOf,
+  lengthSql,
   nameOf,
   parameterFor,
   placeholdersFor,
@@ -29,7 +30,6 @@ import {
   quoteName,
   readableColumn,
   servedSchema,
-  sizeOf,
 } from './sql.ts'
 
 /**
@@ -37,7 +37,7 @@ import {
  * run, in the order of their keys. It takes at most three queries. Objects of the same name are one item.
  */
 export async function readPage(
-  { query }: Session,
+  { query }: MysqlSession,
   { from, prefix, limit }: PageQuery,
   options: PageOptions,
 ): Promise<readonly CatalogItem[]> {
@@ -105,7 +105,7 @@ interface TableFacts {
 }
 
 async function factsOf(
-  query: Session['query'],
+  query: MysqlSession['query'],
   names: readonly ObjectName[],
 ): Promise<ReadonlyMap<string, TableFacts>> {
   if (names.length === 0) return new Map()
@@ -154,7 +154,7 @@ export function hasRows(kind: RelationKind, engine: string | undefined, views: b
  * Reads a page of rows, in one read-only snapshot. Statements contain only quoted names from the catalog; values of clients are
  * bound.
  */
-export async function readRows(session: Session, query: RowQuery, options: PageOptions): Promise<RowPage> {
+export async function readRows(session: MysqlSession, query: RowQuery, options: PageOptions): Promise<RowPage> {
   const { relation, columns, limit, key: only, isShown, after, maxBytes, maxValueBytes } = query
   const keyNames = relation.rows?.key ?? []
   // A table has columns, and so has a view whose definition the server can read.
@@ -170,7 +170,7 @@ export async function readRows(session: Session, query: RowQuery, options: PageO
       if (bound === undefined) throw unusable()
       const from = `FROM ${nameOf(relation)} ${bound.sql} ${orderOf(key)}`
       // First query how long the rows are, to fetch only as many as fit.
-      const length = shown.map((column) => `LEAST(COALESCE(${lengthOf(column)}, 0), ${maxValueBytes})`).join(' + ')
+      const length = shown.map((column) => `LEAST(COALESCE(${lengthSql(column)}, 0), ${maxValueBytes})`).join(' + ')
       const lengths = await run(`SELECT ${length} ${from} LIMIT ${limit + 1}`, bound.values)
       let [fitting, total] = [0, 0]
       for (const [bytes] of lengths) {
@@ -180,8 +180,8 @@ export async function readRows(session: Session, query: RowQuery, options: PageO
       }
       if (fitting === 0) return { rows: [], more: false }
       const selected = [
-        ...key.map(keyOf),
-        ...shown.flatMap((column) => [cutColumn(column, maxValueBytes), sizeOf(column, maxValueBytes)]),
+        ...key.map(keySql),
+        ...shown.flatMap((column) => [cutColumnSql(column, maxValueBytes), cutLengthSql(column, maxValueBytes)]),
       ]
       const found = await run(`SELECT ${selected.join(', ')} ${from} LIMIT ${fitting}`, bound.values)
       const rows = found.map((cells) => ({
@@ -211,7 +211,7 @@ const unusable = () => unusableKey
 
 /** Reads the keys at or after a text, in the order of the key columns. */
 export async function readKeys(
-  session: Session,
+  session: MysqlSession,
   { relation, typed, limit }: KeyQuery,
   options: PageOptions,
 ): Promise<readonly (readonly string[])[]> {
@@ -224,7 +224,7 @@ export async function readKeys(
     if (parameter === undefined) return []
     const where = parameter === '' ? '' : `WHERE ${quoteName(first.name)} >= ${parameter}`
     const rows = await run(
-      `SELECT ${key.map(keyOf).join(', ')} FROM ${nameOf(relation)} ${where} ${orderOf(key)} LIMIT ${limit}`,
+      `SELECT ${key.map(keySql).join(', ')} FROM ${nameOf(relation)} ${where} ${orderOf(key)} LIMIT ${limit}`,
       parameter === '' ? [] : [typed],
     ).catch((error: unknown) => {
       if (isUnusableValue(error)) return []

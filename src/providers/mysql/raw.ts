@@ -1,7 +1,7 @@
-import type { Check, ObjectName, Trigger } from '../relational/model.ts'
+import type { CheckConstraint, ObjectName, Trigger } from '../relational/model.ts'
 import { identityOf } from '../relational/names.ts'
 import { type Constraint, readConstraints } from './constraints.ts'
-import type { Session } from './session.ts'
+import type { MysqlSession } from './session.ts'
 import { type Cells, nameOf, placeholdersFor, quoteName, readableColumn } from './sql.ts'
 
 /** A table or view as the information schema describes it. */
@@ -15,7 +15,7 @@ export interface RawTable extends ObjectName {
   readonly indexes: readonly RawIndex[]
   readonly foreignKeys: readonly Constraint[]
   readonly references: readonly Constraint[]
-  readonly checks: readonly Check[]
+  readonly checks: readonly CheckConstraint[]
   readonly triggers: readonly Trigger[]
   readonly partitions: readonly Partition[]
   /** Query of a view; empty when the account may not see it. */
@@ -58,7 +58,7 @@ interface Partition {
 
 /** Reads all facts about some tables and views. Those without a visible column are left out. */
 export async function readRaw(
-  { query, isMaria }: Session,
+  { query, isMaria }: MysqlSession,
   names: readonly ObjectName[],
   served: readonly string[] | undefined,
 ): Promise<readonly RawTable[]> {

@@ -1,7 +1,7 @@
 import type { ObjectName, Overload, Routine } from '../relational/model.ts'
 import { identityOf } from '../relational/names.ts'
 import { groupRows } from './raw.ts'
-import type { Session } from './session.ts'
+import type { MysqlSession } from './session.ts'
 import { type Cells, endStatement, nameOf, placeholdersFor, quoteName, quoteText } from './sql.ts'
 
 /** The listed kinds of routines. Packages are left out, because their routines have two names. */
@@ -36,7 +36,7 @@ const telling = new Set([
 
 /** Describes the functions and procedures of some names that the account may run. It always takes two queries. */
 export async function describeRoutines(
-  session: Session,
+  session: MysqlSession,
   names: readonly ObjectName[],
   served: readonly string[] | undefined,
 ): Promise<readonly Routine[]> {
@@ -52,7 +52,7 @@ export async function describeRoutines(
   })
 }
 
-async function readRaw(query: Session['query'], names: readonly ObjectName[]) {
+async function readRaw(query: MysqlSession['query'], names: readonly ObjectName[]) {
   const wanted = new Set(names.map(identityOf))
   const schemas = placeholdersFor([...new Set(names.map(({ schema }) => schema))])
   const own = placeholdersFor(names.map(({ name }) => name))

@@ -5,7 +5,7 @@ import { defined } from '../../core/kit/object.ts'
 import { decodeComponent, isLoopback } from '../../core/uri.ts'
 import { endedError, type ServerSettings, type TlsOptions } from '../relational/open.ts'
 import { type AccountFacts, readFacts, requireHarmless } from './account.ts'
-import { connectError, lateError, openingError, openingRefused, statementError } from './errors.ts'
+import { connectError, lateError, openingError, refusedOpeningError, statementError } from './errors.ts'
 import type { Cells, Query } from './sql.ts'
 
 /** Additional time after the server's own time-out, in milliseconds, because the server may hang. */
@@ -140,7 +140,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
   }
 }
 
-export type Session = Awaited<ReturnType<typeof openSession>>
+export type MysqlSession = Awaited<ReturnType<typeof openSession>>
 
 function openConnection(target: Target, connectTimeout: number, stream: () => unknown): Connection {
   const { user, password, host, ssl } = target
@@ -186,7 +186,7 @@ async function requireSchema(run: Query, database: string | undefined): Promise<
   if (database === undefined) return
   const found = await run('SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [database])
   if (!found.some(([name]) => name === database))
-    throw openingRefused(
+    throw refusedOpeningError(
       'The server has no database of this name that the account may see. Correct the URL, or grant it SELECT.',
     )
 }

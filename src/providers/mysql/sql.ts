@@ -112,23 +112,23 @@ function wholeOf(column: ColumnType): string {
 }
 
 /** Returns the SQL of the length of a column, in bytes. */
-export function lengthOf(column: ColumnType): string {
+export function lengthSql(column: ColumnType): string {
   return `LENGTH(${formOf(column) === 'shape' ? wholeOf(column) : quoteName(column.name)})`
 }
 
 /** Returns the SQL of a column, cut to a length in bytes. */
-export function cutColumn(column: ColumnType, most: number): string {
+export function cutColumnSql(column: ColumnType, most: number): string {
   const whole = wholeOf(column)
   const form = formOf(column)
   if (form !== 'text' && form !== 'binary' && form !== 'json' && form !== 'shape') return whole
   // A character has up to four bytes.
   const letters = form === 'binary' ? most : Math.max(1, Math.floor(most / 4))
-  return `IF(${lengthOf(column)} > ${most}, LEFT(${whole}, ${letters}), ${whole})`
+  return `IF(${lengthSql(column)} > ${most}, LEFT(${whole}, ${letters}), ${whole})`
 }
 
 /** Returns the SQL of the length of a column, null unless it exceeds a number of bytes. */
-export function sizeOf(column: ColumnType, most: number): string {
-  const length = lengthOf(column)
+export function cutLengthSql(column: ColumnType, most: number): string {
+  const length = lengthSql(column)
   return `IF(${length} > ${most}, ${length}, NULL)`
 }
 
@@ -173,7 +173,7 @@ function isoOf(text: string, isUtc: boolean): string {
 }
 
 /** Returns the SQL of a key column as text. */
-export function keyOf(column: ColumnType): string {
+export function keySql(column: ColumnType): string {
   return formOf(column) === 'binary' ? `HEX(${quoteName(column.name)})` : wholeOf(column)
 }
 

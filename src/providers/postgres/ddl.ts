@@ -1,5 +1,5 @@
 import type { Column, EnumType, Extension, ObjectName, Overload, RelationKind, Routine } from '../relational/model.ts'
-import { openSchema, ownRoutine, quoteName, quoteText, type Session, servedSchema } from './sql.ts'
+import { openSchema, ownRoutine, type PostgresSession, quoteName, quoteText, servedSchema } from './sql.ts'
 
 /** Input of a generated definition. It holds only parts that the role may see. */
 export interface ForDefinition extends ObjectName {
@@ -98,7 +98,7 @@ SELECT pg_catalog.json_build_object('schema', n.nspname, 'name', t.typname,
  WHERE t.typtype = 'e' AND ${servedSchema('$1')} AND ${openSchema} AND pg_catalog.has_type_privilege(t.oid, 'USAGE')`
 
 export async function describeEnums(
-  session: Session,
+  session: PostgresSession,
   names: readonly ObjectName[],
   schemas: Schemas,
 ): Promise<readonly EnumType[]> {
@@ -137,7 +137,7 @@ SELECT pg_catalog.json_build_object('schema', n.nspname, 'name', p.proname, 'ove
  GROUP BY n.nspname, p.proname`
 
 export async function describeRoutines(
-  session: Session,
+  session: PostgresSession,
   names: readonly ObjectName[],
   schemas: Schemas,
 ): Promise<readonly Routine[]> {
@@ -153,7 +153,7 @@ SELECT pg_catalog.json_build_object('name', e.extname, 'version', e.extversion, 
     'comment', pg_catalog.obj_description(e.oid, 'pg_extension'))::text
   FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace ORDER BY e.extname`
 
-export async function readExtensions(session: Session): Promise<readonly Extension[]> {
+export async function readExtensions(session: PostgresSession): Promise<readonly Extension[]> {
   const rows = await session.query({ text: extensionsSql, fixed: true }, [])
   return rows.map(([json]) => withoutNulls(JSON.parse(json ?? '') as Record<string, unknown>) as unknown as Extension)
 }

@@ -2,16 +2,24 @@ import { defined } from '../../core/kit/object.ts'
 import {
   type Column,
   type ForeignKey,
-  type Index,
   type ObjectName,
   type PageOptions,
   type Reference,
   type Relation,
   roundEstimate,
+  type TableIndex,
   type Trigger,
 } from '../relational/model.ts'
 import { definitionOf, type ForDefinition } from './ddl.ts'
-import { kindOf, openSchema, readableRows, type Session, type Statement, servedSchema, visibleRelation } from './sql.ts'
+import {
+  kindOf,
+  openSchema,
+  type PostgresSession,
+  readableRows,
+  type Statement,
+  servedSchema,
+  visibleRelation,
+} from './sql.ts'
 
 /** A column as the catalog query returns it. */
 interface RawColumn {
@@ -35,7 +43,7 @@ interface RawConstraint {
   readonly onDelete: string
 }
 
-interface RawIndex extends Index {
+interface RawIndex extends TableIndex {
   readonly primary: boolean
   /** Whether the index identifies rows: it is unique, and none of its columns can be null. */
   readonly key: boolean
@@ -59,7 +67,7 @@ interface RawRelation extends ObjectName, Pick<ForDefinition, 'comment' | 'view'
 
 /** Describes relations that the role may see, all in one statement. Parts that the role may not see are left out. */
 export async function describeRelations(
-  session: Session,
+  session: PostgresSession,
   names: readonly ObjectName[],
   { schemas, views }: PageOptions,
 ): Promise<readonly Relation[]> {

@@ -1,7 +1,7 @@
 import { createEvent } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
-import type { ObjectName, PageOptions, Source, SourceContext } from '../relational/model.ts'
+import type { DatabaseSource, ObjectName, PageOptions, SourceContext } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
 import {
   completeServerOptions,
@@ -15,7 +15,7 @@ import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession } from './session.ts'
-import { channel, readPage, type Session, servedSchema } from './sql.ts'
+import { notifyChannel, type PostgresSession, readPage, servedSchema } from './sql.ts'
 
 export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './connection.ts'
 
@@ -59,7 +59,7 @@ function createSource(options: PostgresOptions) {
    * without it.
    */
   const describe =
-    <T>(work: (session: Session, names: readonly ObjectName[]) => Promise<readonly T[]>) =>
+    <T>(work: (session: PostgresSession, names: readonly ObjectName[]) => Promise<readonly T[]>) =>
     async (names: readonly ObjectName[], context: SourceContext): Promise<readonly T[]> => {
       const most = names.filter(({ name }) => Buffer.byteLength(name) <= maxNameBytes)
       if (most.length === 0) return []
@@ -73,7 +73,7 @@ function createSource(options: PostgresOptions) {
       }
     }
 
-  const source: Source = {
+  const source: DatabaseSource = {
     schema: only,
     kinds: ['enum', 'function'],
     page: async (query, context) => {
@@ -144,7 +144,7 @@ SELECT pg_catalog.concat_ws(' ',
   ${sum('pg_auth_members')},
   (SELECT pg_catalog.sum(pg_catalog.hashtext(r.rolname::text)::bigint) FROM pg_catalog.pg_roles r))`
 
-async function readFingerprint(session: Session, schemas: readonly string[] | undefined): Promise<string> {
+async function readFingerprint(session: PostgresSession, schemas: readonly string[] | undefined): Promise<string> {
   const [row] = await session.query({ text: fingerprintSql, fixed: true }, [schemas ?? null])
   return row?.[0] ?? ''
 }
@@ -173,7 +173,7 @@ async function listen(
     event.set()
   })
   try {
-    await session.query({ text: `LISTEN ${channel}` }, [])
+    await session.query({ text: `LISTEN ${notifyChannel}` }, [])
   } catch (error) {
     session.close()
     throw error

@@ -1,6 +1,6 @@
 import { unavailable } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/open.ts'
-import { channel, type Query, quoteName, servedSchema } from './sql.ts'
+import { notifyChannel, type Query, quoteName, servedSchema } from './sql.ts'
 
 /** Facts about a connection, read when it is opened. */
 interface SessionFacts {
@@ -114,7 +114,7 @@ ${each.join('\n')}
 export const eventTriggerSql = `CREATE SCHEMA IF NOT EXISTS hikidashi;
 CREATE OR REPLACE FUNCTION hikidashi.tell() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
-  NOTIFY ${channel};
+  NOTIFY ${notifyChannel};
 END $$;
 DROP EVENT TRIGGER IF EXISTS hikidashi_changed;
 CREATE EVENT TRIGGER hikidashi_changed ON ddl_command_end EXECUTE FUNCTION hikidashi.tell();

@@ -12,7 +12,15 @@ import type {
 import { hexOfBase64 } from '../relational/names.ts'
 import { isUnusableValue } from './connection.ts'
 import { nameOf } from './ddl.ts'
-import { openSchema, type Query, quoteName, readableRows, type Session, servedSchema, visibleRelation } from './sql.ts'
+import {
+  openSchema,
+  type PostgresSession,
+  type Query,
+  quoteName,
+  readableRows,
+  servedSchema,
+  visibleRelation,
+} from './sql.ts'
 
 export interface RowSettings extends PageOptions {
   readonly principalSetting: string | undefined
@@ -26,7 +34,7 @@ type Types = ReadonlyMap<string, string>
  * bound.
  */
 export async function readRows(
-  session: Session,
+  session: PostgresSession,
   query: RowQuery,
   settings: RowSettings,
   context: SourceContext,
@@ -64,7 +72,7 @@ function boundOfShown(text: string, type: string): string {
 
 /** Reads the keys at or after a text, in the order of the key columns. */
 export async function readKeys(
-  session: Session,
+  session: PostgresSession,
   { relation, typed, limit }: KeyQuery,
   settings: RowSettings,
   context: SourceContext,
@@ -166,7 +174,7 @@ function rowOf([key, values, sizes]: RawRow, columns: readonly string[], types: 
  * database, because its rows may come from any table.
  */
 export async function readStamps(
-  session: Session,
+  session: PostgresSession,
   { schemas, views, only }: PageOptions,
   keyOf: (name: ObjectName) => string,
 ): Promise<ReadonlyMap<string, string>> {

@@ -6,7 +6,7 @@ import { errorCodeOf, unavailable } from '../../core/errors.ts'
 import { endedError, type ServerSettings } from '../relational/open.ts'
 import { connectError, statementError, type Target } from './connection.ts'
 import { requireHarmless, sessionFacts } from './role.ts'
-import type { Cells, Session, Statement } from './sql.ts'
+import type { Cells, PostgresSession, Statement } from './sql.ts'
 
 /** Additional time after the server's own time-out, in milliseconds, because the server may hang. */
 const graceMs = 2000
@@ -18,7 +18,11 @@ const asText = { getTypeParser: () => (text: unknown) => text }
  *
  * @throws ResourceError `unavailable`, with the reason `refused` if a retry does not help.
  */
-export async function openSession(target: Target, settings: ServerSettings, signal: AbortSignal): Promise<Session> {
+export async function openSession(
+  target: Target,
+  settings: ServerSettings,
+  signal: AbortSignal,
+): Promise<PostgresSession> {
   const connection = await connect(target, settings, signal)
   const { client, run, close, destroy } = connection
   try {
@@ -47,7 +51,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
         if (row?.[0] !== 'f') throw endedError()
       }
 
-      const transaction: Session['transaction'] = async (work) => {
+      const transaction: PostgresSession['transaction'] = async (work) => {
         await plainly('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
         try {
           if (shared) {

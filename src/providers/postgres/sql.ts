@@ -2,7 +2,6 @@ import type { CatalogItem, PageOptions, PageQuery, RelationKind } from '../relat
 import { nameOf } from '../relational/names.ts'
 
 /** Fragments of SQL. None contains text of a client: values of clients are bound to parameters. */
-/** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
@@ -83,12 +82,11 @@ export interface Statement {
 export type Cells = readonly (string | null)[]
 
 /** A connection to a database. */
-export interface Session {
+export interface PostgresSession {
   /**
    * Whether a pooler such as PgBouncer shares the connections of the server among clients: then no state of a session lasts.
    */
   readonly shared: boolean
-  /** The encoding of the database. */
   readonly encoding: string
   /** Runs one read-only statement, and returns its rows. */
   query(statement: Statement, values: readonly unknown[]): Promise<readonly Cells[]>
@@ -101,17 +99,17 @@ export interface Session {
   onNotification(told: () => void, ended: () => void): void
 }
 
-export type Query = Session['query']
+export type Query = PostgresSession['query']
 
 /** Channel that the event trigger notifies. Every role that can connect can notify it too, so a notification only triggers a check. */
-export const channel = 'hikidashi'
+export const notifyChannel = 'hikidashi'
 
 /**
  * Reads a page of the objects that the role may see, in the order of their keys, with one statement. Tables, enums and
  * functions of the same name are one row.
  */
 export async function readPage(
-  session: Session,
+  session: PostgresSession,
   query: PageQuery,
   options: PageOptions,
 ): Promise<readonly CatalogItem[]> {

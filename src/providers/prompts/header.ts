@@ -75,7 +75,7 @@ export function parseHeader(source: string | undefined): Header {
   const parsed = header.safeParse(yamlIn(source) ?? {})
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    throw promptFault(`its front matter is not as it should be, at ${issue?.path.join('.') || 'its top'}`)
+    throw promptFault(`its front matter has a wrong value at ${issue?.path.join('.') || 'its top'}`)
   }
   const { name, title, description, arguments: declared, resources, 'argument-hint': hint } = parsed.data
   return {

@@ -6,7 +6,7 @@ import { count, durationFrom, glob, interval, size, sizeUpTo, text } from '../..
 import { refusal } from '../../schema/refusals.ts'
 import {
   type Effect,
-  type Context as EffectContext,
+  type EffectContext,
   pathEffects,
   secretEffects,
   serviceEffects,

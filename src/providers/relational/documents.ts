@@ -7,13 +7,13 @@ import type { Content, Context, Params } from '../../core/provider.ts'
 import { rowsMimeType } from '../../core/search-answer.ts'
 import type {
   CatalogItem,
+  DatabaseSource,
   EnumType,
   Extension,
   ObjectName,
   PageQuery,
   Relation,
   Routine,
-  Source,
   SourceContext,
 } from './model.ts'
 import { identityOf, keyOf, segmentOf } from './names.ts'
@@ -119,7 +119,7 @@ function seenBy(only: string | undefined, allows: Context['allows']): (name: Obj
 
 /** Reads all tables and views of one schema, or of the database, that the caller may see, and the references between them. */
 export async function readOverview(
-  source: Source,
+  source: DatabaseSource,
   schema: string | undefined,
   params: Params,
   context: SourceContext & Pick<Context, 'allows'>,
@@ -145,7 +145,12 @@ export async function readOverview(
   return jsonContent({ ...overviewDocument(sorted, schema, more), mermaid }, mimeTypes.overview, meta)
 }
 
-async function namesOf(source: Source, prefix: string, sees: (name: ObjectName) => boolean, context: SourceContext) {
+async function namesOf(
+  source: DatabaseSource,
+  prefix: string,
+  sees: (name: ObjectName) => boolean,
+  context: SourceContext,
+) {
   const names: ObjectName[] = []
   let found = false
   for await (const page of pagesFrom(source, { from: prefix, prefix, limit: 1000 }, context))
@@ -160,7 +165,7 @@ async function namesOf(source: Source, prefix: string, sees: (name: ObjectName) 
 
 /** Yields the pages of objects from a key on, in the order of their keys. `limit`: objects per page. */
 export async function* pagesFrom(
-  source: Source,
+  source: DatabaseSource,
   query: PageQuery,
   context: SourceContext,
 ): AsyncGenerator<readonly CatalogItem[]> {

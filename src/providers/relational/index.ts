@@ -12,16 +12,16 @@ import {
   visibleRelation,
 } from './documents.ts'
 import { createCompleter, createLister } from './list.ts'
-import type { ObjectName, Relation, Source, SourceContext } from './model.ts'
+import type { DatabaseSource, ObjectName, Relation, SourceContext } from './model.ts'
 import { batchRequests, type DatabasePath, keyOf, parsePath } from './names.ts'
 import { createRowRules, type RowOptions, readRow, readRows, rowParts, type Table } from './rows.ts'
 import { createWatch } from './watch.ts'
 
-export type { Source } from './model.ts'
+export type { DatabaseSource } from './model.ts'
 export type { RowOptions } from './rows.ts'
 
 export interface RelationalOptions {
-  readonly source: Source
+  readonly source: DatabaseSource
   /** The served rows. Default: none. */
   readonly rows?: RowOptions
   /** Whether changes are reported. Default `true`. */
@@ -141,7 +141,7 @@ function found<T>(value: T | undefined): T {
 }
 
 /** Returns the templates of a source. Names are written as segments: see names.ts. */
-function templatesOf(source: Source, hasRows: boolean): readonly Template[] {
+function templatesOf(source: DatabaseSource, hasRows: boolean): readonly Template[] {
   const head = source.schema === undefined ? '{schema}/' : ''
   const has = (kind: 'enum' | 'function') => source.kinds.includes(kind)
   return [

@@ -2,15 +2,15 @@ import { completionOf } from '../../core/completion.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
 import { mimeTypes, pagesFrom } from './documents.ts'
-import type { CatalogItem, NamedItem, ObjectName, Source, SourceContext } from './model.ts'
-import { depthOf, type Leaf, leaves, nameOf, rowSegmentOf, segmentOf } from './names.ts'
+import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext } from './model.ts'
+import { depthOf, type Leaf, leafNames, nameOf, rowSegmentOf, segmentOf } from './names.ts'
 import type { Table } from './rows.ts'
 
 /** Number of objects per query: the maximum length of a list page. */
 const listedPageLength = 2000
 
 /** Creates the lister of a database. @param hasRows Whether rows are served for the object with a key. */
-export function createLister(source: Source, hasRows: (key: string) => boolean) {
+export function createLister(source: DatabaseSource, hasRows: (key: string) => boolean) {
   const depth = depthOf(source.schema)
 
   const entriesOf = (item: CatalogItem): readonly Entry[] => {
@@ -77,7 +77,7 @@ function leavesOf(item: Extract<CatalogItem, { name: string }>, hasRows: (key: s
     schema: item.relation !== undefined,
     'schema.sql': item.relation !== undefined,
   }
-  return leaves.filter((leaf) => isThere[leaf])
+  return leafNames.filter((leaf) => isThere[leaf])
 }
 
 const mimeTypeOf: Readonly<Record<Leaf, string>> = {
@@ -138,7 +138,7 @@ const nothing: Completion = { values: [], total: 0, hasMore: false }
  * @param tableOf Returns a table whose rows may be read; `undefined` if there is none.
  */
 export function createCompleter(
-  source: Source,
+  source: DatabaseSource,
   tableOf: (name: ObjectName, context: SourceContext) => Promise<Table | undefined>,
 ) {
   const names = async (

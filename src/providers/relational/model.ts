@@ -28,12 +28,12 @@ export interface Column {
 }
 
 /** A primary key, or a set of columns that are unique together. */
-export interface Key {
+export interface UniqueKey {
   readonly name: string
   readonly columns: readonly string[]
 }
 
-export interface Check {
+export interface CheckConstraint {
   readonly name: string
   /** The constraint in DDL: `CHECK ((price > 0))`. */
   readonly definition: string
@@ -56,7 +56,7 @@ export interface Reference {
   readonly columns: readonly string[]
 }
 
-export interface Index {
+export interface TableIndex {
   readonly name: string
   readonly unique: boolean
   /** Names of columns, or expressions as the database writes them. */
@@ -77,12 +77,12 @@ export interface Relation extends ObjectName {
   /** SQL statements that create the table or view, with its keys, indexes and comments. */
   readonly definition: string
   readonly columns: readonly Column[]
-  readonly primaryKey?: Key
-  readonly uniqueKeys: readonly Key[]
-  readonly checks: readonly Check[]
+  readonly primaryKey?: UniqueKey
+  readonly uniqueKeys: readonly UniqueKey[]
+  readonly checks: readonly CheckConstraint[]
   readonly foreignKeys: readonly ForeignKey[]
   readonly referencedBy: readonly Reference[]
-  readonly indexes: readonly Index[]
+  readonly indexes: readonly TableIndex[]
   readonly triggers: readonly Trigger[]
   /** Approximate number of rows, rounded (see {@link roundEstimate}), never counted. Undefined if it is unknown. */
   readonly rowEstimate?: number
@@ -146,7 +146,7 @@ export function roundEstimate(rows: number): number {
  * not answer, without any of its text), and ends its statement soon after the signal aborts. Objects that the role may not see
  * are left out everywhere: denied and missing look the same.
  */
-export interface Source {
+export interface DatabaseSource {
   /**
    * The only served schema: paths do not contain its name. `undefined`: paths begin with the name of a schema. `''`: the
    * database has no schemas.

@@ -78,8 +78,8 @@ export type DatabasePath =
   | { readonly kind: 'row'; readonly name: ObjectName; readonly key: string; readonly row: string }
 
 /** Possible last segments of an object's paths, in path order. */
-export const leaves = ['enum', 'function', 'rows', 'schema', 'schema.sql'] as const
-export type Leaf = (typeof leaves)[number]
+export const leafNames = ['enum', 'function', 'rows', 'schema', 'schema.sql'] as const
+export type Leaf = (typeof leafNames)[number]
 
 /** Number of segments of the name of an object. */
 export function depthOf(only: string | undefined): 1 | 2 {
@@ -100,7 +100,7 @@ export function parsePath(path: string, only: string | undefined): DatabasePath 
   if (name === undefined || leaf === undefined || rest.length > 0) return undefined
   const at = { name: { schema, name }, key: `${segments.slice(0, depth).join('/')}/` }
   if (row !== undefined) return leaf === 'rows' && row !== '' ? { kind: 'row', ...at, row } : undefined
-  const kind = leaves.find((one) => one === leaf)
+  const kind = leafNames.find((one) => one === leaf)
   return kind === undefined ? undefined : { kind, ...at }
 }
 

@@ -2,7 +2,7 @@ import { followAbort, sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createPoller, type Poller } from '../../wrap/polled.ts'
 import { enumDocument, pagesFrom, relationDocument, routineDocument, versionOf } from './documents.ts'
-import type { CatalogItem, NamedItem, ObjectName, Source, SourceContext } from './model.ts'
+import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext } from './model.ts'
 import { depthOf, keyOf } from './names.ts'
 
 /** Debounce time of hints, in milliseconds. */
@@ -23,7 +23,7 @@ interface Sight {
  * @param intervalMs Pause between two polls without a hint of a change, in milliseconds.
  * @param hasRows Whether rows of a table are served, by its key.
  */
-export function createWatch(source: Source, intervalMs: number, hasRows: (key: string) => boolean) {
+export function createWatch(source: DatabaseSource, intervalMs: number, hasRows: (key: string) => boolean) {
   let looking: Poller | undefined
 
   const lookAt = async (signal: AbortSignal, before: Sight | undefined): Promise<Sight> => {
@@ -71,7 +71,7 @@ export function createWatch(source: Source, intervalMs: number, hasRows: (key: s
 /** Delay before a database that did not answer is polled again, in milliseconds. */
 const retryDelayMs = 2000
 
-function createHints(source: Source, signal: AbortSignal) {
+function createHints(source: DatabaseSource, signal: AbortSignal) {
   let hinted = false
   let armed = false
   let wake = () => {}
@@ -126,7 +126,7 @@ const maxObjects = 2000
 const [pageLength, chunk] = [2000, 200]
 
 /** Takes a snapshot of everything; `undefined` if there are too many objects. */
-async function takeSnapshot(source: Source, context: SourceContext): Promise<DatabaseSnapshot | undefined> {
+async function takeSnapshot(source: DatabaseSource, context: SourceContext): Promise<DatabaseSnapshot | undefined> {
   const items: CatalogItem[] = []
   for await (const page of pagesFrom(source, { from: '', prefix: '', limit: pageLength }, context))
     if (items.push(...page) > maxObjects) return undefined

@@ -43,7 +43,7 @@ export function toRemoteEntry(
   { uri, name, size, modified, version, ...facts }: Resource,
   mark: string,
 ): RemoteEntry | undefined {
-  const described = describe(facts, mark)
+  const described = describeEntry(facts, mark)
   if (described === undefined) return undefined
   const path = pathOfForeign(uri)
   const shown = shorten(name, maxTextLengths.name)
@@ -61,11 +61,11 @@ export function toRemoteEntry(
 
 /** Converts the description of a template: shortens its texts, and adds the mark of this process. */
 function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
-  const described = describe(facts, mark)
+  const described = describeEntry(facts, mark)
   return described && { name: shorten(name, maxTextLengths.name), ...described }
 }
 
-export function describe(facts: Description, mark: string): Description | undefined {
+export function describeEntry(facts: Description, mark: string): Description | undefined {
   const { title, description, mimeType, priority, audience, icons, meta = {} } = facts
   const via = viaOf(meta)
   if (via.includes(mark)) return undefined
@@ -141,7 +141,7 @@ export async function fetchTemplates(
   view: RemoteView,
   { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },
 ): Promise<readonly { readonly template: Template; readonly uriTemplate: string }[]> {
-  return collect(
+  return collectPages(
     'templates',
     maxTemplates,
     (query) => view.templates(query, { signal }),
@@ -163,7 +163,7 @@ export async function fetchTemplates(
  *
  * @throws ResourceError `too-large` for a list of more than `max` items or 1000 pages.
  */
-export async function collect<T, Kept>(
+export async function collectPages<T, Kept>(
   what: string,
   max: number,
   fetch: (query: { readonly cursor?: string }) => Promise<Pick<Page<T>, 'items' | 'nextCursor'>>,
@@ -195,7 +195,11 @@ function isTemplate(text: string): boolean {
  *
  * @param allows Whether the caller may see a path. When undefined, the caller may see all of them.
  */
-export function withFound(content: Content, address: string | undefined, allows: Context['allows']): Content {
+export function rewriteSearchResults(
+  content: Content,
+  address: string | undefined,
+  allows: Context['allows'],
+): Content {
   if (content.mimeType !== foundMimeType || !('text' in content)) return content
   const found = parseFound(content.text)
   if (found === undefined) return content

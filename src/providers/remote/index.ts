@@ -20,17 +20,17 @@ import { foundMimeType, parseFound } from '../../core/search-answer.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent, encodePath } from '../../core/uri.ts'
 import { directoryMimeType, type ResourceContent, type ViewCompletionRequest } from '../../core/view.ts'
-import { fetchTemplates, relayableMeta, withFound } from './entries.ts'
+import { fetchTemplates, relayableMeta, rewriteSearchResults } from './entries.ts'
 import { createFollowing } from './following.ts'
 import { createRelayedPrompts, fetchPrompts, type ListFacts, promptDirectory } from './prompts.ts'
 import { createSession, faultOf, readFaultOf } from './session.ts'
 import {
-  childrenThere,
   createSnapshotKeeper,
   currentOf,
   entriesIn,
   entryAt,
-  merge,
+  mergeEntries,
+  readServerChildren,
   type ServerSnapshot,
   takeSnapshot,
 } from './snapshot.ts'
@@ -137,7 +137,7 @@ export function remote(options: RemoteOptions): Provider {
       const { prefix = '', after, shallow = false } = query
       const more = shallow ? await unlistedIn(session, prefix, { mark, log, signal: context.signal }) : []
       const behind = after === undefined ? more : more.filter(({ path }) => comparePaths(path, after) > 0)
-      for (const entry of merge(entriesIn(taken, query), behind)) {
+      for (const entry of mergeEntries(entriesIn(taken, query), behind)) {
         context.signal.throwIfAborted()
         yield entry
       }
@@ -164,7 +164,7 @@ export function remote(options: RemoteOptions): Provider {
       // instead.
       if (params.size === 0 && isDirectory(told, path) && isOnlyDirectory(await snapshot(context), path))
         throw notFound('it is a directory of the server: what is in it is listed')
-      const shown = told.map((content) => withFound(content, options.address, context.allows))
+      const shown = told.map((content) => rewriteSearchResults(content, options.address, context.allows))
       return asMarkdown ? Promise.all(shown.map(markdownOf)) : shown
     },
     start: () => void listing.current(closing.signal).catch(() => {}),
@@ -224,7 +224,7 @@ async function unlistedIn(
   { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },
 ): Promise<readonly Entry[]> {
   try {
-    return await session.ask((view) => childrenThere(view, prefix, { mark, signal }), signal)
+    return await session.ask((view) => readServerChildren(view, prefix, { mark, signal }), signal)
   } catch (error) {
     signal.throwIfAborted()
     log('debug', 'the server does not read a directory', { error })

@@ -9,7 +9,7 @@ import type { Prompt, PromptArgument, PromptMessage, PromptPart, Prompts } from 
 import { nameOfAddress, parseAddress } from '../../core/uri.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
-import { collect, describe, maxTextLengths, relayableMeta, toRemoteEntry } from './entries.ts'
+import { collectPages, describeEntry, maxTextLengths, relayableMeta, toRemoteEntry } from './entries.ts'
 import { faultOf, type ServerSession } from './session.ts'
 import { currentOf, type SnapshotKeeper } from './snapshot.ts'
 
@@ -35,7 +35,7 @@ export async function fetchPrompts(
 ): Promise<readonly RelayedPrompt[]> {
   const { prompts } = view
   if (prompts === undefined) return []
-  const found = await collect(
+  const found = await collectPages(
     'prompts',
     maxPrompts,
     (query) => prompts.list(query, { signal }),
@@ -55,7 +55,7 @@ export async function fetchPrompts(
 /** Converts a listed prompt. Undefined: this process relayed it to the server. */
 function promptOf(listed: ListedPrompt, mark: string, address: string | undefined): Prompt | undefined {
   const { name, arguments: declared, ...facts } = listed
-  const described = describe(facts, mark)
+  const described = describeEntry(facts, mark)
   if (described === undefined) return undefined
   const { title, description, icons, meta } = described
   return {
@@ -146,7 +146,6 @@ export function partOf(content: PromptContent, mark: string): PromptPart {
 export interface ListFacts {
   /** Mark that this process puts on everything it relays. */
   readonly mark: string
-  /** Address of the mount. */
   readonly address: string | undefined
   readonly log: Log
   readonly signal: AbortSignal

@@ -124,7 +124,7 @@ const maxChildren = 100_000
  * Returns the direct children of a directory as the server reads it, in path order: some servers have more entries than they
  * list. Empty when the server does not read directories, or lists all their entries.
  */
-export async function childrenThere(
+export async function readServerChildren(
   view: RemoteView,
   prefix: string,
   { mark, signal }: { readonly mark: string; readonly signal: AbortSignal },
@@ -173,7 +173,7 @@ function isIn(prefix: string, path: string): boolean {
 }
 
 /** Merges two listings; of a duplicate, the first is taken. */
-export function* merge(listed: Iterable<RemoteEntry>, more: readonly Entry[]): Generator<Entry> {
+export function* mergeEntries(listed: Iterable<RemoteEntry>, more: readonly Entry[]): Generator<Entry> {
   let at = 0
   for (const { entry } of listed) {
     for (let next = more[at]; next !== undefined; next = more[++at]) {

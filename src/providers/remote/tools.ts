@@ -9,7 +9,7 @@ import type { Change, ChangedKind } from '../../core/provider.ts'
 import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/tool.ts'
 import type { CallOptions, Subscription, ViewChange } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
-import { collect, describe, maxTextLengths } from './entries.ts'
+import { collectPages, describeEntry, maxTextLengths } from './entries.ts'
 import { type ListFacts, longNameOf, maxNameLength, partOf, pathOfName } from './prompts.ts'
 import { faultOf, listFaultOf, type ServerSession } from './session.ts'
 import type { SnapshotKeeper } from './snapshot.ts'
@@ -38,7 +38,7 @@ export async function fetchTools(
 ): Promise<readonly RelayedTool[]> {
   const { remoteTools } = view
   if (remoteTools === undefined) return []
-  const found = await collect(
+  const found = await collectPages(
     'tools',
     maxTools,
     (query) => remoteTools.list(query, { signal }),
@@ -65,7 +65,7 @@ function faultOfTool({ name, inputSchema, outputSchema = {} }: RemoteTool): stri
 /** Converts a listed tool. Undefined: this process relayed it to the server. */
 function toolOf(listed: RemoteTool, mark: string, address: string | undefined): ProvidedTool | undefined {
   const { name, inputSchema, outputSchema, annotations, paramHeaders: _, ...facts } = listed
-  const described = describe(facts, mark)
+  const described = describeEntry(facts, mark)
   if (described === undefined) return undefined
   const { title, description, icons, meta } = described
   const isShort = (schema: object) => JSON.stringify(schema).length <= maxSchemaLength

@@ -152,7 +152,12 @@ const analysisSchema = z.strictObject({
       agreement: fraction.exactOptional().describe('The required agreement.'),
     })
     .describe('The requirements on the consensus, and whether they were met.'),
-  totalCost: z.number().min(0).max(1e12).exactOptional().describe('In US dollars. By default the sum over the votes.'),
+  totalCost: z
+    .number()
+    .min(0)
+    .max(1e12)
+    .exactOptional()
+    .describe('The cost of all answers, in US dollars. By default the sum over the votes.'),
   created: time.exactOptional().describe('When it was made (ISO 8601). By default now.'),
   expires: time.exactOptional().describe('The time at which it expires (ISO 8601). By default the server decides.'),
   tags: z
@@ -209,7 +214,6 @@ export function analysisJsonSchema(): Readonly<Record<string, unknown>> {
   return schema
 }
 
-/** A field of a record that is wrong. */
 interface FieldFault {
   /** Path of the field, such as `votes[0].confidence`; empty for the record as a whole. */
   readonly field: string

@@ -10,7 +10,6 @@ export interface CaptureCommand {
   readonly from: 'stdout' | 'base64' | 'file'
 }
 
-/** The machine that a command is for. */
 export interface Machine {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>

@@ -91,7 +91,6 @@ function nameOf(uri: string): string {
 }
 
 interface Finding {
-  /** The requested hits. */
   readonly hits: readonly SearchHit[]
   /** The score of the best visible hit. */
   readonly best: number

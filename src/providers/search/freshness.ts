@@ -5,7 +5,6 @@ import { pendingNote, type SearchAnswer, type SearchStatus, staleNote } from '..
 import type { FeedStatus, Freshness } from '../../core/tool.ts'
 
 interface Known {
-  /** The mounts that are searched. */
   readonly mounts: readonly MountReader[]
   /** The freshness of a mount that this process indexes, by the changes of the paths that count. */
   readonly here: (address: string, isCounted?: (path: string) => boolean) => Freshness | undefined

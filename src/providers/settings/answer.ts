@@ -6,7 +6,6 @@ import { parseDotenv, parseIni, parseProperties } from './lines.ts'
 import { showJson, showSource } from './shown.ts'
 import { parseToml } from './toml.ts'
 import {
-  type Budget,
   childOf,
   createBudget,
   escapeStep,
@@ -14,6 +13,7 @@ import {
   jsonNumber,
   type Limits,
   type Node,
+  type ParseBudget,
   parseFault,
   type Scalar,
   type SettingsFault,
@@ -23,7 +23,7 @@ import {
 import { parseYaml } from './yaml.ts'
 
 /** Parses JSON with comments and trailing commas. Of duplicate keys, both are in the tree. */
-function parseJson(text: string, budget: Budget): SettingsTree {
+function parseJson(text: string, budget: ParseBudget): SettingsTree {
   measure(text, budget)
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
@@ -56,7 +56,7 @@ const words: Readonly<Record<string, string>> = {
 const token = { openBrace: 1, closeBrace: 2, openBracket: 3, closeBracket: 4, comma: 5, colon: 6, end: 17 } as const
 
 /** Counts depth and values by the tokens alone, because the recursive parser would not stop in time. */
-function measure(text: string, budget: Budget): void {
+function measure(text: string, budget: ParseBudget): void {
   const scanner = createScanner(text, true)
   let depth = 0
   for (let kind: number = scanner.scan(); kind !== token.end; kind = scanner.scan()) {
@@ -122,7 +122,7 @@ export type SettingsAnswer =
 /** Reply of the worker: the answer, or an error. The error has no text, because that might hold a part of the file. */
 export type Reply = SettingsAnswer | { readonly error: true }
 
-const parsers: Readonly<Record<Format, (text: string, budget: Budget) => SettingsTree>> = {
+const parsers: Readonly<Record<Format, (text: string, budget: ParseBudget) => SettingsTree>> = {
   json: parseJson,
   yaml: parseYaml,
   toml: parseToml,

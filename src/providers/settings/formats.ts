@@ -1,7 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { baseName } from '../../core/path.ts'
-import { isVault } from '../../secrets/credential-files.ts'
+import { isCredentialFile } from '../../secrets/credential-files.ts'
 
 /** The formats of settings. `json` may have comments and trailing commas; `yaml` may hold several documents. */
 export const formats = ['json', 'yaml', 'toml', 'ini', 'dotenv', 'properties'] as const
@@ -50,7 +50,7 @@ export function createFormats({ include, formats: own = {} }: FormatRules): Form
     const name = baseName(path).toLowerCase()
     const format = names.find(([pattern]) => pattern.test(name))?.[1]
     // A file that is nothing but secrets has no settings to show.
-    return format === undefined || locks.test(name) || isVault(path) ? undefined : format
+    return format === undefined || locks.test(name) || isCredentialFile(path) ? undefined : format
   }
 }
 

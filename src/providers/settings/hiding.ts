@@ -4,8 +4,8 @@ import { firstIndex, type Span } from '../../core/kit/sorted.ts'
 import { redactedMark, replaceSpans } from '../../core/scrub.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from '../../secrets/keys.ts'
-import { isNoSecret } from '../../secrets/references.ts'
-import { type Entry, escapeStep, type Node, type Scalar, type SettingsTree, type Table } from './tree.ts'
+import { isHarmless } from '../../secrets/references.ts'
+import { escapeStep, type Node, type Scalar, type SettingsTree, type Table, type TableEntry } from './tree.ts'
 
 export interface Policy {
   /** `safe`: shows values with neither a name nor a form that looks secret. `allowed`: shows only those that `allow` names. */
@@ -44,7 +44,7 @@ export function hiddenValues({ root, commented = [] }: SettingsTree, { show, all
         visit(item, join(path, String(i)), secret || isValueOfOption(item, node.items[i - 1]))
   }
 
-  const visitEntry = ({ key, value }: Entry, table: Table, path: string, secret: boolean): void => {
+  const visitEntry = ({ key, value }: TableEntry, table: Table, path: string, secret: boolean): void => {
     const at = join(path, escapeStep(key))
     const kind = kindOfKey(key) ?? kindOfKeyIn(path, key)
     // A weak name affects only its own value, or a list of values.
@@ -99,7 +99,7 @@ export function searchableValues(denied: HiddenValues): readonly string[] {
     .map(({ text }) => text)
     .filter(
       (text) =>
-        text.length >= 8 && !isNoSecret(text) && (looksOpaque(text) || (/\d/.test(text) && /[A-Za-z]/.test(text))),
+        text.length >= 8 && !isHarmless(text) && (looksOpaque(text) || (/\d/.test(text) && /[A-Za-z]/.test(text))),
     )
 }
 
@@ -111,7 +111,7 @@ export interface Edit {
 }
 
 /** Binary search for the first span that ends at or after a position. The spans are sorted, and do not overlap. */
-export function nearest<S extends { readonly end: number }>(spans: readonly S[], offset: number): S | undefined {
+export function spanFrom<S extends { readonly end: number }>(spans: readonly S[], offset: number): S | undefined {
   return spans[firstIndex(0, spans.length, (index) => (spans[index]?.end ?? 0) >= offset)]
 }
 
@@ -169,9 +169,9 @@ export function spansOutside(spans: readonly Span[], scalars: readonly Scalar[])
     const pieces: Span[] = []
     let from = span.start
     for (
-      let scalar = nearest(scalars, from);
+      let scalar = spanFrom(scalars, from);
       scalar !== undefined && scalar.start < span.end;
-      scalar = nearest(scalars, scalar.end + 1)
+      scalar = spanFrom(scalars, scalar.end + 1)
     ) {
       if (scalar.start > from) pieces.push({ start: from, end: scalar.start })
       from = Math.max(from, scalar.end)
@@ -185,9 +185,9 @@ export function spansOutside(spans: readonly Span[], scalars: readonly Scalar[])
 export function spansOverlapping(spans: readonly Span[], { start, end }: Span): readonly Span[] {
   const found: Span[] = []
   for (
-    let span = nearest(spans, start + 1);
+    let span = spanFrom(spans, start + 1);
     span !== undefined && span.start < end;
-    span = nearest(spans, span.end + 1)
+    span = spanFrom(spans, span.end + 1)
   )
     found.push(span)
   return found

@@ -1,5 +1,5 @@
 import { looksOpaque } from '../../secrets/keys.ts'
-import { type Budget, type Entry, type Node, type Scalar, type SettingsTree, textNode } from './tree.ts'
+import { type Node, type ParseBudget, type Scalar, type SettingsTree, type TableEntry, textNode } from './tree.ts'
 
 /** One logical line, possibly of several physical ones, without its line end. */
 interface Line {
@@ -30,7 +30,7 @@ interface Draft {
  * `#`. Sections are tables, and are not nested. A repeated key is a list; a key without a value is `null`. Indented lines after
  * a key continue its value. A comment after a value belongs to the value, because programs differ in that.
  */
-export function parseIni(text: string, budget: Budget): SettingsTree {
+export function parseIni(text: string, budget: ParseBudget): SettingsTree {
   const sections = new Map<string, Map<string, Draft[]>>()
   const keysOf = (name: string) => {
     const keys = sections.get(name) ?? new Map<string, Draft[]>()
@@ -68,7 +68,7 @@ export function parseIni(text: string, budget: Budget): SettingsTree {
     if (drafts === undefined) keys.set(key, [last])
     else drafts.push(last)
   }
-  const entries: Entry[] = []
+  const entries: TableEntry[] = []
   for (const [name, found] of sections)
     if (name === '') entries.push(...entriesOf(found, text))
     else entries.push({ key: name, value: { kind: 'table', entries: entriesOf(found, text) } })
@@ -84,7 +84,7 @@ function splitIni(line: string): { readonly key: string; readonly from: number |
   return { key: line.slice(0, at).trim(), from: at + 1 + blanks }
 }
 
-function entriesOf(keys: ReadonlyMap<string, readonly Draft[]>, text: string): readonly Entry[] {
+function entriesOf(keys: ReadonlyMap<string, readonly Draft[]>, text: string): readonly TableEntry[] {
   return Array.from(keys, ([key, drafts]) => {
     const values = drafts.map((draft) => iniValue(draft, text))
     const [first, second] = values
@@ -110,8 +110,8 @@ function iniValue({ start, end, present }: Draft, text: string): Scalar {
  * Parses properties as Java does: `key=value`, `key:value` or `key value`, comments after `#` or `!`, lines joined by a final
  * `\`, escapes such as `\uXXXX`. Keys are flat, including their dots. Of a repeated key, the last value applies.
  */
-export function parseProperties(text: string, budget: Budget): SettingsTree {
-  const entries: Entry[] = []
+export function parseProperties(text: string, budget: ParseBudget): SettingsTree {
+  const entries: TableEntry[] = []
   let joined: Line | undefined
   for (const line of linesOf(text)) {
     if (joined === undefined && /^\s*(?:[#!]|$)/.test(line.text)) continue
@@ -130,7 +130,7 @@ export function parseProperties(text: string, budget: Budget): SettingsTree {
   return { root: { kind: 'table', entries } }
 }
 
-function splitProperty({ text, start }: Line): Entry {
+function splitProperty({ text, start }: Line): TableEntry {
   const match = /^(\s*)((?:\\[\s\S]|[^\\\s=:])*)([ \t\f]*(?:[=:][ \t\f]*)?)/.exec(text)
   const [head = '', , key = ''] = match ?? []
   const raw = text.slice(head.length)
@@ -156,9 +156,9 @@ const assignment = /^\ufeff?[ \t]*(#[ \t]*)?(?:export[ \t]+)?([A-Za-z_][\w.-]*)[
  * several lines. Nothing is expanded. An unquoted value ends at a `#`; its span goes to the end of the line, because other programs
  * take what follows for a part of it. Other lines are unknown.
  */
-export function parseDotenv(text: string, budget: Budget): SettingsTree {
-  const entries: Entry[] = []
-  const commented: Entry[] = []
+export function parseDotenv(text: string, budget: ParseBudget): SettingsTree {
+  const entries: TableEntry[] = []
+  const commented: TableEntry[] = []
   const unknown: { start: number; end: number }[] = []
   let until = 0
   for (const line of linesOf(text)) {

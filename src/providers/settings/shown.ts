@@ -8,9 +8,9 @@ import {
   editJson,
   editScalar,
   type HiddenValues,
-  nearest,
   replaceScalar,
   searchableValues,
+  spanFrom,
   spansOutside,
   spansOverlapping,
 } from './hiding.ts'
@@ -82,7 +82,7 @@ function scalarsOf({ root, commented = [] }: SettingsTree): readonly Scalar[] {
  */
 function isOfName({ start, end, key }: Span, scalars: readonly Scalar[]): boolean {
   if (key === undefined) return false
-  const scalar = nearest(scalars, start)
+  const scalar = spanFrom(scalars, start)
   return scalar !== undefined && scalar.start < end && key < scalar.start
 }
 
@@ -91,7 +91,7 @@ async function findInJson({ text, leaves }: Normal, { without }: SettingsFile): 
   const found = await findSecrets(text, { path: 'settings.json', without })
   return mergeSpans(
     found.filter(({ key }) => {
-      const leaf = key === undefined ? undefined : nearest(leaves, key)
+      const leaf = key === undefined ? undefined : spanFrom(leaves, key)
       return key === undefined || (leaf !== undefined && leaf.start <= key)
     }),
   )
@@ -102,8 +102,8 @@ async function findInValues(source: SettingsFile) {
   const normal = writeJson(source.tree.root, source.denied)
   const inLeaves = new Map<Scalar, string[]>()
   for (const { start, end } of await findInJson(normal, source)) {
-    let leaf = nearest(normal.leaves, start + 1)
-    for (; leaf !== undefined && leaf.start < end; leaf = nearest(normal.leaves, leaf.end + 1)) {
+    let leaf = spanFrom(normal.leaves, start + 1)
+    for (; leaf !== undefined && leaf.start < end; leaf = spanFrom(normal.leaves, leaf.end + 1)) {
       const part = normal.text.slice(Math.max(start, leaf.start), Math.min(end, leaf.end))
       const parts = inLeaves.get(leaf.scalar)
       if (parts === undefined) inLeaves.set(leaf.scalar, [part])

@@ -1,12 +1,12 @@
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import {
-  type Budget,
-  type Entry,
   jsonNumber,
   type Node,
+  type ParseBudget,
   parseFault,
   type Scalar,
   type SettingsTree,
+  type TableEntry,
   textNode,
 } from './tree.ts'
 
@@ -17,7 +17,7 @@ type TomlValue = Table | TomlValue[] | Scalar
  * Parses TOML. smol-toml validates and decodes it, but gives no positions of values, so this parser reads them a second time.
  * When the two differ, nothing is shown.
  */
-export function parseToml(text: string, budget: Budget): SettingsTree {
+export function parseToml(text: string, budget: ParseBudget): SettingsTree {
   measure(text, budget)
   let meant: unknown
   try {
@@ -33,7 +33,7 @@ export function parseToml(text: string, budget: Budget): SettingsTree {
 }
 
 /** Limits the nesting, because the parser recurses for each bracket. Brackets in texts and comments are counted, too. */
-function measure(text: string, budget: Budget): void {
+function measure(text: string, budget: ParseBudget): void {
   let depth = 0
   for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|\n/g)) {
     if (bracket === '\n') continue
@@ -54,11 +54,11 @@ function offsetOf(text: string, line: number, column: number): number {
   return Math.min(text.length, start + Math.max(0, column - 1))
 }
 
-function nodeOf(value: TomlValue, depth: number, budget: Budget): Node {
+function nodeOf(value: TomlValue, depth: number, budget: ParseBudget): Node {
   budget.enter(depth, 0)
   if (Array.isArray(value)) return { kind: 'list', items: value.map((item) => nodeOf(item, depth + 1, budget)) }
   if (!(value instanceof Map)) return value
-  const entries = Array.from(value, ([key, member]): Entry => ({ key, value: nodeOf(member, depth + 1, budget) }))
+  const entries = Array.from(value, ([key, member]): TableEntry => ({ key, value: nodeOf(member, depth + 1, budget) }))
   return { kind: 'table', entries }
 }
 

@@ -27,10 +27,10 @@ interface List {
 /** Names and values in source order. If a name occurs twice, the last value applies. */
 export interface Table {
   readonly kind: 'table'
-  readonly entries: readonly Entry[]
+  readonly entries: readonly TableEntry[]
 }
 
-export interface Entry {
+export interface TableEntry {
   readonly key: string
   readonly value: Node
 }
@@ -41,7 +41,7 @@ export type Node = Scalar | List | Table
 export interface SettingsTree {
   readonly root: Node
   /** Settings that were commented out: they are checked for secrets, but are not part of the value. */
-  readonly commented?: readonly Entry[]
+  readonly commented?: readonly TableEntry[]
   /** Lines that this format does not know: their content is unknown, so they are hidden. */
   readonly unknown?: readonly { readonly start: number; readonly end: number }[]
 }
@@ -60,7 +60,6 @@ export function jsonNumber(lexeme: string): string | undefined {
   return Number.isFinite(Number(lexeme)) ? lexeme : JSON.stringify(lexeme)
 }
 
-/** Creates the scalar of a text. */
 export function textNode(text: string, span: Omit<Scalar, 'kind' | 'text' | 'json'>): Scalar {
   return { kind: 'scalar', text, json: JSON.stringify(text), ...span }
 }
@@ -142,7 +141,7 @@ export function createBudget({ maxDepth, maxNodes }: Limits) {
   }
 }
 
-export type Budget = ReturnType<typeof createBudget>
+export type ParseBudget = ReturnType<typeof createBudget>
 
 /** Returns the line and column of a position in a text, both from 1. */
 export function positionOf(text: string, offset: number): { readonly line: number; readonly column: number } {

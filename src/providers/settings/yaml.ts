@@ -13,13 +13,13 @@ import {
 } from 'yaml'
 import { deepNestingIn } from '../../text/front-matter.ts'
 import {
-  type Budget,
-  type Entry,
   jsonNumber,
   type Node,
+  type ParseBudget,
   parseFault,
   type Scalar,
   type SettingsTree,
+  type TableEntry,
   textNode,
 } from './tree.ts'
 
@@ -31,7 +31,7 @@ const maxBrackets = 1000
  * Reads YAML 1.2 with the core schema, whatever version a directive names: `no` is a text, a date is a text, an unknown tag
  * changes nothing. Several documents make a list. Merge keys (`<<`) are followed. An alias is the node that it stands for.
  */
-export function parseYaml(text: string, budget: Budget): SettingsTree {
+export function parseYaml(text: string, budget: ParseBudget): SettingsTree {
   refuseBrackets(text)
   refuseVersions(text)
   const parsed = parseAllDocuments(text, options)
@@ -111,7 +111,7 @@ function refuseVersions(text: string): void {
 type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node
 
 /** Creates a reader that converts the nodes of one document to our own. */
-function createReader(text: string, budget: Budget): Reader {
+function createReader(text: string, budget: ParseBudget): Reader {
   const anchors = new Map<string, Node>()
   /** The nodes with an anchor as keys. */
   const keys = new Map<string, string>()
@@ -143,8 +143,8 @@ function createReader(text: string, budget: Budget): Reader {
   }
 
   const table = (map: YAMLMap.Parsed, depth: number): Node => {
-    const entries: Entry[] = []
-    const merged: Entry[] = []
+    const entries: TableEntry[] = []
+    const merged: TableEntry[] = []
     const seen = new Set<string>()
     for (const pair of map.items) {
       const offset = pair.key?.range[0] ?? map.range[0]
@@ -186,7 +186,7 @@ function createReader(text: string, budget: Budget): Reader {
   return read
 }
 
-function mergedEntries(value: Node, offset: number): readonly Entry[] {
+function mergedEntries(value: Node, offset: number): readonly TableEntry[] {
   if (value.kind === 'table') return value.entries
   if (value.kind === 'list' && value.items.every((item) => item.kind === 'table'))
     return value.items.flatMap((item) => (item.kind === 'table' ? item.entries : []))

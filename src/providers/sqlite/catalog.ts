@@ -1,7 +1,7 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
-import { type Index, type Reference, type Relation, roundEstimate } from '../relational/model.ts'
+import { type Reference, type Relation, roundEstimate, type TableIndex } from '../relational/model.ts'
 import { segmentOf } from '../relational/names.ts'
 import {
   type Affinity,
@@ -37,7 +37,7 @@ export interface RelationDescription {
   readonly key: readonly KnownKey[]
 }
 
-export type Catalog = ReturnType<typeof createCatalog>
+export type DatabaseCatalog = ReturnType<typeof createCatalog>
 
 /** The collations of SQLite itself. The order of any other collation is unknown here. */
 const collations = new Set(['BINARY', 'NOCASE', 'RTRIM'])
@@ -210,7 +210,7 @@ function estimateOf(run: RunQuery, table: string): number | undefined {
 }
 
 /** An index, with the facts that matter for the order of rows. */
-interface KnownIndex extends Index {
+interface KnownIndex extends TableIndex {
   /** Origin: `pk` or `u` for a constraint, `c` for a statement `CREATE INDEX`. */
   readonly origin: string
   readonly partial: boolean

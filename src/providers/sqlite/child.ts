@@ -8,7 +8,7 @@ import type { Operations } from './operations.ts'
  * Request to the child process. `measure` asks for its data memory, in bytes. Otherwise `open` comes first, with the file, the lock
  * time-out, and whether the path of the file must be free of links.
  */
-export interface Question {
+export interface ChildRequest {
   readonly id: number
   readonly name: keyof Operations | 'open' | 'measure'
   readonly values: readonly unknown[]
@@ -52,7 +52,7 @@ function readStatus(): string {
   }
 }
 
-async function answer({ name, values }: Question): Promise<unknown> {
+async function answer({ name, values }: ChildRequest): Promise<unknown> {
   if (name === 'open' || name === 'measure') {
     const { openFile, createCatalog, createOperations } = await load()
     if (name === 'measure') return dataBytes()
@@ -67,7 +67,7 @@ async function answer({ name, values }: Question): Promise<unknown> {
   return operation(...values)
 }
 
-process.on('message', async (question: Question) => {
+process.on('message', async (question: ChildRequest) => {
   const { id, name } = question
   try {
     process.send?.({ id, result: await answer(question) } satisfies ChildAnswer)

@@ -201,7 +201,6 @@ export interface RelationItem {
   readonly isStrict: boolean
 }
 
-/** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }

@@ -6,9 +6,9 @@ import { requireKeys } from '../../core/kit/object.ts'
 import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
-import type { CatalogItem, ObjectName, Relation, RowPage, Source, SourceContext } from '../relational/model.ts'
+import type { CatalogItem, DatabaseSource, ObjectName, Relation, RowPage, SourceContext } from '../relational/model.ts'
 import { completeDatabaseOptions, createPool, type DatabaseOptions, openRelational } from '../relational/open.ts'
-import type { Question } from './child.ts'
+import type { ChildRequest } from './child.ts'
 import { faultOf, refusedError } from './errors.ts'
 import type { Operations } from './operations.ts'
 import { startMs, startProcess } from './process.ts'
@@ -89,7 +89,7 @@ function createSource(options: SqliteOptions) {
   const ask = <T>({ signal }: SourceContext, name: keyof Operations, ...values: readonly unknown[]): Promise<T> =>
     leaving(signal, (patient) => untilAnswered(patient, name, values) as Promise<T>)
 
-  const source: Source = {
+  const source: DatabaseSource = {
     schema: '',
     kinds: [],
     page: (query, context) => ask<readonly CatalogItem[]>(context, 'page', query, views),
@@ -184,7 +184,7 @@ async function startReader(
   return {
     ...reader,
     /** Sends a request to the process. Throws only ResourceErrors. */
-    ask: (name: Question['name'], values: readonly unknown[]) =>
+    ask: (name: ChildRequest['name'], values: readonly unknown[]) =>
       reader.ask(name, values, statementTimeoutMs + lockTimeoutMs),
   }
 }

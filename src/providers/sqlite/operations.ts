@@ -15,13 +15,13 @@ import type {
   TableRow,
 } from '../relational/model.ts'
 import { hexOfBase64 } from '../relational/names.ts'
-import type { Catalog, KnownKey, RelationDescription } from './catalog.ts'
+import type { DatabaseCatalog, KnownKey, RelationDescription } from './catalog.ts'
 import { type Affinity, quoteName } from './definitions.ts'
 import { brokenView } from './errors.ts'
 import type { OpenFile } from './file.ts'
 
 /** Creates the operations on an open file, each in one snapshot of it. */
-export function createOperations({ database, check, stamp }: OpenFile, catalog: Catalog) {
+export function createOperations({ database, check, stamp }: OpenFile, catalog: DatabaseCatalog) {
   const reader = createRowReader(database, catalog)
   let print: { readonly stamp: string; readonly hash: string } | undefined
 
@@ -86,7 +86,7 @@ function firstFrom(items: readonly { readonly key: string }[], key: Buffer): num
   return firstIndex(0, items.length, (index) => Buffer.compare(Buffer.from(items[index]?.key ?? ''), key) >= 0)
 }
 
-function hashOf(catalog: Catalog): string {
+function hashOf(catalog: DatabaseCatalog): string {
   const hash = createHash('sha256')
   for (const row of catalog.statements())
     hash.update(JSON.stringify(row.map((cell) => (cell === null ? null : String(cell)))))
@@ -105,7 +105,7 @@ interface TableRequest {
 }
 
 /** Reads rows. Statements contain only quoted names from the catalog; values of clients are bound. */
-function createRowReader(database: DatabaseSyncInstance, catalog: Catalog) {
+function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalog) {
   const [encoding] = database.prepare('pragma encoding').get() as readonly [string]
   const decoder = createDecoder(encoding)
 

@@ -6,7 +6,7 @@ import { doneOnce } from '../../core/kit/once.ts'
 import { residentBytes } from '../../core/kit/process-group.ts'
 import { type ChildLimits, childLimits } from '../../core/kit/workers.ts'
 import { findShell, spawnLimited } from '../program.ts'
-import type { ChildAnswer, Question } from './child.ts'
+import type { ChildAnswer, ChildRequest } from './child.ts'
 import { memoryError, refusedError, unavailableError } from './errors.ts'
 
 /** Time that a process may take to start, in milliseconds. */
@@ -84,7 +84,7 @@ function converse(limits: ChildLimits) {
 
   return {
     /** Sends a request, and waits for the answer at most this number of milliseconds. Throws only ResourceErrors. */
-    ask: (name: Question['name'], values: readonly unknown[], mostMs: number): Promise<unknown> =>
+    ask: (name: ChildRequest['name'], values: readonly unknown[], mostMs: number): Promise<unknown> =>
       new Promise((resolve, reject) => {
         if (cause !== undefined) return reject(endedFor(cause, name))
         const id = ++last
@@ -104,7 +104,7 @@ function converse(limits: ChildLimits) {
         }, mostMs)
         waiting.set(id, settle)
         hold(true)
-        child.send({ id, name, values } satisfies Question, (error) => {
+        child.send({ id, name, values } satisfies ChildRequest, (error) => {
           if (error !== null) child.kill('SIGKILL')
         })
       }),
@@ -123,7 +123,7 @@ function causeOf(code: number | null, signal: NodeJS.Signals | null, said: strin
 }
 
 /** A statement that takes too much memory is at fault itself; a process that takes too much before is not. */
-function endedFor(cause: string, name: Question['name']): ResourceError {
+function endedFor(cause: string, name: ChildRequest['name']): ResourceError {
   const isAtFault = cause === outOfMemory && name !== 'open' && name !== 'measure'
   return isAtFault ? memoryError() : unavailableError(`The process that reads the database has ended: ${cause}.`)
 }

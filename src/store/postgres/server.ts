@@ -2,9 +2,9 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { sleep, withResolvers } from '../../core/kit/abort.ts'
-import { type Change, createChangeQueue } from '../engine.ts'
+import { createChangeQueue, type RowChange } from '../engine.ts'
 import type { PostgresStore } from '../options.ts'
-import { failure, fault, type Reason, refused } from '../rules.ts'
+import { failure, fault, type Reason, valueError } from '../rules.ts'
 
 export type PostgresRow = Readonly<Record<string, unknown>>
 
@@ -42,7 +42,7 @@ export function connectTo(options: PostgresStore['postgres']) {
   try {
     new pg.Client(config)
   } catch {
-    throw refused(
+    throw valueError(
       'The connection string of the store is not valid. Write one like postgres://user@host:5432/database.',
       'configuration',
     )
@@ -247,7 +247,7 @@ export function createListening(
   }
 
   return {
-    watch: async (collection: string, signal: AbortSignal): Promise<AsyncIterable<Change>> => {
+    watch: async (collection: string, signal: AbortSignal): Promise<AsyncIterable<RowChange>> => {
       const heard = news.listen(collection, signal)
       await tried
       return heard
@@ -268,7 +268,7 @@ async function beat(client: pg.Client, signal: AbortSignal): Promise<void> {
 }
 
 /** Parses the payload of a notification. Without a collection it is not from a store. */
-function parse(payload = ''): { readonly collection?: string; readonly keys: Change } {
+function parse(payload = ''): { readonly collection?: string; readonly keys: RowChange } {
   try {
     const news = JSON.parse(payload) as { collection?: unknown; keys?: unknown }
     const keys = Array.isArray(news.keys) ? news.keys.map(String) : undefined

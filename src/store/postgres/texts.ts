@@ -1,5 +1,5 @@
-import type { Remote, TextOperations } from '../engine.ts'
-import { endOf, readerOf, readListed } from '../engine.ts'
+import type { AsPromises, TextOperations } from '../engine.ts'
+import { endOf, parseListRow, readerOf } from '../engine.ts'
 import { bytesOf } from '../rules.ts'
 import type { CheckedText, PartQuery, TextFilter, TextSet } from '../texts.ts'
 import type { PostgresRow, RunStatement } from './server.ts'
@@ -18,7 +18,7 @@ const readSize = readerOf({
 })
 
 /** Texts in the tables of a schema. The terms of a part are the lexemes of a tsvector, which is made here and not by PostgreSQL. */
-export function textsOn(ask: RunStatement, schema: string): Remote<TextOperations> {
+export function textsOn(ask: RunStatement, schema: string): AsPromises<TextOperations> {
   const home = `(select id from ${schema}.homes where name = $1)`
   return {
     textsPut: async (name, texts) => {
@@ -39,7 +39,7 @@ export function textsOn(ask: RunStatement, schema: string): Remote<TextOperation
          and ($4::text is null or key < $4) and ($6::text is null or mime = $6) order by key limit $5`,
         [name, after, prefix, end, limit, mimeType],
       )
-      return found.map(readListed)
+      return found.map(parseListRow)
     },
     textsEntries: async (name, after, limit) => {
       const found = await ask(
@@ -108,7 +108,7 @@ function findingOn(
   ask: RunStatement,
   schema: string,
   home: string,
-): Pick<Remote<TextOperations>, 'textsFind' | 'textsWeigh'> {
+): Pick<AsPromises<TextOperations>, 'textsFind' | 'textsWeigh'> {
   return {
     textsFind: async (name, query) => {
       const { sql, values } = findSql(schema, home, name, query)
@@ -126,7 +126,7 @@ function findingOn(
   }
 }
 
-type VectorOperations = Pick<Remote<TextOperations>, 'textsUnembedded' | 'textsEmbed' | 'textsVectors'>
+type VectorOperations = Pick<AsPromises<TextOperations>, 'textsUnembedded' | 'textsEmbed' | 'textsVectors'>
 
 function vectorsOn(ask: RunStatement, schema: string, home: string): VectorOperations {
   return {

@@ -2,7 +2,7 @@ import type { TextSet } from '../texts.ts'
 import { isInSet } from '../texts.ts'
 
 /** Ids in ascending order. */
-export type Ids = Uint32Array | Float64Array
+export type SortedIds = Uint32Array | Float64Array
 
 /** A collection of texts, and its revision at the time of the look-up. */
 interface Version {
@@ -17,7 +17,7 @@ interface CachedTerms {
   readonly revision: number
   readonly counts: Map<string, number>
   /** The most recently used list is at the end (LRU). */
-  readonly lists: Map<string, Ids>
+  readonly lists: Map<string, SortedIds>
   bytes: number
 }
 
@@ -31,8 +31,8 @@ export function createLookupCache() {
     homes.set(id, fresh)
     return fresh
   }
-  const sizeOf = (ids: Ids) => Math.max(ids.byteLength, most.few)
-  const keep = (kept: CachedTerms, match: string, found: Ids): Ids => {
+  const sizeOf = (ids: SortedIds) => Math.max(ids.byteLength, most.few)
+  const keep = (kept: CachedTerms, match: string, found: SortedIds): SortedIds => {
     const size = sizeOf(found)
     if (size > most.bytes / 4) return found
     for (const [oldest, ids] of kept.lists) {
@@ -44,7 +44,7 @@ export function createLookupCache() {
     kept.bytes += size
     return found
   }
-  const recall = ({ lists }: CachedTerms, match: string): Ids | undefined => {
+  const recall = ({ lists }: CachedTerms, match: string): SortedIds | undefined => {
     const known = lists.get(match)
     if (known === undefined) return undefined
     lists.delete(match)
@@ -68,7 +68,7 @@ export function createLookupCache() {
       for (const [token, count] of fresh) counts.set(token, count)
       return all
     },
-    ids: (home: Version, match: string, find: () => Ids): Ids => {
+    ids: (home: Version, match: string, find: () => SortedIds): SortedIds => {
       const kept = keptOf(home)
       const known = recall(kept, match)
       if (known !== undefined) return known
@@ -76,7 +76,7 @@ export function createLookupCache() {
       return found.byteLength < most.few ? found : keep(kept, match, found)
     },
     /** Like `ids`, but also caches short lists: finding them meant filtering a long one. */
-    chosen: (home: Version, match: string, find: () => Ids): Ids => {
+    chosen: (home: Version, match: string, find: () => SortedIds): SortedIds => {
       const kept = keptOf(home)
       return recall(kept, match) ?? keep(kept, match, find())
     },
@@ -119,7 +119,7 @@ export function createTextParts(read: (after: number, limit: number) => readonly
       revisions.set(id, revision)
     },
     /** Returns the parts whose text is in a set. The ids are in ascending order in both lists. */
-    within: (parts: Ids, set: TextSet): Ids => {
+    within: (parts: SortedIds, set: TextSet): SortedIds => {
       const found = parts.slice()
       let count = 0
       let at = 0

@@ -13,7 +13,7 @@ import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import type { SqliteStore } from '../options.ts'
-import { failure, fault, limits, moveStoreAdvice, type Reason, refused } from '../rules.ts'
+import { failure, fault, limits, moveStoreAdvice, type Reason, valueError } from '../rules.ts'
 import { codeOf, systemCodeOf } from './codes.ts'
 import { type Database, openDatabase, transaction } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
@@ -28,7 +28,6 @@ const busyTimeoutMs = 5000
  */
 export const maxOpenAttempts = 3
 
-/** An open file of a store. */
 export interface OpenFile {
   readonly isInMemory: boolean
   readonly operations: SqliteOperations
@@ -190,7 +189,7 @@ function checkOwn(name: string): void {
   if (found === undefined) return
   if (!found.isFile()) {
     const what = found.isSymbolicLink() ? 'a link' : 'not a file'
-    throw refused(`The path of the store is ${what}. Name another file, or remove it.`, 'configuration')
+    throw valueError(`The path of the store is ${what}. Name another file, or remove it.`, 'configuration')
   }
   if ((found.mode & 0o077) !== 0 && process.platform !== 'win32') chmodSync(name, 0o600)
 }

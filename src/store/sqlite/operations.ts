@@ -2,27 +2,26 @@ import { randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { ResourceError } from '../../core/errors.ts'
 import type { TextOperations } from '../engine.ts'
-import { endOf, readListed } from '../engine.ts'
+import { endOf, parseListRow } from '../engine.ts'
 import { bytesOf, failure } from '../rules.ts'
 import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
 import { type Database, listIn, type SqliteRow, type SqliteValue, transaction } from './database.ts'
 import { createHomes, createRows, type RowOperations } from './rows.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
-import { createFinding, type Home, homeOf, tokensOf } from './texts-finding.ts'
+import { createFinding, homeOf, type TextCollection, tokensOf } from './texts-finding.ts'
 
-/** All operations on a database. */
 export interface SqliteOperations extends RowOperations, TextOperations {}
 
 /** Request to the worker thread. `open` opens the file, as every other request does too; `close` is the last request. */
-export interface Question {
+export interface WorkerRequest {
   readonly id: number
   readonly name: keyof SqliteOperations | 'open' | 'close'
   readonly values: readonly unknown[]
 }
 
 /** Message of the worker: an answer, a warning for the operator, or that it ends and another worker should take the rest. */
-export type Message =
+export type WorkerMessage =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly failed: Pick<ResourceError, 'kind' | 'message' | 'detail'> }
   | { readonly warning: string }
@@ -43,12 +42,12 @@ const batch = 200
 function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)
   const { find, findOrMake } = createHomes(statements, homeOf)
-  const save = (home: Home) =>
+  const save = (home: TextCollection) =>
     statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
   const owners = createOwnerTexts(database, statements)
   const opening = randomInt(2 ** 48 - 1)
 
-  const drop = (home: Home, text: SqliteRow): Home => {
+  const drop = (home: TextCollection, text: SqliteRow): TextCollection => {
     const id = Number(text.id)
     statements.dropTerms.run(id)
     statements.dropVectors.run(id)
@@ -56,7 +55,7 @@ function createTexts(database: Database): TextOperations {
     statements.dropText.run(id)
     return added(home, -1, -Number(text.parts), -Number(text.length), -Number(text.bytes))
   }
-  const add = (home: Home, text: CheckedText): Home => {
+  const add = (home: TextCollection, text: CheckedText): TextCollection => {
     const length = text.parts.reduce((sum, part) => sum + part.length, 0)
     const bytes = bytesOf(text)
     const values = [...labelsOf(text), text.parts.length, length, bytes]
@@ -98,7 +97,7 @@ function createTexts(database: Database): TextOperations {
     textsList: (name, { prefix = '', after = '', mimeType = null, limit }) =>
       statements.list
         .all(name, after, prefix, prefix === '' ? null : (endOf(prefix) ?? null), limit, mimeType)
-        .map(readListed),
+        .map(parseListRow),
     textsEntries: (name, after, limit) => {
       const found = listIn(statements.entries.get(find(name)?.id ?? 0, after, limit)?.entries)
       return (found as readonly (readonly [number, string, string, number, number])[]).map(
@@ -152,7 +151,7 @@ function createTexts(database: Database): TextOperations {
   }
 }
 
-function added(home: Home, texts: number, parts: number, length: number, bytes: number): Home {
+function added(home: TextCollection, texts: number, parts: number, length: number, bytes: number): TextCollection {
   return {
     ...home,
     texts: home.texts + texts,

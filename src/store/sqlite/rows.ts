@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { type Bounds, listSql, type Operations, readerOf } from '../engine.ts'
+import { type EvictionLimits, listSql, type Operations, readerOf } from '../engine.ts'
 import { failure, leases } from '../rules.ts'
 import type { Condition, Row, WholeRow } from '../store.ts'
 import { type Database, type SqliteRow, type SqliteValue, type Statement, transaction } from './database.ts'
@@ -159,7 +159,7 @@ function remove(statements: RowStatements, home: Home, rows: readonly SqliteRow[
 }
 
 /** Returns the rows to remove first; empty if the limits hold. */
-function surplus(statements: RowStatements, home: Home, bounds: Bounds, now: number): readonly SqliteRow[] {
+function surplus(statements: RowStatements, home: Home, bounds: EvictionLimits, now: number): readonly SqliteRow[] {
   const expired = statements.expired.all(home.id, now, batch)
   if (expired.length > 0) return expired
   const oldest = statements.oldest.all(home.id, batch)

@@ -1,4 +1,4 @@
-import { refused } from '../rules.ts'
+import { valueError } from '../rules.ts'
 import { type Database, transaction } from './database.ts'
 
 /** Application id that marks a file of hikidashi: "hiki". */
@@ -122,10 +122,10 @@ function versionOf(database: Database, version: number): number {
   const owner = numberOf(database, 'application_id')
   const isEmpty = database.prepare('select count(*) as n from sqlite_schema').get()?.n === 0
   if (owner !== applicationId && !(owner === 0 && isEmpty))
-    throw refused('The file of the store is a database of another program. Name another file.', 'configuration')
+    throw valueError('The file of the store is a database of another program. Name another file.', 'configuration')
   const found = numberOf(database, 'user_version')
   if (found > version)
-    throw refused(
+    throw valueError(
       `The store was written by a newer hikidashi: its version is ${found}, and ${version} is known here. Update this one, or name another file.`,
       'configuration',
     )

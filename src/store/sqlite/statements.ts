@@ -15,7 +15,6 @@ export const dialect: Dialect = {
 
 export type RowStatements = ReturnType<typeof prepareRows>
 
-/** Prepares the statements of the table of rows. */
 export function prepareRows(database: Database) {
   const prepare = (sql: string) => database.prepare(sql)
   return {
@@ -82,7 +81,6 @@ export function prepareRows(database: Database) {
 
 export type TextStatements = ReturnType<typeof prepareTexts>
 
-/** Prepares the statements on the tables of texts. */
 export function prepareTexts(database: Database) {
   const prepare = (sql: string) => database.prepare(sql)
   const lastId = prepare('select last_insert_rowid() as id')

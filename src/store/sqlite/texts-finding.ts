@@ -1,6 +1,6 @@
 import { readerOf, type TextOperations } from '../engine.ts'
 import type { PartQuery, TextSet, WeightedTerm } from '../texts.ts'
-import { createLookupCache, createTextParts, type Ids, type TextParts } from './cache.ts'
+import { createLookupCache, createTextParts, type SortedIds, type TextParts } from './cache.ts'
 import { type Database, listIn } from './database.ts'
 import { filterSql, type TextStatements } from './statements.ts'
 
@@ -19,7 +19,7 @@ export const homeOf = readerOf({
   bytes: Number,
 })
 
-export type Home = ReturnType<typeof homeOf>
+export type TextCollection = ReturnType<typeof homeOf>
 
 /** All texts share one index: the part before the `~` names the collection of the term. */
 function tokenOf(home: number, term: string): string {
@@ -32,7 +32,7 @@ export function tokensOf(home: number, terms: string): string {
 }
 
 /** Four bytes for each id, unless there are very large ones. */
-function idsOfList(ids: readonly number[]): Ids {
+function idsOfList(ids: readonly number[]): SortedIds {
   return (ids.at(-1) ?? 0) > 0xffff_ffff ? Float64Array.from(ids) : new Uint32Array(ids)
 }
 
@@ -43,18 +43,18 @@ function createLookup(statements: TextStatements) {
     (after, limit) => listIn(statements.partOwners.get(after, limit)?.owners) as readonly TextParts[],
     () => Number(statements.howMany.get()?.n),
   )
-  const tokensOf = (home: Home, { term, prefix }: WeightedTerm) =>
+  const tokensOf = (home: TextCollection, { term, prefix }: WeightedTerm) =>
     `"${tokenOf(home.id, term)}"${prefix === true ? ' *' : ''}`
-  const lookUp = (match: string): Ids => idsOfList(listIn(statements.ids.get(match)?.ids) as readonly number[])
-  const idsOf = (home: Home, match: string, among: TextSet | undefined) => {
+  const lookUp = (match: string): SortedIds => idsOfList(listIn(statements.ids.get(match)?.ids) as readonly number[])
+  const idsOf = (home: TextCollection, match: string, among: TextSet | undefined) => {
     if (among === undefined) return known.ids(home, match, () => lookUp(match))
     return known.chosen(home, `${among.version} ${match}`, () => chosenOf(home, match, among))
   }
-  const chosenOf = (home: Home, match: string, among: TextSet) => {
+  const chosenOf = (home: TextCollection, match: string, among: TextSet) => {
     owners.refresh(home)
     return owners.within(lookUp(match), among)
   }
-  const totalsOf = (home: Home, tokens: readonly string[], beginnings: readonly string[]) =>
+  const totalsOf = (home: TextCollection, tokens: readonly string[], beginnings: readonly string[]) =>
     known.counts(home, tokens, (unknown) => {
       const found = new Map<string, number>()
       const shared = beginnings.filter((beginning) => unknown.some((token) => token.startsWith(beginning)))
@@ -67,7 +67,12 @@ function createLookup(statements: TextStatements) {
       return unknown.map((token) => found.get(token) ?? 0)
     })
   /** Only the number is cached: long lists of frequent terms, which no search uses, would evict the others. */
-  const countsAmong = (home: Home, tokens: readonly string[], among: TextSet, beginnings: readonly string[]) => {
+  const countsAmong = (
+    home: TextCollection,
+    tokens: readonly string[],
+    among: TextSet,
+    beginnings: readonly string[],
+  ) => {
     const [before, from] = [`${among.version} `, `${among.version} `.length]
     const find = (unknown: readonly string[]) => {
       const plain = unknown.map((token) => token.slice(from))
@@ -85,10 +90,10 @@ function createLookup(statements: TextStatements) {
     )
   }
 
-  const listsOf = (home: Home, { terms, among }: PartQuery): readonly WeightedIds[] =>
+  const listsOf = (home: TextCollection, { terms, among }: PartQuery): readonly WeightedIds[] =>
     terms.map((term) => ({ weight: term.weight, ids: idsOf(home, tokensOf(home, term), among) }))
   const countsOf = (
-    home: Home,
+    home: TextCollection,
     terms: readonly string[],
     among: TextSet | undefined,
     beginnings: readonly string[],
@@ -98,7 +103,7 @@ function createLookup(statements: TextStatements) {
     return among === undefined ? totalsOf(home, tokens, shared) : countsAmong(home, tokens, among, shared)
   }
   /** With a single term all parts are equal, so no more are looked up than requested. */
-  const firstOf = (home: Home, term: WeightedTerm, limit: number): readonly number[] =>
+  const firstOf = (home: TextCollection, term: WeightedTerm, limit: number): readonly number[] =>
     listIn(statements.firstIds.get(tokensOf(home, term), limit)?.ids) as readonly number[]
 
   return { countsOf, listsOf, firstOf }
@@ -108,12 +113,12 @@ function createLookup(statements: TextStatements) {
 export function createFinding(
   database: Database,
   statements: TextStatements,
-  find: (name: string) => Home | undefined,
+  find: (name: string) => TextCollection | undefined,
 ): Pick<TextOperations, 'textsCounts' | 'textsFind' | 'textsWeigh'> {
   const { countsOf, listsOf, firstOf } = createLookup(statements)
 
   /** The best parts whose texts pass the filter. */
-  const sift = (home: Home, query: PartQuery): readonly Scored[] => {
+  const sift = (home: TextCollection, query: PartQuery): readonly Scored[] => {
     const { where, limit } = query
     const lists = listsOf(home, query)
     if (where === undefined) return weighedOf(lists, limit)

@@ -2,13 +2,13 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { isResourceError } from '../../core/errors.ts'
 import type { SqliteStore } from '../options.ts'
 import { failureOf, maxOpenAttempts, type OpenFile, openFile, reasonOf, type Warn } from './file.ts'
-import type { Message, Question, SqliteOperations } from './operations.ts'
+import type { SqliteOperations, WorkerMessage, WorkerRequest } from './operations.ts'
 
 const port = parentPort
-const say = (message: Message) => port?.postMessage(message)
+const say = (message: WorkerMessage) => port?.postMessage(message)
 const keeper = createKeeper(workerData as SqliteStore['sqlite'], (warning) => say({ warning }))
 
-function answer({ name, values }: Question): unknown {
+function answer({ name, values }: WorkerRequest): unknown {
   if (name === 'close') return keeper.close()
   return keeper.perform((operations) => {
     if (name === 'open') return undefined
@@ -27,7 +27,7 @@ function leave(): void {
   port?.close()
 }
 
-port?.on('message', (questions: readonly Question[]) => {
+port?.on('message', (questions: readonly WorkerRequest[]) => {
   for (const question of questions) {
     const { id } = question
     try {

@@ -8,7 +8,7 @@ import type { Log } from '../../core/log.ts'
 import type { Completion, Content, ContentFacts, Entry } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import { isTableFile } from '../../secrets/assignments.ts'
-import { isVault } from '../../secrets/credential-files.ts'
+import { isCredentialFile } from '../../secrets/credential-files.ts'
 import { type Layer, redactPhrase } from '../../secrets/find.ts'
 import type { Redactor } from '../../secrets/redactor.ts'
 import { findShapes } from '../../secrets/shapes.ts'
@@ -167,7 +167,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
       log(reason === 'late' || reason === 'crashed' ? 'warn' : 'debug', 'a content is withheld', { path, reason })
       return withheld(reason, facts)
     },
-    isVault: (path) => !without.includes('vaults') && isVault(path) && !isExcepted(path),
+    isVault: (path) => !without.includes('vaults') && isCredentialFile(path) && !isExcepted(path),
   }
 
   const wholeText = async (
@@ -186,7 +186,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
     }
     if (changed && mode === 'withhold') return cleaner.withhold('secret', path, facts)
     const clean = pieces.join('')
-    return { ...markedFacts(facts, changed), size: Buffer.byteLength(clean), text: clean }
+    return { ...factsAfterRemoval(facts, changed), size: Buffer.byteLength(clean), text: clean }
   }
 
   const wholeBytes = async (
@@ -202,14 +202,14 @@ export function createCleaner(options: CleanerOptions): Cleaner {
     const clean = scrubber?.scrubBytes(outcome.bytes) ?? outcome.bytes
     const changed = outcome.changed || clean !== outcome.bytes
     if (changed && mode === 'withhold') return cleaner.withhold('secret', path, facts)
-    return { ...markedFacts(facts, changed), size: clean.length, bytes: clean }
+    return { ...factsAfterRemoval(facts, changed), size: clean.length, bytes: clean }
   }
 
   return cleaner
 }
 
 /** Members of a content from which something was removed: clients may not cache it without limit. */
-export function markedFacts(facts: ContentFacts, changed: boolean): ContentFacts {
+export function factsAfterRemoval(facts: ContentFacts, changed: boolean): ContentFacts {
   if (!changed) return facts
   const { immutable: _, ...rest } = facts
   return { ...rest, meta: { ...facts.meta, [redactedKey]: true } }

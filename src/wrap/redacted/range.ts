@@ -2,8 +2,8 @@ import { invalid, ResourceError, tooLarge } from '../../core/errors.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import { createPositions } from '../lines.ts'
-import { ChangedError, chunksOf, inOneVersion, isTextPart } from '../part.ts'
-import { type Cleaner, markedFacts, type ReadPiece } from './cleaner.ts'
+import { ChangedError, chunksOf, isTextPart, readOneVersion } from '../part.ts'
+import { type Cleaner, factsAfterRemoval, type ReadPiece } from './cleaner.ts'
 
 /** Maximum number of bytes of the source that are scanned for one part. */
 const maxScannedBytes = 64 * 1024 * 1024
@@ -32,7 +32,7 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner) {
       part.add(Buffer.from(clean.text))
       taken ||= clean.changed
       checkpoints.set(key, { version: source.facts().version, index: part.end(), at: clean.next })
-      if (clean.final || part.full()) return part.content(markedFacts(facts, taken), clean.final)
+      if (clean.final || part.full()) return part.content(factsAfterRemoval(facts, taken), clean.final)
       if (clean.next - from.at > maxScannedBytes) throw tooFar(part.end())
     }
     throw new ResourceError('internal', 'a text ended without its last part')
@@ -40,7 +40,7 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner) {
 
   /** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */
   return (request: ReadRequest, range: ByteRange, context: Context): Promise<Content | undefined> =>
-    inOneVersion(async () => {
+    readOneVersion(async () => {
       try {
         return await read(request, range, context)
       } catch (error) {

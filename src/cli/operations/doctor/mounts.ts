@@ -17,7 +17,7 @@ import { formatProblem } from '../../../testing/index.ts'
 import { formatCount, formatSize } from '../../terminal/io.ts'
 import type { Secrets } from '../../terminal/secrets.ts'
 import { checkMount, hasProblem, type MountReport, mountsHiddenFrom } from '../check-mounts.ts'
-import { type Local, openLocal, storeOf } from '../local.ts'
+import { type LocalSetUp, openLocal, storeOf } from '../local.ts'
 import { searchMountsOf, textAt } from '../search-mounts.ts'
 import type { Findings } from './findings.ts'
 
@@ -147,7 +147,7 @@ async function inotifyWatches(): Promise<number | undefined> {
 }
 
 /** Returns the addresses of the mounts that need the store. */
-export function storingIn({ mounts }: CheckFacts): readonly string[] {
+export function mountsWithStore({ mounts }: CheckFacts): readonly string[] {
   return mounts.filter(({ config }) => sourceOf(config).keeps === true).map(({ address }) => address)
 }
 
@@ -160,7 +160,7 @@ export async function checkStore(
   const { local, positionOf } = here
   const kept = storeOf(local)
   if (kept === undefined || store === undefined) return false
-  if (storingIn(here).length === 0) return true
+  if (mountsWithStore(here).length === 0) return true
   doing('Opening the store')
   const where = 'sqlite' in kept ? kept.sqlite.file : 'PostgreSQL'
   const refused = 'sqlite' in kept ? await faultOfFile(kept.sqlite.file) : undefined
@@ -270,7 +270,7 @@ function formatBehind({ address, state, looked, of }: SearchStatusMount): string
 
 /** The facts that all checks of a configuration share. */
 export interface CheckFacts {
-  readonly local: Local
+  readonly local: LocalSetUp
   readonly mounts: readonly PlannedMount[]
   readonly limit: number
   readonly log: Log

@@ -138,7 +138,7 @@ export async function checkPrograms(
 }
 
 /** Tells of the folders whose git history is not served, because there is no git. */
-export function tellWithoutGit({ local: { withoutGit = [] } }: CheckFacts, { tell }: Findings): void {
+export function reportMissingGit({ local: { withoutGit = [] } }: CheckFacts, { tell }: Findings): void {
   const fix = `Install it: ${installs[process.platform] ?? 'install'} git`
   for (const folder of withoutGit)
     tell(

@@ -18,8 +18,8 @@ import { type PlanResult, planLocal, storeOf } from '../local.ts'
 import { type SourceOptions, serverTarget } from '../source.ts'
 import { reasonsOf, trustCommand } from '../withheld.ts'
 import type { Findings } from './findings.ts'
-import { type CheckFacts, checkMounts, checkStore, storingIn } from './mounts.ts'
-import { checkOcr, checkPrograms, checkSecrets, tellWithoutGit } from './needs.ts'
+import { type CheckFacts, checkMounts, checkStore, mountsWithStore } from './mounts.ts'
+import { checkOcr, checkPrograms, checkSecrets, reportMissingGit } from './needs.ts'
 
 /** Time-out of an answer of a server, in milliseconds, and maximum length of an answer, in bytes. */
 const timeoutMs = 15_000
@@ -146,13 +146,13 @@ export async function checkLocal(
     ...(await checkSecrets(here, findings)),
     ...(await checkPrograms(here, findings)),
   ])
-  tellWithoutGit(here, findings)
+  reportMissingGit(here, findings)
   await checkOcr(here, findings)
   const kept = storeOf(local)
   const store = kept === undefined ? undefined : lazyStore(kept, log)
   try {
     const isStored = await checkStore(here, store, findings)
-    if (!isStored) for (const address of storingIn(here)) lacking.add(address)
+    if (!isStored) for (const address of mountsWithStore(here)) lacking.add(address)
     await checkMounts(here, lacking, isStored ? store : undefined, findings)
   } finally {
     await store?.close()

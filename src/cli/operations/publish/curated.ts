@@ -7,12 +7,11 @@ import { memberOf } from '../../../core/kit/object.ts'
 import { sourceNamed } from '../../../providers/index.ts'
 import { pathEffects, pathsEffects } from '../../../schema/shapes.ts'
 import { secretSourcesIn } from '../../../schema/values.ts'
-import { findOwn } from '../../../secrets/find.ts'
+import { findSecretsByRules } from '../../../secrets/find.ts'
 import { commandFailure } from '../../terminal/exit.ts'
 
 /** A configuration as a bundle contains it. */
 export interface BundledConfig {
-  /** The text of the file. */
   readonly text: string
   /** The name of the server; the name of the file if it has none. */
   readonly name: string
@@ -29,13 +28,13 @@ const serverSettings = ['http', 'store', 'audit', 'replicas', 'cursorSecret'] as
  *
  * @throws CommandError if it is faulty, holds a secret, or needs something of this machine.
  */
-export async function readCurated(file: string, text: string): Promise<BundledConfig> {
+export async function readBundledConfig(file: string, text: string): Promise<BundledConfig> {
   // The secrets of the people who install the bundle are not known here.
   const env = new Proxy({}, { get: (_, name) => `value of ${String(name)}` })
   const loaded = await loadConfig(file, { env, admitsAbsent: true })
   if ('problems' in loaded) throw commandFailure(loaded.problems.map(formatConfigProblem).join('\n'))
   const { config } = loaded
-  const [secret] = findOwn(text, { path: file })
+  const [secret] = findSecretsByRules(text, { path: file })
   if (secret !== undefined)
     throw commandFailure(
       `Line ${text.slice(0, secret.start).split('\n').length} of ${file} looks like a secret, which everybody with the bundle could read. Write { "env": "NAME" } for it: then the host asks its user.`,

@@ -20,9 +20,7 @@ export const iconPath = 'icon.png'
 /** The operating systems that a manifest can contain, by their names in Node. */
 export const allPlatformNames: readonly NodeJS.Platform[] = ['darwin', 'win32', 'linux']
 
-/** The contents of a bundle. */
 export interface BundleOptions {
-  /** The publisher. */
   readonly author: string
   /** The operating systems that the bundle supports. A manifest cannot restrict the processor. */
   readonly platforms: readonly NodeJS.Platform[]
@@ -123,7 +121,7 @@ const describedFolders = {
 }
 
 /** The texts of the manifest in other languages, by language. */
-export const localized: Readonly<Record<string, JsonObject>> = {
+export const localizedTexts: Readonly<Record<string, JsonObject>> = {
   ja: {
     display_name: 'hikidashi（引き出し）',
     description: '選んだフォルダーを MCP のリソースとして一覧・検索・閲覧できるようにします。',

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { ZipFile } from 'yazl'
 import type { JsonObject } from '../../../core/tool.ts'
 import { commandFailure } from '../../terminal/exit.ts'
-import { bundledConfigPath, iconPath, localePath, localized } from './manifest.ts'
+import { bundledConfigPath, iconPath, localePath, localizedTexts } from './manifest.ts'
 
 /** The modification time of all files in a bundle, so that the same installation makes the same bundle. */
 const mtime = new Date('2000-01-01T00:00:00Z')
@@ -42,7 +42,8 @@ export async function writeBundle(
   const addText = (path: string, value: JsonObject) =>
     zip.addBuffer(Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`), path, { mtime, mode })
   addText('manifest.json', manifest)
-  if (curated === undefined) for (const [locale, texts] of Object.entries(localized)) addText(localePath(locale), texts)
+  if (curated === undefined)
+    for (const [locale, texts] of Object.entries(localizedTexts)) addText(localePath(locale), texts)
   else zip.addBuffer(Buffer.from(curated), bundledConfigPath, { mtime, mode })
   zip.addFile(join(root, 'dist', iconPath), iconPath, { mtime, mode })
   const files = await filesIn(packages, platforms)

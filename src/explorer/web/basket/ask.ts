@@ -1,4 +1,4 @@
-import { type BasketItem, type Cost, type Level, levels, type Plan } from '../../../browse/basket.ts'
+import { type BasketItem, type Level, levels, type Plan, type TokenCost } from '../../../browse/basket.ts'
 import { resourcesOf, type Wire } from '../../../client/wire.ts'
 import { objectOf, objectsIn, textsIn } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
@@ -23,7 +23,7 @@ export interface Settings {
 }
 
 interface BasketCosts {
-  readonly costs: ReadonlyMap<string, Cost>
+  readonly costs: ReadonlyMap<string, TokenCost>
   /** Number of tokens of the text around the resources. */
   readonly frame: number
 }
@@ -46,9 +46,9 @@ export async function measure(
 }
 
 /** Cost of an item without an answer, so that it is not requested again. */
-const uncounted: Cost = { levels: {}, missing: false, notes: [] }
+const uncounted: TokenCost = { levels: {}, missing: false, notes: [] }
 
-function costOf(item: Wire): Cost {
+function costOf(item: Wire): TokenCost {
   const given = objectOf(item.levels)
   const counted = levels.flatMap((level) => (typeof given[level] === 'number' ? [[level, given[level]] as const] : []))
   return {

@@ -5,7 +5,7 @@ import { copy, reasonOf } from '../state/announce.ts'
 import { download } from '../state/browser.ts'
 import { addressOf, fragmentOf } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, langOf } from '../words/texts.ts'
 import { type Assembled, assemble, type BasketFormat } from './ask.ts'
 import { basket } from './picked.ts'
 import { picksOf, plan, settings } from './store.ts'
@@ -109,7 +109,7 @@ function PromptPreview({ text, tokens, onClose }: Assembled & { readonly onClose
       </header>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keys */}
       <pre tabIndex={0} lang={langOf(text)}>
-        {visibleText(text.slice(0, longest))}
+        {escapeInvisible(text.slice(0, longest))}
       </pre>
       {text.length > longest ? <p class="basket-note">{t('previewCut')}</p> : null}
     </dialog>

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
-import { estimateOf, type PlannedItem } from '../../../browse/basket.ts'
-import { crumbsOf } from '../listing/browse.ts'
+import { estimateTokens, type PlannedItem } from '../../../browse/basket.ts'
+import { breadcrumbsOf } from '../listing/browse.ts'
 import { Button } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
-import { formatNumber, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatNumber } from '../words/texts.ts'
 import { Item } from './parts.tsx'
 import { removeAll } from './picked.ts'
 import { t } from './words.ts'
@@ -63,18 +63,18 @@ function GroupItems({ group: { items, start }, all }: GroupProps) {
 function Group({ group, all }: GroupProps) {
   const { folder, items } = group
   const [isOpen, setOpen] = useState(items.length <= maxOpen)
-  const name = crumbsOf(folder)
-    .map(({ label }) => visibleText(label))
+  const name = breadcrumbsOf(folder)
+    .map(({ label }) => escapeInvisible(label))
     .join(' › ')
   const isCounted = items.every(({ tokens }) => tokens !== undefined)
-  const sum = items.reduce((total, { tokens, resource }) => total + (tokens ?? estimateOf(resource) ?? 0), 0)
+  const sum = items.reduce((total, { tokens, resource }) => total + (tokens ?? estimateTokens(resource) ?? 0), 0)
   return (
     <li class="basket-group">
       <div class="basket-group-head">
         <button type="button" class="basket-group-open" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <Icon name={isOpen ? 'down' : 'right'} />
           <Icon name="folder" />
-          <bdi class="one-line" title={visibleText(folder)}>
+          <bdi class="one-line" title={escapeInvisible(folder)}>
             {name}
           </bdi>
           <span class="basket-group-count">{t('items', { count: items.length })}</span>

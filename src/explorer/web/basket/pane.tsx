@@ -1,20 +1,20 @@
 import './basket.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { type BasketItem, estimateOf, isShortened, savingsFor, usableBudget } from '../../../browse/basket.ts'
+import { type BasketItem, estimateTokens, isShortened, suggestSavings, usableBudget } from '../../../browse/basket.ts'
 import { readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { tailOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, tailOf } from '../words/texts.ts'
 import { type Suggestion, suggest } from './ask.ts'
 import { Export } from './export.tsx'
 import { Items } from './groups.tsx'
 import { BasketSettings } from './parts.tsx'
 import { add, basket, isPicked, remove, setLevel } from './picked.ts'
-import { canAssemble, costs, countAgain, countingError, isCounting, plan, settings, startBasket } from './store.ts'
+import { canAssemble, countAgain, countingError, isCounting, plan, settings, startBasket, tokenCosts } from './store.ts'
 import { t } from './words.ts'
 
 /** The basket: its items, their tokens, and the export. */
@@ -84,9 +84,9 @@ function Sum() {
   const { tokens, over, isWhole, items } = plan.value
   const usable = usableBudget(settings.value.budget)
   const missing = items.filter((item) => item.tokens === undefined)
-  const used = tokens + missing.reduce((sum, { resource }) => sum + (estimateOf(resource) ?? 0), 0)
+  const used = tokens + missing.reduce((sum, { resource }) => sum + (estimateTokens(resource) ?? 0), 0)
   const left = usable - used
-  const shortened = items.filter((item) => isShortened(item, costs.value.get(item.resource.uri))).length
+  const shortened = items.filter((item) => isShortened(item, tokenCosts.value.get(item.resource.uri))).length
   return (
     <div class="basket-sum">
       <div class={over > 0 ? 'basket-bar basket-bar-over' : 'basket-bar'} aria-hidden="true">
@@ -108,10 +108,10 @@ function Sum() {
 
 /** Suggestions to remove or lower items when the basket exceeds the budget, each with one click. */
 function Savings() {
-  const savings = savingsFor(plan.value, costs.value)
+  const savings = suggestSavings(plan.value, tokenCosts.value)
   if (savings.length === 0) return null
   const names = new Map(
-    plan.value.items.map(({ resource }) => [resource.uri, visibleText(resource.title ?? resource.name)]),
+    plan.value.items.map(({ resource }) => [resource.uri, escapeInvisible(resource.title ?? resource.name)]),
   )
   return (
     <div class="basket-savings">
@@ -166,7 +166,7 @@ function Suggestions() {
       <h3>{t('suggestions')}</h3>
       <ul>
         {open.map(({ resource, because }) => {
-          const name = visibleText(resource.title ?? resource.name)
+          const name = escapeInvisible(resource.title ?? resource.name)
           return (
             <li key={resource.uri}>
               <div>
@@ -178,7 +178,7 @@ function Suggestions() {
                 <summary>{t('why')}</summary>
                 <ul>
                   {because.map((line) => (
-                    <li key={line}>{visibleText(line)}</li>
+                    <li key={line}>{escapeInvisible(line)}</li>
                   ))}
                 </ul>
               </details>

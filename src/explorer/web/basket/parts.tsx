@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import {
   type BasketLevel,
-  estimateOf,
+  estimateTokens,
   isShortened,
   levelsOf,
   type PlannedItem,
@@ -14,21 +14,21 @@ import { readableUri } from '../listing/columns.ts'
 import { Icon } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { linkTo } from '../state/route.ts'
-import { formatNumber, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatNumber } from '../words/texts.ts'
 import { type BasketFormat, encodings, formats, type Settings, type TokenEncoding } from './ask.ts'
 import {
+  addableItems,
   cancelAdding,
   confirmAdding,
   maxBasketItems,
   move,
-  offerOf,
   type PendingAdd,
   pendingAdd,
   remove,
   removeBelow,
   setLevel,
 } from './picked.ts'
-import { costs, plan, settings, stale } from './store.ts'
+import { plan, settings, staleItems, tokenCosts } from './store.ts'
 import { t } from './words.ts'
 
 interface ItemProps {
@@ -41,10 +41,10 @@ interface ItemProps {
 export function Item({ item, isFirst, isLast }: ItemProps) {
   const { resource, taken, tokens, missing, notes } = item
   const { uri, name } = resource
-  const label = visibleText(name)
-  const estimate = tokens === undefined ? estimateOf(resource) : undefined
+  const label = escapeInvisible(name)
+  const estimate = tokens === undefined ? estimateTokens(resource) : undefined
   const share = (100 * (tokens ?? estimate ?? 0)) / Math.max(1, plan.value.tokens)
-  const isShort = isShortened(item, costs.value.get(uri))
+  const isShort = isShortened(item, tokenCosts.value.get(uri))
   const title = [resource.title, readableUri(uri), t('share_of', { percent: Math.round(share) })]
   return (
     <li class={`basket-item${missing ? ' basket-missing' : ''}${isShort ? ' basket-short' : ''}`}>
@@ -52,7 +52,7 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
         <Text
           as="a"
           href={linkTo({ uri })}
-          title={visibleText(title.filter((one) => one !== undefined).join('\n'))}
+          title={escapeInvisible(title.filter((one) => one !== undefined).join('\n'))}
           text={label}
         />
         {isShort ? (
@@ -84,10 +84,10 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
         </span>
       </div>
       {missing ? <p class="basket-note basket-bad">{t('missing')}</p> : null}
-      {stale.value.has(uri) ? <p class="basket-note">{t('changed')}</p> : null}
+      {staleItems.value.has(uri) ? <p class="basket-note">{t('changed')}</p> : null}
       {(missing ? [] : notes).map((note) => (
         <p key={note} class="basket-note">
-          {visibleText(note)}
+          {escapeInvisible(note)}
         </p>
       ))}
     </li>
@@ -97,7 +97,7 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
 /** The level of an item: automatic, or chosen by the reader. */
 function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly label: string }) {
   const { resource, level, taken } = item
-  const cost = costs.value.get(resource.uri)
+  const cost = tokenCosts.value.get(resource.uri)
   const offered = levelsOf(cost)
   // A link can choose a level that the resource does not have, such as windows without a question.
   const shown = level === 'auto' || offered.includes(level) ? offered : [level, ...offered]
@@ -198,8 +198,8 @@ export function AddingDialog() {
     <dialog ref={dialog} class="adding" aria-labelledby="adding-title" onClose={cancelAdding}>
       <h2 id="adding-title">
         {now.folder === undefined
-          ? t('addMany', { what: visibleText(now.name) })
-          : t('addFolder', { name: visibleText(now.name) })}
+          ? t('addMany', { what: escapeInvisible(now.name) })
+          : t('addFolder', { name: escapeInvisible(now.name) })}
       </h2>
       <AddingBody now={now} />
     </dialog>
@@ -220,7 +220,7 @@ function BudgetAfter({ tokens }: { readonly tokens: number }) {
 
 function AddingBody({ now }: { readonly now: PendingAdd }) {
   const { state, below, error, folder } = now
-  const offer = below === undefined ? undefined : offerOf(below.files)
+  const offer = below === undefined ? undefined : addableItems(below.files)
   const count = offer?.fresh.length ?? 0
   return (
     <>

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals'
 import {
   type BasketItems,
   type BasketLevel,
-  estimateOf,
+  estimateTokens,
   hasItem,
   withAdded,
   withLevel,
@@ -148,10 +148,10 @@ export function confirmAdding({ below: found }: PendingAdd): void {
 }
 
 /** Determines which of the resources would be added to the basket. */
-export function offerOf(files: readonly Resource[]) {
+export function addableItems(files: readonly Resource[]) {
   const open = files.filter(({ uri }) => !isPicked(uri))
   const fresh = open.slice(0, Math.max(0, maxBasketItems - basket.value.length))
-  const estimates = fresh.map(estimateOf)
+  const estimates = fresh.map(estimateTokens)
   return {
     /** The resources that are not in the basket yet, up to its limit. */
     fresh,
@@ -181,7 +181,7 @@ export async function addFolder(
 }
 
 function put({ files, counts }: FilesBelow): readonly string[] {
-  const { fresh } = offerOf(files)
+  const { fresh } = addableItems(files)
   add(fresh.map((resource) => ({ resource, level: 'auto' })))
   rememberWholes(counts)
   announce(t('added', { count: fresh.length }))

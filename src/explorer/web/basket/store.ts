@@ -1,5 +1,12 @@
 import { computed, effect, signal } from '@preact/signals'
-import { type BasketItem, type BasketLevel, type Cost, levels, planOf, usableBudget } from '../../../browse/basket.ts'
+import {
+  type BasketItem,
+  type BasketLevel,
+  levels,
+  planOf,
+  type TokenCost,
+  usableBudget,
+} from '../../../browse/basket.ts'
 import { lastSegment, resourcesOf } from '../../../client/wire.ts'
 import { jsonIn, objectOf } from '../../../core/kit/object.ts'
 import { keep, readKept } from '../state/browser.ts'
@@ -23,18 +30,20 @@ const basketKey = (name: string) => `hikidashi.basket.${location.pathname}.${nam
 
 export const settings = signal<Settings>(readSettings())
 /** The counted tokens, by the URI of the item. */
-export const costs = signal<ReadonlyMap<string, Cost>>(new Map())
+export const tokenCosts = signal<ReadonlyMap<string, TokenCost>>(new Map())
 const frame = signal(0)
 export const isCounting = signal(false)
 export const countingError = signal<unknown>(undefined)
 /** URIs of items that have changed since they were first counted. */
-export const stale = signal<ReadonlySet<string>>(new Set())
+export const staleItems = signal<ReadonlySet<string>>(new Set())
 
 /** Whether the server can count tokens and assemble contexts. */
 export const canAssemble = computed(() => connection.value?.tools.has(assembleToolName) === true)
 
 /** Current levels and tokens of the basket. */
-export const plan = computed(() => planOf(basket.value, costs.value, frame.value, usableBudget(settings.value.budget)))
+export const plan = computed(() =>
+  planOf(basket.value, tokenCosts.value, frame.value, usableBudget(settings.value.budget)),
+)
 
 let wasStarted = false
 
@@ -72,9 +81,9 @@ function countWhatIsNew(): void {
   const of = JSON.stringify([encoding, format, purpose])
   if (of !== counted) {
     counted = of
-    costs.value = new Map()
+    tokenCosts.value = new Map()
   }
-  const known = costs.value
+  const known = tokenCosts.value
   const fresh = basket.value.filter(({ resource }) => !known.has(resource.uri))
   clearTimeout(timer)
   asking?.abort()
@@ -93,7 +102,7 @@ function countWhatIsNew(): void {
       if (controller.signal.aborted) return
       frame.value = found.frame
       countingError.value = undefined
-      costs.value = new Map([...costs.peek(), ...found.costs])
+      tokenCosts.value = new Map([...tokenCosts.peek(), ...found.costs])
     } catch (error) {
       if (controller.signal.aborted) return
       countingError.value = error
@@ -105,7 +114,7 @@ function countWhatIsNew(): void {
 /** Retries a failed count. */
 export function countAgain(): void {
   countingError.value = undefined
-  costs.value = new Map(costs.value)
+  tokenCosts.value = new Map(tokenCosts.value)
 }
 
 /** Counts changed items again, and marks them. */
@@ -128,9 +137,9 @@ function watchPicked(): void {
 }
 
 function forget(uri: string): void {
-  if (!costs.peek().has(uri)) return
-  stale.value = new Set([...stale.peek(), uri])
-  costs.value = new Map([...costs.peek()].filter(([one]) => one !== uri))
+  if (!tokenCosts.peek().has(uri)) return
+  staleItems.value = new Set([...staleItems.peek(), uri])
+  tokenCosts.value = new Map([...tokenCosts.peek()].filter(([one]) => one !== uri))
 }
 
 function readSettings(): Settings {

@@ -5,7 +5,7 @@ import type { Completion } from '../../../core/provider.ts'
 import { compileTemplate, type UriTemplate } from '../../../core/template.ts'
 import { parseTemplate } from '../../../core/template-parts.ts'
 import { reasonOf } from '../state/announce.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { t } from './words.ts'
 
 interface ComboboxProps {
@@ -84,7 +84,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
   return (
     <div class="combobox">
       <label for={`${id}-field`}>
-        <bdi>{visibleText(label)}</bdi>
+        <bdi>{escapeInvisible(label)}</bdi>
         {hint === undefined ? null : <span class="combobox-hint"> {hint}</span>}
       </label>
       <input
@@ -132,7 +132,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
             onClick={() => take(one)}
             onKeyDown={onKeyDown}
           >
-            <bdi>{visibleText(one)}</bdi>
+            <bdi>{escapeInvisible(one)}</bdi>
           </div>
         ))}
       </div>
@@ -245,7 +245,7 @@ export function textOfValues(values: FieldValues): string | undefined {
 }
 
 /** The required fields that are still empty. */
-export function missingIn({ fields }: FormModel, values: FieldValues): readonly string[] {
+export function missingFields({ fields }: FormModel, values: FieldValues): readonly string[] {
   return fields.filter(({ name, isOptional }) => !isOptional && (values[name] ?? '') === '').map(({ name }) => name)
 }
 
@@ -265,7 +265,7 @@ export function uriOfForm({ template, fields }: FormModel, values: FieldValues):
 }
 
 /** Returns the values of the other fields, for the completion of one. */
-export function othersOf(form: FormModel, values: FieldValues, name: string): ReadonlyMap<string, string> {
+export function otherValues(form: FormModel, values: FieldValues, name: string): ReadonlyMap<string, string> {
   return new Map(
     form.fields.flatMap((field) => {
       const value = values[field.name] ?? ''

@@ -5,7 +5,7 @@ import { type Facet, facets, noFacets } from '../listing/select.ts'
 import { Button, type Option, Select } from '../shell/fields.tsx'
 import { navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { t } from './words.ts'
 
 /** Filters of a search; all of them are part of the permalink. */
@@ -30,14 +30,14 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
       <div class="facets-fields">
         <FacetSelect
           facet="mount"
-          options={mounts.value.map(({ uri, title, name }) => [uri.replace(/\/$/, ''), visibleText(title ?? name)])}
+          options={mounts.value.map(({ uri, title, name }) => [uri.replace(/\/$/, ''), escapeInvisible(title ?? name)])}
         />
         <FacetSelect
           facet="mime"
           options={[
             ['text/*', t('texts')],
             ['image/*', t('images')],
-            ...types.map((type): Option<string> => [type, visibleText(type)]),
+            ...types.map((type): Option<string> => [type, escapeInvisible(type)]),
           ]}
         />
         <FacetSelect

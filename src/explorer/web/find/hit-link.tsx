@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { type FoundHit, resourceOfHit } from '../../../core/search-answer.ts'
 import type { Resource } from '../../../core/view.ts'
-import { crumbsOf } from '../listing/browse.ts'
+import { breadcrumbsOf } from '../listing/browse.ts'
 import { addRecentSearch } from '../state/remembered.ts'
 import { linkTo, previewedHit, route } from '../state/route.ts'
 
@@ -44,12 +44,11 @@ function chosen(): void {
   addRecentSearch(route.value.q ?? '')
 }
 
-/** The document of a hit. */
 export function resourceOf(hit: FoundHit): Resource {
   return resourceOfHit(hit, hit.document, nameOf(hit.document))
 }
 
 /** The last part of an address, as people read it. */
 export function nameOf(uri: string): string {
-  return crumbsOf(uri).at(-1)?.label ?? uri
+  return breadcrumbsOf(uri).at(-1)?.label ?? uri
 }

@@ -3,14 +3,14 @@ import { type FoundHit, piecesOf, rowsMimeType } from '../../../core/search-answ
 import { decodeComponent } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
-import { crumbsOf } from '../listing/browse.ts'
+import { breadcrumbsOf } from '../listing/browse.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { languageOf, mediaTypeOf } from '../preview/model/kind.ts'
 import { matchesIn } from '../preview/model/lines.ts'
 import { Button, Marked, Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { linkTo, previewedHit, route } from '../state/route.ts'
-import { formatTime, langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatTime, langOf } from '../words/texts.ts'
 import { HitLink, nameOf, resourceOf } from './hit-link.tsx'
 import { RowHits } from './row-hits.tsx'
 import { Snippet } from './snippet.tsx'
@@ -45,7 +45,7 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
         )}
       </div>
       <p class="group-facts">
-        <bdi class="group-path" title={visibleText(document)}>
+        <bdi class="group-path" title={escapeInvisible(document)}>
           {pathOf(document)}
         </bdi>
         {Number.isFinite(time) ? <span>{formatTime(time)}</span> : null}
@@ -80,7 +80,7 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
   return (
     <li class={isOpen ? 'hit hit-open' : 'hit'} lang={langOf(`${label}${snippet.text}`)}>
       <HitLink uri={uri} isOpen={isOpen} isCode={isCode} onToggle={() => toggle(resourceOf(hit))}>
-        {visibleText(label)}
+        {escapeInvisible(label)}
       </HitLink>
       {label === at ? null : <span class="hit-lines">{at}</span>}
       <Snippet hit={hit} language={isCode ? languageOf(mediaTypeOf(hit.mimeType), hit.document) : undefined} />
@@ -96,9 +96,9 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
     <li class={isOpen ? 'name-hit hit-open' : 'name-hit'}>
       <FileIcon uri={uri} mimeType={mimeType} />
       <HitLink uri={uri} isOpen={isOpen} lang={langOf(name)} onToggle={() => toggle(resource)}>
-        <Marked pieces={nameMarks(name, route.value.q ?? '')} />
+        <Marked pieces={markName(name, route.value.q ?? '')} />
       </HitLink>
-      <bdi class="group-path" title={visibleText(uri)}>
+      <bdi class="group-path" title={escapeInvisible(uri)}>
         {pathOf(uri)}
       </bdi>
     </li>
@@ -107,9 +107,9 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
 
 /** The folders above a resource, from its mount down. */
 function pathOf(uri: string): string {
-  return crumbsOf(uri)
+  return breadcrumbsOf(uri)
     .slice(0, -1)
-    .map(({ label }) => visibleText(label))
+    .map(({ label }) => escapeInvisible(label))
     .join(' › ')
 }
 
@@ -151,7 +151,7 @@ export function nameHits(resources: Iterable<Resource>, query: string): readonly
 }
 
 /** Splits a name into pieces, and marks those that match the query. */
-export function nameMarks(name: string, query: string) {
+export function markName(name: string, query: string) {
   const marks = matchesIn([name], query.trim()).map(({ start, end }) => [start, end] as const)
   return piecesOf({ text: name, marks })
 }
@@ -167,7 +167,7 @@ const tableOf = (document: string) => document.replace(/(\/rows)\/[^/]+$/, '$1')
 
 /** The name of a table, by the address of its rows. */
 function tableNameOf(rows: string): string {
-  return crumbsOf(rows).at(-2)?.label ?? nameOf(rows)
+  return breadcrumbsOf(rows).at(-2)?.label ?? nameOf(rows)
 }
 
 /** The hits of one document, or of one table of a database. */

@@ -11,14 +11,14 @@ import { fold } from '../../../core/kit/matching.ts'
 import type { ResourceTemplate } from '../../../core/view.ts'
 import { copy, reasonOf } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import {
   Combobox,
   type Field,
   type FormModel,
   formOf,
-  missingIn,
-  othersOf,
+  missingFields,
+  otherValues,
   textOfValues,
   uriOfForm,
   valuesOf,
@@ -68,8 +68,8 @@ function PromptsPane() {
             {items.map(({ name, title, description }) => (
               <li key={name} class="template">
                 <Text as="a" href={linkTo({ prompt: name, values: undefined })} text={title ?? name} />
-                {title === undefined ? null : <code>{visibleText(name)}</code>}
-                {description === undefined ? null : <p>{visibleText(description)}</p>}
+                {title === undefined ? null : <code>{escapeInvisible(name)}</code>}
+                {description === undefined ? null : <p>{escapeInvisible(description)}</p>}
               </li>
             ))}
           </ul>
@@ -157,8 +157,8 @@ function TemplateRow({ template: { uriTemplate, title, name, description } }: { 
   return (
     <li class="template">
       <Text as="a" href={linkTo({ template: uriTemplate, values: undefined })} text={title ?? name} />
-      <code>{visibleText(uriTemplate)}</code>
-      {description === undefined ? null : <p>{visibleText(description)}</p>}
+      <code>{escapeInvisible(uriTemplate)}</code>
+      {description === undefined ? null : <p>{escapeInvisible(description)}</p>}
     </li>
   )
 }
@@ -167,9 +167,9 @@ function TemplateRow({ template: { uriTemplate, title, name, description } }: { 
 function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
   const form = formOf(template.uriTemplate)
   const isCopied = useSignal(false)
-  if (form === undefined) return <p class="find-note find-bad">{visibleText(template.uriTemplate)}</p>
+  if (form === undefined) return <p class="find-note find-bad">{escapeInvisible(template.uriTemplate)}</p>
   const values = valuesOf(route.value.values)
-  const missing = missingIn(form, values)
+  const missing = missingFields(form, values)
   const uri = uriOfForm(form, values)
   const set = (name: string, value: string) =>
     navigate({ values: textOfValues({ ...values, [name]: value }) }, { replace: true })
@@ -185,7 +185,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
       }}
     >
       <Text as="h2" text={template.title ?? template.name} />
-      {template.description === undefined ? null : <p>{visibleText(template.description)}</p>}
+      {template.description === undefined ? null : <p>{escapeInvisible(template.description)}</p>}
       {form.fields.map((field) => (
         <Combobox
           key={field.name}
@@ -200,7 +200,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
       ))}
       <p class="template-uri">
         <span>{t('opens')}</span>
-        <code>{visibleText(uri ?? template.uriTemplate)}</code>
+        <code>{escapeInvisible(uri ?? template.uriTemplate)}</code>
       </p>
       {missing.length === 0 ? null : <p class="hint">{t('incomplete', { names: missing.join(', ') })}</p>}
       <p class="template-acts">
@@ -225,6 +225,6 @@ function hintOf({ isOptional, isList }: Field): string | undefined {
 function completeField(uriTemplate: string, form: FormModel, name: string, value: string, signal: AbortSignal) {
   const { view } = connected()
   // The existing values may have changed since the form was drawn.
-  const given = othersOf(form, valuesOf(route.value.values), name)
+  const given = otherValues(form, valuesOf(route.value.values), name)
   return view.complete({ uriTemplate, argument: { name, value }, arguments: given }, { signal })
 }

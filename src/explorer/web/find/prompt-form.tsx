@@ -9,7 +9,7 @@ import { lazily } from '../shell/panes.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, langOf } from '../words/texts.ts'
 import { Combobox, textOfValues, valuesOf } from './combobox.tsx'
 import { t } from './words.ts'
 
@@ -63,7 +63,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
       }}
     >
       <Text as="h2" text={prompt.title ?? prompt.name} />
-      {prompt.description === undefined ? null : <p>{visibleText(prompt.description)}</p>}
+      {prompt.description === undefined ? null : <p>{escapeInvisible(prompt.description)}</p>}
       {fields.map(({ name, title, description, required }) => (
         <Combobox
           key={name}
@@ -145,13 +145,13 @@ function MessageContent({ content }: { readonly content: PromptContent }) {
     <>
       {resource === undefined ? null : (
         <p>
-          <a href={linkTo({ uri: resource.uri, source: undefined })}>{visibleText(resource.uri)}</a>
+          <a href={linkTo({ uri: resource.uri, source: undefined })}>{escapeInvisible(resource.uri)}</a>
         </p>
       )}
       {text === '' ? null : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keys
         <pre tabIndex={0} lang={langOf(text.slice(0, 20_000))}>
-          {visibleText(text.slice(0, maxShown))}
+          {escapeInvisible(text.slice(0, maxShown))}
         </pre>
       )}
       {media === undefined ? null : <PromptMedia {...media} />}

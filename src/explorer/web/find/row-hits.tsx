@@ -5,7 +5,7 @@ import { databaseRows, keepDigits, type Rows } from '../preview/model/rows.ts'
 import { Button } from '../shell/fields.tsx'
 import { previewedHit, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { HitLink, resourceOf } from './hit-link.tsx'
 import { MarkedWords, Snippet, shownColumns, startOfCell, wordsIn } from './snippet.tsx'
 import { t } from './words.ts'
@@ -45,7 +45,7 @@ export function RowHits({ hits }: { readonly hits: readonly FoundHit[] }) {
                 <td />
                 {columns.map((column) => (
                   <th key={column} scope="col">
-                    {visibleText(first.head[column] ?? '')}
+                    {escapeInvisible(first.head[column] ?? '')}
                   </th>
                 ))}
               </tr>
@@ -63,7 +63,7 @@ export function RowHits({ hits }: { readonly hits: readonly FoundHit[] }) {
       {rest.map((hit) => (
         <div key={hit.uri} class={isOpen(hit) ? 'hit hit-open' : 'hit'}>
           <HitLink uri={hit.uri} isOpen={isOpen(hit)} onToggle={() => toggle(resourceOf(hit))}>
-            {visibleText(hit.title ?? hit.uri)}
+            {escapeInvisible(hit.title ?? hit.uri)}
           </HitLink>
           <Snippet hit={hit} language={undefined} />
         </div>
@@ -94,7 +94,7 @@ function Row({ hit, row, columns, words, isFirst }: RowProps) {
       <td class="hit-pick">
         {isFirst ? (
           <Button
-            name={t(picked ? 'unpickRow' : 'pickRow', { name: visibleText(hit.title ?? first) })}
+            name={t(picked ? 'unpickRow' : 'pickRow', { name: escapeInvisible(hit.title ?? first) })}
             icon={picked ? 'tick' : 'basket'}
             class="button-icon"
             aria-pressed={picked}
@@ -105,7 +105,7 @@ function Row({ hit, row, columns, words, isFirst }: RowProps) {
       <th scope="row">
         {isFirst ? (
           <HitLink uri={hit.uri} isOpen={isOpen(hit)} onToggle={() => toggle(resourceOf(hit))}>
-            {first === '' ? visibleText(hit.title ?? '·') : cellOf(head)}
+            {first === '' ? escapeInvisible(hit.title ?? '·') : cellOf(head)}
           </HitLink>
         ) : (
           cellOf(head)

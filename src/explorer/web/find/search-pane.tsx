@@ -5,11 +5,11 @@ import { askToAddMany, maxBasketItems } from '../basket/picked.ts'
 import type { Growth } from '../listing/survey.ts'
 import { Button } from '../shell/fields.tsx'
 import { reasonOf } from '../state/announce.ts'
-import { loadNames, loadTemplates, names, searchable, templates } from '../state/offered.ts'
-import { forgetAll, recent } from '../state/remembered.ts'
+import { loadNames, loadTemplates, resourceNames, searchable, templates } from '../state/offered.ts'
+import { forgetAll, recentSearches } from '../state/remembered.ts'
 import { navigate, previewedHit, type Route, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { formatAge, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatAge } from '../words/texts.ts'
 import { Facets } from './facets.tsx'
 import { find, noResults, queryOf, type Results, useResults } from './finder.ts'
 import { Group, groupsOf, NameHit, nameHits } from './hit.tsx'
@@ -25,7 +25,7 @@ export function SearchPane() {
   const hasSearch = state !== 'loaded' || searchable.value.length > 0
   const { hits } = results.value ?? noResults
   useEffect(() => void loadNames(connected().view).catch(() => {}), [])
-  const named = useComputed(() => nameHits(names.value.resources, route.value.q ?? '')).value
+  const named = useComputed(() => nameHits(resourceNames.value.resources, route.value.q ?? '')).value
   usePeek(results.value, named)
   if (q.trim() === '') return <Beginning />
   return (
@@ -115,7 +115,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
 
 /** Asks whether to add the files of all hits to the basket. It also loads hits that were not shown yet. */
 function addAll(results: Results, q: string): void {
-  askToAddMany({ name: t('filesOf', { query: visibleText(q) }) }, async (signal) => {
+  askToAddMany({ name: t('filesOf', { query: escapeInvisible(q) }) }, async (signal) => {
     const query = queryOf(route.value)
     let found = results
     while (query !== undefined && found.next.size > 0 && groupsOf(found.hits).length <= maxBasketItems)
@@ -183,14 +183,14 @@ function Beginning() {
     <section class="find" aria-label={t('results')}>
       <p class="find-count">{t('type')}</p>
       <p class="hint">{t('quoted')}</p>
-      {recent.value.length === 0 ? null : (
+      {recentSearches.value.length === 0 ? null : (
         <>
           <h2 class="find-part">{t('recent')}</h2>
           <ul class="recent">
-            {recent.value.map((query) => (
+            {recentSearches.value.map((query) => (
               <li key={query}>
                 <button type="button" class="recent-query" onClick={() => navigate({ view: 'search', q: query })}>
-                  <bdi>{visibleText(query)}</bdi>
+                  <bdi>{escapeInvisible(query)}</bdi>
                 </button>
               </li>
             ))}

@@ -6,7 +6,7 @@ import type { TokenLine } from '../preview/model/lines.ts'
 import { delimiterOf, parseCsv } from '../preview/model/rows.ts'
 import { highlight } from '../preview/workers.ts'
 import { Marked } from '../shell/fields.tsx'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 
 type Found = Pick<FoundHit, 'snippet' | 'heading'>
 
@@ -108,7 +108,7 @@ function SmallTable({ head, rows, words }: SnippetTable) {
           <tr>
             {columns.map((column) => (
               <th key={column} scope="col">
-                {visibleText(head[column] ?? '')}
+                {escapeInvisible(head[column] ?? '')}
               </th>
             ))}
           </tr>

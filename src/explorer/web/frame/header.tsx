@@ -7,7 +7,7 @@ import { open } from '../shell/keys.ts'
 import { frontPane } from '../shell/panes.tsx'
 import { t } from '../shell/words.ts'
 import { addRecentSearch, type Theme, theme } from '../state/remembered.ts'
-import { type Change, linkTo, navigate, previewedHit, type Route, route } from '../state/route.ts'
+import { linkTo, navigate, previewedHit, type Route, type RouteChange, route } from '../state/route.ts'
 import { connected, liveness } from '../state/session.ts'
 import { formatNumber, type Language, language } from '../words/texts.ts'
 
@@ -49,7 +49,7 @@ function Views() {
   const { front } = frontPane()
   const isNarrow = front !== undefined
   const elsewhere = isNarrow ? { uri: undefined, basket: undefined } : {}
-  const link = (name: string, change: Change, isCurrent: boolean) => (
+  const link = (name: string, change: RouteChange, isCurrent: boolean) => (
     <a
       key={name}
       href={linkTo({ ...change, ...elsewhere })}

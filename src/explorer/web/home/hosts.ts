@@ -15,7 +15,7 @@ export function hostNameOf(name: string): string {
  *
  * @param asksToken Whether the server requires a token, which the reader has to fill in.
  */
-export function hostWays(serverName: string, url: string, asksToken: boolean) {
+export function addInstructionsFor(serverName: string, url: string, asksToken: boolean) {
   const name = hostNameOf(serverName)
   const header = asksToken ? { headers: { Authorization: `Bearer ${tokenHere}` } } : {}
   const json = (value: unknown) => JSON.stringify(value, undefined, 2)

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { SearchStatus } from '../../../core/search-answer.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import { browse, crumbsOf, reconnections, treeState } from '../listing/browse.ts'
+import { breadcrumbsOf, browse, reconnections, treeState } from '../listing/browse.ts'
 import { readableUri } from '../listing/columns.ts'
 import { type FolderSummary, isGrowing, readFolderSummary, statusOf } from '../listing/survey.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
@@ -14,13 +14,13 @@ import { copyText } from '../state/announce.ts'
 import { onListChange } from '../state/live.ts'
 import {
   asideOfMount,
-  cachedResource,
+  findCachedResource,
   iconOfMount,
   isSearchMount,
   kindAt,
   loadNames,
-  names,
   purposeOf,
+  resourceNames,
   searchable,
   titleOfMount,
 } from '../state/offered.ts'
@@ -28,13 +28,13 @@ import {
   forgetOpened,
   isFirstVisit,
   loadOpened,
-  opened,
+  openedResources,
   addRecentSearch as rememberSearch,
 } from '../state/remembered.ts'
 import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { createWords, formatAge, visibleText } from '../words/texts.ts'
-import { hostWays } from './hosts.ts'
+import { createWords, escapeInvisible, formatAge } from '../words/texts.ts'
+import { addInstructionsFor } from './hosts.ts'
 
 /** The first screen: what is mounted and how much of it there is, the README, and how to add the server to a host. */
 export function Overview() {
@@ -44,7 +44,7 @@ export function Overview() {
   const insides = useInsides(mounts)
   useLayoutEffect(() => loadOpened(server.name), [server.name])
   // A returning reader goes on with the resources opened before. The tree has the mounts as well.
-  const isReturning = opened.value.length > 0
+  const isReturning = openedResources.value.length > 0
   const readme = [...insides.values()].find((inside) => typeof inside === 'object' && inside.readme !== undefined)
   return (
     <div class="home">
@@ -52,8 +52,8 @@ export function Overview() {
         <header class="home-head">
           <Mark size={48} />
           <h2>
-            <bdi>{visibleText(server.title ?? server.name)}</bdi>
-            {server.version === undefined ? null : <span class="home-version">{visibleText(server.version)}</span>}
+            <bdi>{escapeInvisible(server.title ?? server.name)}</bdi>
+            {server.version === undefined ? null : <span class="home-version">{escapeInvisible(server.version)}</span>}
           </h2>
           <StartSearch />
         </header>
@@ -91,14 +91,14 @@ function MountCard({
   const aside = asideOfMount(mount)
   return (
     <li>
-      <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={visibleText(description ?? uri)}>
+      <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={escapeInvisible(description ?? uri)}>
         {isSingle(mount) ? <FileIcon uri={uri} mimeType={mount.mimeType} /> : <Icon name={iconOfMount(uri)} />}
         <span class="home-mount-name one-line">
-          <bdi>{visibleText(titleOfMount(mount))}</bdi>
+          <bdi>{escapeInvisible(titleOfMount(mount))}</bdi>
           <Text as="small" text={aside} />
         </span>
         <span class="home-mount-purpose">
-          {description === undefined ? (purposeOf(uri) ?? t('purposeOther')) : visibleText(description)}
+          {description === undefined ? (purposeOf(uri) ?? t('purposeOther')) : escapeInvisible(description)}
         </span>
         <span class="home-mount-facts">
           {isSearch ? <SearchFacts uri={uri} /> : isSingle(mount) ? t('single') : factsOf(inside)}
@@ -138,11 +138,11 @@ function Recent() {
   useEffect(() => {
     void loadNames(view).catch(() => {})
   }, [view])
-  const { resources, state, isPart } = names.value
+  const { resources, state, isPart } = resourceNames.value
   // Without all names, the latest change may be missing.
   const isWhole = state === 'loaded' && !isPart
   const changed = useMemo(() => (isWhole ? lastChanged(resources) : []), [resources, isWhole])
-  const lately = opened.value.slice(0, maxRecent)
+  const lately = openedResources.value.slice(0, maxRecent)
   const listed = useMemo(() => new Map(resources.map((one) => [one.uri, one])), [resources])
   if (changed.length === 0 && lately.length === 0) return null
   return (
@@ -152,7 +152,7 @@ function Recent() {
           <h3 id="home-opened">{t('opened')}</h3>
           <ul class="home-list">
             {lately.map((uri) => (
-              <RecentLink key={uri} uri={uri} mimeType={(cachedResource(uri) ?? listed.get(uri))?.mimeType} />
+              <RecentLink key={uri} uri={uri} mimeType={(findCachedResource(uri) ?? listed.get(uri))?.mimeType} />
             ))}
           </ul>
           <Button name={t('forget')} class="button-quiet home-forget" onClick={() => forgetOpened(server.name)} />
@@ -189,10 +189,10 @@ interface RecentLinkProps {
 }
 
 function RecentLink({ uri, mimeType, modified }: RecentLinkProps) {
-  const crumbs = crumbsOf(uri).map(({ label }) => visibleText(label))
+  const crumbs = breadcrumbsOf(uri).map(({ label }) => escapeInvisible(label))
   return (
     <li>
-      <a href={linkTo({ uri })} title={visibleText(readableUri(uri))}>
+      <a href={linkTo({ uri })} title={escapeInvisible(readableUri(uri))}>
         <FileIcon uri={uri} mimeType={mimeType} />
         <bdi class="one-line">{crumbs.at(-1)}</bdi>
       </a>
@@ -283,7 +283,7 @@ function AddHost() {
   const chosen = useSignal(0)
   const isFirst = useMemo(isFirstVisit, [])
   const { server, url, isPrivate, asksToken } = connected()
-  const ways = hostWays(server.name, url, asksToken())
+  const ways = addInstructionsFor(server.name, url, asksToken())
   const way = ways[chosen.value] ?? ways[0]
   return (
     <details class="home-part" open={isFirst}>

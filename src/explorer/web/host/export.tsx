@@ -8,7 +8,7 @@ import { Choice } from '../preview/controls.tsx'
 import { Button } from '../shell/fields.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { ask, hostCapabilities } from './connect.ts'
 import { t as own } from './words.ts'
 
@@ -85,7 +85,9 @@ async function tellPicks(as: 'links' | 'contents', signal: AbortSignal): Promise
 /** Returns the picks as a text with the URIs, and as links if the host accepts links. */
 function linksOf(): readonly Readonly<Record<string, unknown>>[] {
   const resources = basket.value.map(({ resource }) => resource)
-  const lines = resources.map(({ uri, name, title }) => `- ${uri}  ${visibleText(title ?? name).replace(/\s+/g, ' ')}`)
+  const lines = resources.map(
+    ({ uri, name, title }) => `- ${uri}  ${escapeInvisible(title ?? name).replace(/\s+/g, ' ')}`,
+  )
   const { updateModelContext } = hostCapabilities.value
   const links = resources.map(({ uri, name, mimeType }) => ({
     type: 'resource_link',

@@ -5,7 +5,7 @@ import '../style/layout.css'
 import { effect, untracked, useSignalEffect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { followBrowse, retryWhenReconnected } from '../listing/browse.ts'
+import { retryWhenReconnected, startBrowse } from '../listing/browse.ts'
 import { focusSearch } from '../shell/keys.ts'
 import { followChanges } from '../state/live.ts'
 import { followAddress, navigate, route } from '../state/route.ts'
@@ -152,7 +152,7 @@ const page = document.getElementById('page')
 if (page === null) throw new Error('The page has no element with the id "page".')
 
 followAddress()
-followBrowse()
+startBrowse()
 retryWhenReconnected()
 followChanges()
 followKeys()

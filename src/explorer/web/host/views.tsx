@@ -26,7 +26,7 @@ export const HtmlPreview: typeof import('../preview/page.tsx').HtmlPreview = ({ 
 )
 
 /** In a host, the browser matches regular expressions. RE2 would take a quarter of the maximum size of the page. */
-export const finderOf: typeof import('../preview/model/pattern.ts').finderOf = (pattern) => {
+export const compileFinder: typeof import('../preview/model/pattern.ts').compileFinder = (pattern) => {
   try {
     const compiled = new RegExp(pattern, 'giu')
     return {
@@ -70,7 +70,7 @@ export const highlight: typeof import('../preview/workers.ts').highlight = async
 export const drawFormulas: typeof import('../preview/formulas.ts').drawFormulas = async () => {}
 
 /** In a host the page stores nothing, so it does not know what was shown before. */
-export const createEarlier: typeof import('../preview/earlier.ts').createEarlier = () => signal(undefined)
+export const createEarlierState: typeof import('../preview/earlier.ts').createEarlierState = () => signal(undefined)
 export const compareEarlier: typeof import('../preview/earlier.ts').compareEarlier = async () => {}
 export const EarlierNote: typeof import('../preview/difference.tsx').EarlierNote = () => <></>
 export const Difference: typeof import('../preview/difference.tsx').Difference = () => <></>

@@ -18,7 +18,7 @@ import { connection, liveness } from '../state/session.ts'
 import { createResourceList, orderOf, type ResourceList } from './columns.ts'
 import { createForest, type Forest } from './forest.ts'
 import type { TreeRow } from './rows.ts'
-import { facets, foundTree, isNarrowed, noFacets, type SelectedRows, type Selection, select } from './select.ts'
+import { facets, isNarrowed, noFacets, type SelectedRows, type Selection, select, treeOfMatches } from './select.ts'
 import { t } from './words.ts'
 
 /** Data to browse: the tree, and the list of everything, each loaded at its first use. */
@@ -70,7 +70,7 @@ const nothing: SelectedRows = {
 }
 
 /** The matching rows of the list, and the numbers for each facet. */
-export const selected = computed((): SelectedRows => {
+export const selectedRows = computed((): SelectedRows => {
   listTick.value
   const columns = browse.value?.listed.columns
   return columns === undefined ? nothing : select(columns, order.value, selection.value, Date.now())
@@ -79,7 +79,7 @@ export const selected = computed((): SelectedRows => {
 /** The columns of the list in which no matching row has a value. */
 export const emptyColumns = computed(() => {
   const resources = browse.value?.listed.columns.resources ?? []
-  const { rows } = selected.value
+  const { rows } = selectedRows.value
   return (['size', 'modified', 'priority'] as const).filter(
     (name) => !rows.some((row) => resources[row]?.[name] !== undefined),
   )
@@ -98,7 +98,7 @@ export const treeRows = computed((): readonly TreeRow[] => {
   const now = browse.value
   if (now === undefined) return []
   if (!isFiltered.value) return now.forest.rows
-  return foundTree(now.listed.columns, selected.value.rows, closedInFilter.value)
+  return treeOfMatches(now.listed.columns, selectedRows.value.rows, closedInFilter.value)
 })
 
 export const treeState = computed(() => {
@@ -108,7 +108,7 @@ export const treeState = computed(() => {
 })
 
 /** Creates the tree and the list once there is a connection, and keeps them up to date. */
-export function followBrowse(): void {
+export function startBrowse(): void {
   effect(() => {
     const now = connection.value
     if (now === undefined) return
@@ -222,11 +222,11 @@ let running: AbortController | undefined
 /** Shows a resource in the tree: opens the directories above it, and goes to its row. */
 export function reveal(uri: string): void {
   navigate({ view: 'tree', uri, filter: undefined, ...noFacets })
-  void unfold(uri)
+  void openAncestors(uri)
 }
 
 /** Opens the directories above a resource. Returns whether it is in the tree. */
-export async function unfold(uri: string): Promise<boolean> {
+export async function openAncestors(uri: string): Promise<boolean> {
   running?.abort()
   const controller = new AbortController()
   running = controller
@@ -247,7 +247,7 @@ export async function unfold(uri: string): Promise<boolean> {
 }
 
 /** The path of a resource: its mount, the folders in it, and itself, each decoded and with its URI. */
-export function crumbsOf(uri: string): readonly { readonly label: string; readonly uri: string }[] {
+export function breadcrumbsOf(uri: string): readonly { readonly label: string; readonly uri: string }[] {
   // The mounts are loaded with the tree.
   treeState.value
   const bare = uri.replace(/[?#].*$/s, '')

@@ -72,7 +72,7 @@ function textOf({ uri, name, title }: Resource): string {
 }
 
 /** The title that is shown after the name of a resource. `undefined`: there is no title, or it says the same as the name. */
-export function asideOf({ name, title }: Pick<Resource, 'name' | 'title'>): string | undefined {
+export function distinctTitle({ name, title }: Pick<Resource, 'name' | 'title'>): string | undefined {
   return title?.toLowerCase() === name.toLowerCase() ? undefined : title
 }
 
@@ -82,12 +82,12 @@ export function readableUri(uri: string): string {
   return uri.replace(/(?:%20|%[89A-Fa-f][0-9A-Fa-f])+/g, (escaped) => decodeComponent(escaped) ?? escaped)
 }
 
-export const sorts = ['name', 'type', 'size', 'modified', 'priority'] as const
-export type Sort = (typeof sorts)[number]
+export const sortKeys = ['name', 'type', 'size', 'modified', 'priority'] as const
+export type Sort = (typeof sortKeys)[number]
 
 /** Parses `sort` of the permalink; undefined for the order of the server, by path. */
 export function sortOf(text: string | undefined): { readonly by: Sort; readonly down: boolean } | undefined {
-  const by = sorts.find((sort) => sort === text?.replace(/^-/, ''))
+  const by = sortKeys.find((sort) => sort === text?.replace(/^-/, ''))
   return by === undefined ? undefined : { by, down: text?.startsWith('-') === true }
 }
 

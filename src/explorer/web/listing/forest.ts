@@ -1,16 +1,16 @@
 import {
   emptyTree,
   folderAt,
+  folderIfShown,
   isFolder,
   listAgain,
-  shownFolder,
+  pathTo,
   type Tree,
-  wayTo,
   withFolder,
-  withListed,
-  withOpen,
+  withOpenFolder,
   withPage,
-  withStale,
+  withReloadedFolder,
+  withStaleFolders,
 } from '../../../browse/tree.ts'
 import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
@@ -60,7 +60,7 @@ export function createForest(
   const open = (uri: string) => {
     const { isOpen, next, stale } = folderAt(loads.tree, uri)
     if (isOpen) return
-    loads.tree = withOpen(loads.tree, uri)
+    loads.tree = withOpenFolder(loads.tree, uri)
     if (next === '') void loads.load(uri)
     else if (stale !== undefined) void loads.reload(uri).then(tell)
     tell()
@@ -150,7 +150,7 @@ export function createForest(
     reveal: async (uri: string, signal: AbortSignal) => {
       const way = await loadWay(loads, uri, isDirectory, signal)
       if (way?.found === undefined) return undefined
-      loads.tree = way.folders.reduce(withOpen, loads.tree)
+      loads.tree = way.folders.reduce(withOpenFolder, loads.tree)
       tell()
       return way.found.uri
     },
@@ -158,9 +158,9 @@ export function createForest(
 }
 
 /** Loads the directories above a resource. Resolves to its path in the tree; undefined if a directory cannot be loaded. */
-async function loadWay(loads: Loads, uri: string, isDirectory: Parameters<typeof wayTo>[2], signal: AbortSignal) {
+async function loadWay(loads: Loads, uri: string, isDirectory: Parameters<typeof pathTo>[2], signal: AbortSignal) {
   for (;;) {
-    const way = wayTo(loads.tree, uri, isDirectory)
+    const way = pathTo(loads.tree, uri, isDirectory)
     if (way.lacks === undefined) return way
     await loads.load(way.lacks)
     signal.throwIfAborted()
@@ -224,18 +224,18 @@ function createLoads(view: View, onPage: (resources: readonly Resource[]) => voi
       return tracked(uri, async () => {
         const least = folderAt(loads.tree, uri).items.length
         const listed = await listAgain((cursor) => pageOf(uri, cursor), least)
-        const { tree, changed } = withListed(loads.tree, uri, listed)
+        const { tree, changed } = withReloadedFolder(loads.tree, uri, listed)
         loads.tree = ordered(tree, uri)
         return changed
       })
     },
     reloadAll: async () => {
       const loaded = [...loads.tree.folders].flatMap(([uri, { next }]) => (next === '' ? [] : [uri]))
-      loads.tree = withStale(loads.tree, loaded)
+      loads.tree = withStaleFolders(loads.tree, loaded)
       const reloadIn = async (items: readonly Resource[], above: readonly string[]): Promise<readonly string[]> => {
         const changed: string[] = []
         for (const { uri } of items) {
-          const folder = shownFolder(loads.tree, uri, above)
+          const folder = folderIfShown(loads.tree, uri, above)
           if (folder === undefined) continue
           if (folder.next !== '') changed.push(...(await loads.reload(uri)))
           changed.push(...(await reloadIn(folderAt(loads.tree, uri).items, [...above, uri])))

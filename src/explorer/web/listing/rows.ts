@@ -1,4 +1,4 @@
-import { type Enters, type Folder, shownFolder, type Tree } from '../../../browse/tree.ts'
+import { type CanEnter, type Folder, folderIfShown, type Tree } from '../../../browse/tree.ts'
 import type { Resource } from '../../../core/view.ts'
 
 /**
@@ -29,7 +29,7 @@ export interface TreeRow {
  */
 export function rowsOf(
   tree: Tree<unknown>,
-  isDirectory: Enters,
+  isDirectory: CanEnter,
   isLoading: (uri: string) => boolean,
 ): readonly TreeRow[] {
   const rows: TreeRow[] = []
@@ -37,7 +37,7 @@ export function rowsOf(
     for (const [index, resource] of items.entries()) {
       const key = resource.uri
       const isExpandable = isDirectory(resource, above.length)
-      const folder = isExpandable ? shownFolder(tree, key, above) : undefined
+      const folder = isExpandable ? folderIfShown(tree, key, above) : undefined
       const level = above.length + 1
       const isOpen = folder !== undefined
       rows.push({

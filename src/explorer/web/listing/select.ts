@@ -137,7 +137,7 @@ interface Open {
  *
  * @param rows Indexes of resources in the columns, in the order of the server, which keeps the entries of a directory together.
  */
-export function foundTree(columns: Columns, rows: Uint32Array, closed: ReadonlySet<string>): readonly TreeRow[] {
+export function treeOfMatches(columns: Columns, rows: Uint32Array, closed: ReadonlySet<string>): readonly TreeRow[] {
   const tree: TreeRow[] = []
   const mountsShown = { count: 0 }
   /** The directories above the last row, from its mount down. */

@@ -1,5 +1,5 @@
 import { type ByteStream, eventsOf } from '../../../client/events.ts'
-import { malformed, type Wire } from '../../../client/wire.ts'
+import { malformedAnswer, type Wire } from '../../../client/wire.ts'
 import { type ErrorDetail, type ErrorKind, ResourceError } from '../../../core/errors.ts'
 import { untilAborted } from '../../../core/kit/abort.ts'
 import { isObject, jsonIn, objectOf } from '../../../core/kit/object.ts'
@@ -199,7 +199,7 @@ function secondsOf(header: string | null): number {
 
 /** Decodes base64 in a browser. Throws for other text, which `atob` may skip. */
 export function bytesOfBase64(text: string): Uint8Array {
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformed('a blob is not base64')
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformedAnswer('a blob is not base64')
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }
 

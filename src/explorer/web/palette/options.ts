@@ -2,8 +2,8 @@ import { fold } from '../../../core/kit/matching.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
-import { asideOf } from '../listing/columns.ts'
-import { escapedUri } from '../preview/model/reference.ts'
+import { distinctTitle } from '../listing/columns.ts'
+import { escapeUri } from '../preview/model/reference.ts'
 import { focusSearch, open, toggleBasket } from '../shell/keys.ts'
 import { copy } from '../state/announce.ts'
 import { prompts, templates } from '../state/offered.ts'
@@ -64,7 +64,7 @@ function beginningOf(character: string, text: string): number {
 const kinds = ['action', 'mount', 'template', 'prompt', 'resource'] as const
 
 /** The options that match, best first; with equal scores, actions before resources. */
-export function ranked(options: readonly Option[], query: string, most = 50): readonly Option[] {
+export function rankOptions(options: readonly Option[], query: string, most = 50): readonly Option[] {
   const needle = fold(query.trim())
   const fitting = options.flatMap((option, at) => {
     const label = fitOf(needle, fold(option.label))
@@ -162,7 +162,7 @@ export function resourceOption({ uri, title, name }: Resource): Option {
   return {
     id: `resource ${uri}`,
     label: name,
-    ...defined({ aside: asideOf({ name, ...defined({ title }) }) }),
+    ...defined({ aside: distinctTitle({ name, ...defined({ title }) }) }),
     detail: uri,
     kind: 'resource',
     run: () => navigate(isDirectory ? { view: 'tree', uri } : { uri }),
@@ -182,7 +182,7 @@ export function typedOptions(query: string): readonly Option[] {
           id: 'typed uri',
           label: t('goTo', { uri: text }),
           kind: 'action',
-          run: () => navigate({ uri: escapedUri(text) }),
+          run: () => navigate({ uri: escapeUri(text) }),
         },
       ]
     : []

@@ -9,7 +9,7 @@ import { readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { commandKey, hasSingleKeys, open, takeTypedAhead } from '../shell/keys.ts'
 import { followPrompts } from '../state/live.ts'
-import { loadNames, loadTemplates, names, prompts, searchable, templates } from '../state/offered.ts'
+import { loadNames, loadTemplates, prompts, resourceNames, searchable, templates } from '../state/offered.ts'
 import { connected } from '../state/session.ts'
 import { tailOf } from '../words/texts.ts'
 import {
@@ -17,7 +17,7 @@ import {
   isUri,
   type Option,
   promptOptions,
-  ranked,
+  rankOptions,
   resourceOption,
   templateOptions,
   typedOptions,
@@ -51,7 +51,7 @@ function CommandPalette() {
     const text = query.value
     if (text.trim() === '') return actions()
     const known = [...actions(), ...templateOptions(), ...promptOptions()]
-    const named = ranked([...known, ...names.value.resources.map(resourceOption)], text, 12)
+    const named = rankOptions([...known, ...resourceNames.value.resources.map(resourceOption)], text, 12)
     const others = [...named, ...unlisted(asked.value, named)]
     return isUri(text) ? [...typedOptions(text), ...others] : [...others, ...typedOptions(text)]
   })
@@ -169,7 +169,7 @@ function unlisted(asked: readonly Resource[], named: readonly Option[]): readonl
 }
 
 function noteOf(count: number, text: string, isAsking: boolean): string {
-  const { state, isPart, resources } = names.value
+  const { state, isPart, resources } = resourceNames.value
   if (text.trim() === '') return ''
   if (isAsking) return t('asking')
   if (state === 'loading') return t('loading')

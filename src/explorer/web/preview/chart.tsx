@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Text } from '../shell/fields.tsx'
 import { mediaMatches } from '../shell/panes.tsx'
 import { theme } from '../state/remembered.ts'
-import { language, visibleText } from '../words/texts.ts'
+import { escapeInvisible, language } from '../words/texts.ts'
 import { Head, Region } from './controls.tsx'
 import { type Chart, formatUnit, timeLabels, valueLabels } from './model/series.ts'
 import { t } from './words.ts'
@@ -126,7 +126,7 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
     event.preventDefault()
     plot.current?.moveTo(Math.max(0, Math.min(last, to)))
   }
-  const name = visibleText(chart.title ?? chart.series[0]?.label ?? '')
+  const name = escapeInvisible(chart.title ?? chart.series[0]?.label ?? '')
   const format = useMemo(() => formatUnit(chart.unit, locale), [chart, locale])
   return (
     <div class="chart-view">
@@ -145,7 +145,7 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
         onKeyDown={onKeyDown}
       />
       <SeriesTable chart={chart} hidden={hidden} toggle={toggle} at={at} format={format} />
-      {chart.summary === undefined ? null : <p class="chart-summary">{visibleText(chart.summary)}</p>}
+      {chart.summary === undefined ? null : <p class="chart-summary">{escapeInvisible(chart.summary)}</p>}
     </div>
   )
 }
@@ -173,7 +173,7 @@ function SeriesTable({ chart, hidden, toggle, at, format }: TableProps) {
                 <label>
                   <input type="checkbox" checked={!hidden.has(index)} onChange={() => toggle(index)} />
                   <span class="swatch" style={{ background: `var(${colourOf(index)})` }} aria-hidden="true" />
-                  <bdi>{visibleText(label === '' ? (chart.title ?? t('series')) : label)}</bdi>
+                  <bdi>{escapeInvisible(label === '' ? (chart.title ?? t('series')) : label)}</bdi>
                 </label>
               </th>
               {at === undefined ? null : <td>{cell(nearest(values, at))}</td>}

@@ -7,7 +7,7 @@ import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { copyText } from '../state/announce.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { Choice, Toggle } from './controls.tsx'
 import { Directory } from './directory.tsx'
 import { canFindInWhole, countLines, isFinding, useFindKey } from './find.tsx'
@@ -41,7 +41,7 @@ export function Contents({ reader, reading }: Props) {
         <select class="field" value={chosen} onChange={({ currentTarget }) => setChosen(Number(currentTarget.value))}>
           {contents.map((one, index) => (
             <option key={index} value={index}>
-              {index + 1}/{contents.length} {visibleText(one.name ?? lastSegment(one.uri))}
+              {index + 1}/{contents.length} {escapeInvisible(one.name ?? lastSegment(one.uri))}
             </option>
           ))}
         </select>

@@ -4,11 +4,11 @@ import { signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Button } from '../shell/fields.tsx'
-import { formatNumber, langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatNumber, langOf } from '../words/texts.ts'
 import { Choice, Toggle, VirtualRows } from './controls.tsx'
 import { FindBar, isFinding, useFinder } from './find.tsx'
 import { maxColumns } from './model/bounds.ts'
-import { numberOf, type Rows, sortedBy } from './model/rows.ts'
+import { numberOf, type Rows, rowOrder } from './model/rows.ts'
 import { t } from './words.ts'
 
 interface Sort {
@@ -24,7 +24,7 @@ interface TableOrProps {
 }
 
 /** Rows that the reader can see as a table or in another form. */
-export function TableOr({ rows, form, drawn }: TableOrProps) {
+export function TableOrOther({ rows, form, drawn }: TableOrProps) {
   const [chosen, setChosen] = useState<'table' | 'tree' | 'chart'>('table')
   const options = (['table', form] as const).map((value) => [value, t(value)] as const)
   const choice = <Choice label={t('view')} options={options} value={chosen} onChoose={setChosen} />
@@ -46,7 +46,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
   const columns = useMemo(() => columnsOf(head, body, width), [head, body, width])
   const [sort, setSort] = useState<Sort>()
   const sorted = useMemo(
-    () => (sort === undefined ? undefined : sortedBy(body, sort.column, sort.isDescending)),
+    () => (sort === undefined ? undefined : rowOrder(body, sort.column, sort.isDescending)),
     [body, sort],
   )
   const { find, fault, current, order, places, found } = useMatches(body, sorted)
@@ -90,7 +90,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
         <span class="quiet">{t('tableSize', { rows: body.length, columns: wholeWidth })}</span>
         {children}
         <span class="spring" />
-        <bdi class="cell-value one-line">{visibleText((at(cell.row)[cell.column] ?? '').slice(0, 500))}</bdi>
+        <bdi class="cell-value one-line">{escapeInvisible((at(cell.row)[cell.column] ?? '').slice(0, 500))}</bdi>
         <Button name={t('copyCell')} onClick={() => void copyText(at(cell.row)[cell.column] ?? '')} />
       </div>
       {isFinding.value ? (
@@ -187,17 +187,17 @@ function rowsWith(body: Rows, find: Find): ReadonlyMap<number, number> {
 
 function CellText({ text, find }: { readonly text: string; readonly find: Find | undefined }) {
   const matches = find?.([text]) ?? []
-  if (matches.length === 0) return <>{visibleText(text)}</>
+  if (matches.length === 0) return <>{escapeInvisible(text)}</>
   let at = 0
   const pieces = matches.flatMap(({ start, end }) => {
     const before = text.slice(at, start)
     at = end
-    return [visibleText(before), <mark key={start}>{visibleText(text.slice(start, end))}</mark>]
+    return [escapeInvisible(before), <mark key={start}>{escapeInvisible(text.slice(start, end))}</mark>]
   })
   return (
     <>
       {pieces}
-      {visibleText(text.slice(at))}
+      {escapeInvisible(text.slice(at))}
     </>
   )
 }
@@ -227,7 +227,7 @@ function TableHead({ columns, template, sort, sortBy }: HeadProps) {
             : {})}
         >
           <button type="button" tabIndex={-1} title={t('sortBy', { name })} onClick={() => sortBy(column)}>
-            <bdi lang={langOf(name)}>{visibleText(name)}</bdi>
+            <bdi lang={langOf(name)}>{escapeInvisible(name)}</bdi>
             <span aria-hidden="true">{sort?.column === column ? (sort.isDescending ? ' ▾' : ' ▴') : ''}</span>
           </button>
         </span>

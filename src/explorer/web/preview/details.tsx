@@ -9,7 +9,7 @@ import { announce, copyText, reasonOf } from '../state/announce.ts'
 import { download, downloadFrom } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { connected, linkIn } from '../state/session.ts'
-import { formatNumber, formatSize, langOf, language, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatNumber, formatSize, langOf, language } from '../words/texts.ts'
 import { bodyOf, type PreviewReader, uriWithoutPart } from './load.ts'
 import { documentFormOf } from './model/kind.ts'
 import { resolveReference, withParameter, withPart } from './model/reference.ts'
@@ -32,10 +32,10 @@ export function Details({ reader }: { readonly reader: PreviewReader }) {
   return (
     <dl class="details">
       <Fact term={t('uri')}>
-        <code>{visibleText(uri)}</code> <CopyButton text={uri} label={t('copyUri')} />
+        <code>{escapeInvisible(uri)}</code> <CopyButton text={uri} label={t('copyUri')} />
       </Fact>
       <Fact term={t('command')}>
-        <code>{visibleText(commandFor(uri))}</code> <CopyButton text={commandFor(uri)} label={t('copyCommand')} />
+        <code>{escapeInvisible(commandFor(uri))}</code> <CopyButton text={commandFor(uri)} label={t('copyCommand')} />
       </Fact>
       <TextFact term={t('name')} text={own?.title === undefined ? undefined : own.name} />
       <TextFact term={t('description')} text={own?.description} />
@@ -57,7 +57,7 @@ export function Details({ reader }: { readonly reader: PreviewReader }) {
       {link === undefined ? null : (
         <Fact term={t('link')}>
           <a href={link} target="_blank" rel="noopener noreferrer">
-            {visibleText(link)}
+            {escapeInvisible(link)}
           </a>
         </Fact>
       )}
@@ -67,7 +67,7 @@ export function Details({ reader }: { readonly reader: PreviewReader }) {
         <Fact term={t('meta')}>
           <details>
             <summary>{formatNumber(Object.keys(meta).length)}</summary>
-            <pre>{visibleText(JSON.stringify(withoutSecrets(meta), null, 2))}</pre>
+            <pre>{escapeInvisible(JSON.stringify(withoutSecrets(meta), null, 2))}</pre>
           </details>
         </Fact>
       )}
@@ -83,7 +83,7 @@ function Readings({ uri, told }: { readonly uri: string; readonly told: unknown 
     <Fact term={t('readAs')}>
       {forms.map((form) => (
         <a key={form} class="spaced" href={linkTo({ uri: withParameter(uriWithoutPart(uri), 'as', form) })}>
-          {form === 'text' ? t('asText') : form === 'markdown' ? t('asMarkdown') : visibleText(form)}
+          {form === 'text' ? t('asText') : form === 'markdown' ? t('asMarkdown') : escapeInvisible(form)}
         </a>
       ))}
     </Fact>
@@ -108,7 +108,7 @@ function Alternates({ uri, told }: { readonly uri: string; readonly told: unknow
     <Fact term={t('alternates')}>
       {links.map(({ name, uri: other }) => (
         <a key={name} class="spaced" href={linkTo({ uri: other })}>
-          {visibleText(name)}
+          {escapeInvisible(name)}
         </a>
       ))}
     </Fact>
@@ -128,7 +128,7 @@ function TextFact({ term, text }: { readonly term: string; readonly text: string
   if (text === undefined || text === '') return null
   return (
     <Fact term={term}>
-      <bdi lang={langOf(text)}>{visibleText(text)}</bdi>
+      <bdi lang={langOf(text)}>{escapeInvisible(text)}</bdi>
     </Fact>
   )
 }

@@ -2,10 +2,10 @@ import './schema.css'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Button } from '../shell/fields.tsx'
 import { linkTo, navigate } from '../state/route.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { type Overview, type SchemaLink, tableUri } from './model/documents.ts'
-import { type Box, layoutOf } from './model/layout.ts'
+import { layoutOf, type TableBox } from './model/layout.ts'
 import { t } from './words.ts'
 
 const [least, most] = [0.08, 2.5]
@@ -91,7 +91,7 @@ function isBeside(links: readonly SchemaLink[], picked: string | undefined, id: 
 }
 
 interface TableProps {
-  readonly box: Box
+  readonly box: TableBox
   readonly uri: string
   readonly isBeside: boolean
   readonly onPick: (id: string | undefined) => void
@@ -115,7 +115,7 @@ function Table({ box, uri, isBeside: beside, onPick }: TableProps) {
       onFocus={() => onPick(table.id)}
       onBlur={() => onPick(undefined)}
     >
-      <title>{visibleText([table.name, table.comment].filter((one) => one !== undefined).join(': '))}</title>
+      <title>{escapeInvisible([table.name, table.comment].filter((one) => one !== undefined).join(': '))}</title>
       <rect x={x} y={y} width={width} height={height} rx="5" />
       <path class="diagram-rule" d={`M${x} ${y + 28}h${width}`} />
       <text class="diagram-title" x={x + 10} y={y + 19}>
@@ -137,13 +137,13 @@ function Table({ box, uri, isBeside: beside, onPick }: TableProps) {
 }
 
 function shortened(text: string, length: number): string {
-  const characters = [...visibleText(text)]
+  const characters = [...escapeInvisible(text)]
   return characters.length <= length ? characters.join('') : `${characters.slice(0, length - 1).join('')}…`
 }
 
 interface LinkProps {
   readonly link: SchemaLink
-  readonly boxes: ReadonlyMap<string, Box>
+  readonly boxes: ReadonlyMap<string, TableBox>
   readonly picked: string | undefined
 }
 
@@ -163,7 +163,7 @@ function Link({ link, boxes, picked }: LinkProps) {
 type Point = { readonly x: number; readonly y: number }
 
 /** The line leads from the right side of a table to the left side of another; if that one is further left, the line goes around. */
-function curve(start: Point, end: Point, from: Box, to: Box): string {
+function curve(start: Point, end: Point, from: TableBox, to: TableBox): string {
   const arrow = (x: number, y: number, way: 1 | -1) => `M${x - 7 * way} ${y - 4}L${x} ${y}L${x - 7 * way} ${y + 4}`
   if (end.x > start.x) {
     const bend = Math.max(30, (end.x - start.x) / 2)

@@ -1,5 +1,5 @@
 import { Button } from '../shell/fields.tsx'
-import { language, visibleText } from '../words/texts.ts'
+import { escapeInvisible, language } from '../words/texts.ts'
 import { formatAgo } from './details.tsx'
 import type { EarlierState } from './earlier.ts'
 import { t } from './words.ts'
@@ -33,7 +33,7 @@ export function Difference({ diff }: { readonly diff: string }) {
     <pre class="changes" tabIndex={0} role="region" aria-label={t('showChanges')}>
       {lines.map((line, index) => (
         <span key={index} class={kinds[line.charAt(0)]}>
-          {`${visibleText(line)}\n`}
+          {`${escapeInvisible(line)}\n`}
         </span>
       ))}
     </pre>

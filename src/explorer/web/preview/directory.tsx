@@ -3,15 +3,15 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { reconnections } from '../listing/browse.ts'
-import { asideOf, sortNaturally } from '../listing/columns.ts'
+import { distinctTitle, sortNaturally } from '../listing/columns.ts'
 import { summarizeFolder } from '../listing/survey.ts'
 import { Button, targetHeight } from '../shell/fields.tsx'
-import { movedIndex } from '../shell/keys.ts'
+import { indexAfterKey } from '../shell/keys.ts'
 import { onListChange } from '../state/live.ts'
-import { cachedResource, cacheResources } from '../state/offered.ts'
+import { cacheResources, findCachedResource } from '../state/offered.ts'
 import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { formatSize, formatTime, langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatSize, formatTime, langOf } from '../words/texts.ts'
 import { typeWord } from '../words/types.ts'
 import { VirtualRows } from './controls.tsx'
 import { FileIcon } from './file-icon.tsx'
@@ -57,7 +57,7 @@ export function Directory({ uri }: { readonly uri: string }) {
   if (items.length === 0) return <p class="preview-note">{t(isBusy ? 'loading' : 'emptyFolder')}</p>
   const inside = folders === 0 ? t('insideFiles', { files }) : t('inside', { folders, files })
   const onKeyDown = (event: KeyboardEvent) => {
-    const next = movedIndex(event.key, active, items.length, 15)
+    const next = indexAfterKey(event.key, active, items.length, 15)
     const item = items[active]
     if (next !== undefined) {
       event.preventDefault()
@@ -118,7 +118,7 @@ interface EntryProps {
 function Entry({ item, index, count, isActive }: EntryProps) {
   const isFolder = item.mimeType === directoryMimeType
   const { name } = item
-  const aside = asideOf(item)
+  const aside = distinctTitle(item)
   return (
     <a
       id={`entry-${index}`}
@@ -129,19 +129,19 @@ function Entry({ item, index, count, isActive }: EntryProps) {
       aria-setsize={count}
       class={`folder-row ${isActive ? 'active' : ''}`}
       href={linkTo({ uri: item.uri, source: undefined })}
-      title={visibleText(item.description ?? item.name)}
+      title={escapeInvisible(item.description ?? item.name)}
     >
       <FileIcon uri={item.uri} mimeType={item.mimeType} />
       <bdi class="folder-name" lang={langOf(name)}>
-        {visibleText(name)}
+        {escapeInvisible(name)}
         {aside === undefined ? null : (
           <small class="preview-aside" lang={langOf(aside)}>
-            {visibleText(aside)}
+            {escapeInvisible(aside)}
           </small>
         )}
       </bdi>
       <span class="folder-type">
-        {isFolder ? t('folder') : visibleText(typeWord(typeName(item.mimeType, item.uri)))}
+        {isFolder ? t('folder') : escapeInvisible(typeWord(typeName(item.mimeType, item.uri)))}
       </span>
       <span class="folder-size">{item.size === undefined ? '' : formatSize(item.size)}</span>
       <span class="folder-time">{item.modified === undefined ? '' : formatTime(item.modified)}</span>
@@ -155,7 +155,7 @@ function useListing(uri: string) {
   const held = useRef(0)
   held.current = listing.items.length
   const page = async (cursor: string | undefined, signal?: AbortSignal) => {
-    const directory = uri.endsWith('/') || cachedResource(uri)?.mimeType === directoryMimeType ? uri : `${uri}/`
+    const directory = uri.endsWith('/') || findCachedResource(uri)?.mimeType === directoryMimeType ? uri : `${uri}/`
     const options = signal === undefined ? {} : { signal }
     const found = await connected().view.directory({ uri: directory, ...defined({ cursor }) }, options)
     cacheResources(found.items)

@@ -2,7 +2,7 @@ import { decodeComponent } from '../../../core/uri.ts'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { createElement, makeScrollable } from './elements.ts'
 import { bodyOf } from './load.ts'
 import { imageTypeOf, languageOfFence } from './model/kind.ts'
@@ -71,7 +71,7 @@ function headingsOf(page: HTMLElement): readonly Heading[] {
     used.add(id)
     heading.id = id
     heading.tabIndex = -1
-    return { id, text: visibleText(text), level: Number(heading.nodeName.slice(1)) }
+    return { id, text: escapeInvisible(text), level: Number(heading.nodeName.slice(1)) }
   })
 }
 
@@ -102,7 +102,7 @@ function dressLink(link: HTMLAnchorElement, uri: string, page: HTMLElement): voi
   if (kind === 'none' || target === undefined) return
   if (kind === 'inside') {
     link.href = linkTo({ uri: target.uri, source: undefined })
-    link.title = visibleText(target.uri)
+    link.title = escapeInvisible(target.uri)
     return
   }
   link.href = target.uri + (target.fragment === undefined ? '' : `#${target.fragment}`)
@@ -149,7 +149,7 @@ function whenInView(signal: AbortSignal): Images['inView'] {
 /** Replaces an image of this server by a button that loads it on a click, or in view for the first ones. Other images become links. */
 function dressImage(image: HTMLImageElement, uri: string, images: Images): void {
   const reference = image.dataset.image ?? ''
-  const name = visibleText(image.alt === '' ? reference.slice(0, 80) : image.alt)
+  const name = escapeInvisible(image.alt === '' ? reference.slice(0, 80) : image.alt)
   const { kind, target } = linkOf(uri, reference)
   if (kind === 'inside' && target !== undefined) {
     const textContent = t('showImage', { name })

@@ -17,7 +17,7 @@ export interface Earlier {
 
 export type EarlierState = Signal<Earlier | undefined>
 
-export const createEarlier = (): EarlierState => signal<Earlier | undefined>(undefined)
+export const createEarlierState = (): EarlierState => signal<Earlier | undefined>(undefined)
 
 /** Maximum length of a text of which versions are noted, in characters: servers keep no longer ones. */
 const maxText = 1_000_000

@@ -7,7 +7,7 @@ import { Button } from '../shell/fields.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { formatNumber, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatNumber } from '../words/texts.ts'
 import { Region, Toggle } from './controls.tsx'
 import { uriWithoutPart } from './load.ts'
 import { type LineMatch, matchesIn, maxMatches, type PreviewPart } from './model/lines.ts'
@@ -17,7 +17,7 @@ import { t } from './words.ts'
 /** Whether the find bar is open. */
 export const isFinding = signal(false)
 /** The searched text. It stays from one document to the next. */
-export const needle = signal('')
+export const searchedText = signal('')
 /** Whether the searched text is a regular expression. */
 const isPattern = signal(false)
 
@@ -40,12 +40,12 @@ type Finder = (lines: readonly string[]) => readonly LineMatch[]
 /** The function that finds what is searched for, and why a pattern cannot be used. `find` is undefined while nothing is searched for. */
 export function useFinder(): { readonly find: Finder | undefined; readonly fault: string | undefined } {
   const [patterned, setPatterned] = useState<{ of: string; find?: Finder; fault?: string }>()
-  const [isOpen, text, asPattern] = [isFinding.value, needle.value, isPattern.value]
+  const [isOpen, text, asPattern] = [isFinding.value, searchedText.value, isPattern.value]
   useEffect(() => {
     if (!asPattern || text === '') return
     let isLeft = false
     // The library is loaded with the first pattern.
-    void import('./model/pattern.ts').then(({ finderOf }) => {
+    void import('./model/pattern.ts').then(({ compileFinder: finderOf }) => {
       if (!isLeft) setPatterned({ of: text, ...finderOf(text) })
     })
     return () => {
@@ -97,11 +97,11 @@ export function FindBar({ count, current, fault, lines, children }: FindBarProps
         class="field"
         aria-label={t('findIn')}
         placeholder={t('findIn')}
-        value={needle.value}
+        value={searchedText.value}
         spellcheck={false}
         autoComplete="off"
         onInput={({ currentTarget }) => {
-          needle.value = currentTarget.value
+          searchedText.value = currentTarget.value
           current.value = 0
         }}
         onKeyDown={(event) => {
@@ -115,7 +115,7 @@ export function FindBar({ count, current, fault, lines, children }: FindBarProps
       />
       <Toggle name={t('findPattern')} sign=".*" state={isPattern} />
       <span class="find-bar-count" role="status">
-        {needle.value === '' ? '' : (fault ?? (count === 0 ? t('findNone') : found))}
+        {searchedText.value === '' ? '' : (fault ?? (count === 0 ? t('findNone') : found))}
       </span>
       <Button name={t('findBefore')} icon="up" disabled={count === 0} onClick={() => step(-1)} />
       <Button name={t('findNext')} icon="down" disabled={count === 0} onClick={() => step(1)} />
@@ -201,17 +201,22 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
   /** The number of the last line that was looked at; undefined while no search runs. */
   const searched = useSignal<number | undefined>(undefined)
   const running = useRef<AbortController>(undefined)
-  const key = JSON.stringify([uriWithoutPart(uri), needle.value, isPattern.value])
+  const key = JSON.stringify([uriWithoutPart(uri), searchedText.value, isPattern.value])
   // Other words end the search for the words before.
   useEffect(() => () => running.current?.abort(), [key])
   const isPartial = part !== undefined && (part.next !== undefined || first > 1 || /[?&]lines=/.test(uri))
-  if (!isPartial || needle.value === '' || !canFindInWhole()) return null
+  if (!isPartial || searchedText.value === '' || !canFindInWhole()) return null
   const { answer, error } = whole.value.key === key ? whole.value : {}
   const search = async (before?: WholeAnswer) => {
     const controller = new AbortController()
     running.current = controller
     searched.value = before?.lastLine ?? 0
-    const given = { uri: uriWithoutPart(uri), pattern: needle.value, literal: !isPattern.value, ignore_case: true }
+    const given = {
+      uri: uriWithoutPart(uri),
+      pattern: searchedText.value,
+      literal: !isPattern.value,
+      ignore_case: true,
+    }
     const most = (before?.matches.length ?? 0) + maxListed
     let found = before
     try {
@@ -286,9 +291,9 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
                   {formatNumber(line)}
                 </a>
                 <code>
-                  {visibleText(text.slice(0, start))}
-                  <mark>{visibleText(text.slice(start, end))}</mark>
-                  {visibleText(text.slice(end))}
+                  {escapeInvisible(text.slice(0, start))}
+                  <mark>{escapeInvisible(text.slice(start, end))}</mark>
+                  {escapeInvisible(text.slice(end))}
                 </code>
               </li>
             ))}

@@ -4,7 +4,7 @@ import type { Resource } from '../../../core/view.ts'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { bodyOf } from './load.ts'
 import { imageTypeOf } from './model/kind.ts'
 import { t } from './words.ts'
@@ -58,9 +58,9 @@ function Thumbnail({ uri, name }: Pick<Resource, 'uri' | 'name'>) {
     }
   }, [uri])
   return (
-    <a ref={box} class="thumbnail" href={linkTo({ uri, source: undefined })} title={visibleText(name)}>
+    <a ref={box} class="thumbnail" href={linkTo({ uri, source: undefined })} title={escapeInvisible(name)}>
       {url === undefined ? <span class="thumbnail-empty" /> : <img src={url} alt="" />}
-      <bdi class="one-line">{visibleText(name)}</bdi>
+      <bdi class="one-line">{escapeInvisible(name)}</bdi>
     </a>
   )
 }

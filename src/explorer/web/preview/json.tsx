@@ -2,13 +2,13 @@ import { useMemo, useState } from 'preact/hooks'
 import { isObject } from '../../../core/kit/object.ts'
 import { parseFound } from '../../../core/search-answer.ts'
 import { Button, targetHeight } from '../shell/fields.tsx'
-import { movedIndex } from '../shell/keys.ts'
+import { indexAfterKey } from '../shell/keys.ts'
 import { lazily } from '../shell/panes.tsx'
 import { copyText } from '../state/announce.ts'
 import { VirtualRows } from './controls.tsx'
-import { TableOr } from './data-table.tsx'
+import { TableOrOther } from './data-table.tsx'
 import { isFinding } from './find.tsx'
-import { boundedValue, maxColumns } from './model/bounds.ts'
+import { maxColumns, truncateValue } from './model/bounds.ts'
 import { analysesOf, notebookOf, overviewOf } from './model/documents.ts'
 import { endingOf } from './model/kind.ts'
 import { isOpenAtFirst, type JsonRow, jsonRows, keepDigits, maxJsonRows, parseLines, tableOf } from './model/rows.ts'
@@ -16,14 +16,14 @@ import { chartOfJson } from './model/series.ts'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
 import './data.css'
-import { langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, langOf } from '../words/texts.ts'
 
 /** JSON Lines as a table if the values are objects with the same members, else as a tree. */
 export function JsonLines({ text }: { readonly text: string }) {
   const values = useMemo(() => parseLines(text), [text])
   const table = useMemo(() => tableOf(values), [values])
   const tree = <JsonTree value={values} />
-  return table === undefined ? tree : <TableOr rows={table} form="tree" drawn={tree} />
+  return table === undefined ? tree : <TableOrOther rows={table} form="tree" drawn={tree} />
 }
 
 const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
@@ -61,7 +61,7 @@ export function Json({ text, uri, format }: Props) {
   if (chart !== undefined && chart.series.length <= maxColumns) return <ChartView chart={chart} />
   const notebook = endingOf(uri) === 'ipynb' ? notebookOf(whole) : undefined
   if (notebook !== undefined) return <Notebook {...notebook} uri={uri} />
-  const { value, isCut } = boundedValue(whole)
+  const { value, isCut } = truncateValue(whole)
   const form = formOf(value, { uri, format })
   if (form === undefined) return <JsonTree value={whole} />
   return (
@@ -132,7 +132,7 @@ function OpenTree({ value }: { readonly value: unknown }) {
       <div class="preview-bar thin" role="toolbar" aria-label={t('tree')}>
         <Button name={t('expandAll')} onClick={() => setAll(true)} />
         <Button name={t('collapseAll')} onClick={() => setAll(false)} />
-        <code class="pointer one-line">{visibleText(row?.pointer ?? '')}</code>
+        <code class="pointer one-line">{escapeInvisible(row?.pointer ?? '')}</code>
         <span class="spring" />
         <Button name={t('copyPointer')} onClick={() => void copyText(row?.pointer ?? '')} />
         <Button name={t('copyValue')} onClick={() => void copyText(textAt(value, row?.pointer ?? ''))} />
@@ -192,13 +192,13 @@ function Row({ row, index, isActive, onClick }: RowProps) {
       </span>
       {name === undefined ? null : (
         <span class={isIndex ? 'quiet' : 'json-name'}>
-          <bdi>{visibleText(name)}</bdi>:{' '}
+          <bdi>{escapeInvisible(name)}</bdi>:{' '}
         </span>
       )}
       {count === undefined ? null : <span class="quiet">{kind === 'array' ? `[${count}] ` : `{${count}} `}</span>}
       {isNest && isOpen ? null : (
         <bdi class={isNest ? 'quiet' : `json-${kind}`} lang={langOf(text)}>
-          {visibleText(text)}
+          {escapeInvisible(text)}
         </bdi>
       )}
     </div>
@@ -209,7 +209,7 @@ function Row({ row, index, isActive, onClick }: RowProps) {
 function rowFor(key: string, rows: readonly JsonRow[], at: number): number | undefined {
   const row = rows[at]
   if (key === 'ArrowRight' && row?.isOpen) return at + 1
-  if (key !== 'ArrowLeft' || row === undefined || row.isOpen) return movedIndex(key, at, rows.length, 20)
+  if (key !== 'ArrowLeft' || row === undefined || row.isOpen) return indexAfterKey(key, at, rows.length, 20)
   const above = rows.slice(0, at).findLastIndex(({ depth }) => depth < row.depth)
   return above < 0 ? undefined : above
 }

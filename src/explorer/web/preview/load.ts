@@ -7,10 +7,10 @@ import { directoryMimeType, type Resource, type ResourceContent } from '../../..
 import { reconnections } from '../listing/browse.ts'
 import { singleOf } from '../listing/forest.ts'
 import { markSeen, onChange } from '../state/live.ts'
-import { cachedResource, kindOf, lookUp } from '../state/offered.ts'
+import { findCachedResource, kindOf, lookUp } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { compareEarlier, createEarlier } from './earlier.ts'
+import { compareEarlier, createEarlierState } from './earlier.ts'
 import { documentFormOf, mediaTypeOf } from './model/kind.ts'
 import { type PreviewPart, partOf, queryAround } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
@@ -45,8 +45,8 @@ export type PreviewReader = ReturnType<typeof createReader>
 export function createReader(uri: string, isOriginal = false) {
   const reading = signal<PreviewState>({ state: 'loading' })
   const standing = signal<PreviewNote>({})
-  const earlier = createEarlier()
-  const resource = signal<Resource | undefined>(cachedResource(uriWithoutPart(uri)))
+  const earlier = createEarlierState()
+  const resource = signal<Resource | undefined>(findCachedResource(uriWithoutPart(uri)))
   const more = signal<'idle' | 'busy' | 'failed'>('idle')
   /** Why a document is shown in its original form, and not as text. */
   const noText = signal<string | undefined>(undefined)

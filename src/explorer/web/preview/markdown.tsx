@@ -2,7 +2,7 @@ import './markdown.css'
 import createDOMPurify from 'dompurify'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { createUrl, releaseUrl } from '../state/browser.ts'
-import { langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, langOf } from '../words/texts.ts'
 import { completeDocument, type Heading } from './dressed.ts'
 import { FoundRegion } from './find.tsx'
 import type { MarkdownHtml } from './model/bounds.ts'
@@ -165,7 +165,7 @@ function OutputView({ output }: { readonly output: Output }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by keys.
     <pre class={output.kind === 'error' ? 'notebook-output failed' : 'notebook-output'} tabIndex={0}>
-      {visibleText(output.text)}
+      {escapeInvisible(output.text)}
     </pre>
   )
 }

@@ -4,7 +4,7 @@ import { lastSegment } from '../../../client/wire.ts'
 import { Button } from '../shell/fields.tsx'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { largeContentUrl } from '../state/session.ts'
-import { formatSize, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatSize } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { uriWithoutPart } from './load.ts'
 import { Binary } from './notes.tsx'
@@ -99,7 +99,7 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
         {url === undefined ? null : (
           <img
             src={url}
-            alt={t('imageAlt', { name: visibleText(lastSegment(uri)) })}
+            alt={t('imageAlt', { name: escapeInvisible(lastSegment(uri)) })}
             style={style}
             onLoad={({ currentTarget }) =>
               setSize({ width: currentTarget.naturalWidth, height: currentTarget.naturalHeight })
@@ -139,7 +139,7 @@ export function PromptMedia({ bytes, mimeType }: { readonly bytes: Uint8Array; r
         <audio controls src={url} aria-label={t('messageSound')} onError={onError} />
       )}
       <figcaption class="quiet">
-        {visibleText(mimeType)}, {formatSize(bytes.length)}
+        {escapeInvisible(mimeType)}, {formatSize(bytes.length)}
       </figcaption>
     </figure>
   )

@@ -7,7 +7,7 @@ import { Button } from '../shell/fields.tsx'
 import { copyText, reasonOf } from '../state/announce.ts'
 import { searchable } from '../state/offered.ts'
 import { addressOf, linkTo, route } from '../state/route.ts'
-import { formatSize, language, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatSize, language } from '../words/texts.ts'
 import { VirtualRows } from './controls.tsx'
 import { formatAgo } from './details.tsx'
 import { EarlierNote } from './difference.tsx'
@@ -31,7 +31,7 @@ export function Notes({ reader }: { readonly reader: PreviewReader }) {
     <>
       {isReading(meta) && found === undefined ? <p class="preview-banner">{t('readingOf')}</p> : null}
       {reader.noText.value === undefined ? null : (
-        <p class="preview-banner warn">{t('noReading', { reason: visibleText(reader.noText.value) })}</p>
+        <p class="preview-banner warn">{t('noReading', { reason: escapeInvisible(reader.noText.value) })}</p>
       )}
       {isGone === true ? <p class="preview-banner bad">{t('gone')}</p> : null}
       {isFailing === true ? <p class="preview-banner warn">{t('failing')}</p> : null}
@@ -118,7 +118,7 @@ interface FailureProps {
 export function Failure({ uri, error, retry }: FailureProps) {
   const kind = isResourceError(error) ? error.kind : undefined
   const parent = parentOf(uriWithoutPart(uri))
-  const name = visibleText(lastSegment(uriWithoutPart(uri)))
+  const name = escapeInvisible(lastSegment(uriWithoutPart(uri)))
   const title =
     kind === 'not-found'
       ? t('notFoundTitle')
@@ -179,7 +179,6 @@ export function Binary({ bytes, size }: { readonly bytes: Uint8Array; readonly s
   )
 }
 
-/** Number of bytes in a row. */
 const bytesInRow = 16
 
 /** Formats bytes as a hex dump: offset, hexadecimal digits, and ASCII characters. */

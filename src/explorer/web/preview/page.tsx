@@ -1,8 +1,8 @@
 import './pictures.css'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
-import { visibleText } from '../words/texts.ts'
-import { prune, shallowHtml } from './model/bounds.ts'
+import { escapeInvisible } from '../words/texts.ts'
+import { prune, truncateNesting } from './model/bounds.ts'
 import { t } from './words.ts'
 
 /** Content security policy of the previewed document: only inline styles, and embedded images and fonts. */
@@ -23,7 +23,7 @@ const paper =
 export function HtmlPreview({ text, uri }: { readonly text: string; readonly uri: string }) {
   const outer = useRef<HTMLIFrameElement>(null)
   const [isCut, setCut] = useState(false)
-  const name = visibleText(lastSegment(uri))
+  const name = escapeInvisible(lastSegment(uri))
   useEffect(() => {
     const frame = outer.current
     if (frame === null) return
@@ -62,7 +62,7 @@ export function HtmlPreview({ text, uri }: { readonly text: string; readonly uri
  */
 function withoutLinks(frame: HTMLIFrameElement, text: string): { readonly html: string; readonly isCut: boolean } {
   // The parser of the frame: the page itself accepts markup only from a Trusted Types policy.
-  const shallow = shallowHtml(text)
+  const shallow = truncateNesting(text)
   const { DOMParser: Parser } = (frame.contentWindow ?? window) as Window & typeof globalThis
   const parsed = new Parser().parseFromString(shallow, 'text/html')
   const away = 'link, base, script, iframe, frame, object, embed, portal, meta[http-equiv], [attributeName$="href" i]'

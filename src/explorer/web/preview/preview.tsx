@@ -4,18 +4,18 @@ import { useEffect, useMemo } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { isPicked, pick, shareInBasket } from '../basket/picked.ts'
-import { crumbsOf } from '../listing/browse.ts'
-import { asideOf, readableUri } from '../listing/columns.ts'
+import { breadcrumbsOf } from '../listing/browse.ts'
+import { distinctTitle, readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { hasSingleKeys } from '../shell/keys.ts'
 import { frontPane } from '../shell/panes.tsx'
 import { announce, copyText } from '../state/announce.ts'
 import { canDownload } from '../state/browser.ts'
-import { cachedResource, isSearchMount, neighbours } from '../state/offered.ts'
+import { findCachedResource, isSearchMount, neighbours } from '../state/offered.ts'
 import { noteOpened } from '../state/remembered.ts'
 import { linkTo, navigate, previewedHit, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { formatSize, langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatSize, langOf } from '../words/texts.ts'
 import { typeWord } from '../words/types.ts'
 import { Contents } from './contents.tsx'
 import { Toggle } from './controls.tsx'
@@ -56,7 +56,7 @@ export function Preview({ uri }: { readonly uri: string }) {
 function useReader(uri: string): PreviewReader {
   // For a document (Word, Excel, PowerPoint, PDF), `source` shows the original, which needs a read of its own.
   const isOriginal =
-    route.value.source === '1' && documentFormOf(uri, cachedResource(uriWithoutPart(uri))?.mimeType) !== undefined
+    route.value.source === '1' && documentFormOf(uri, findCachedResource(uriWithoutPart(uri))?.mimeType) !== undefined
   const reader = useMemo(() => createReader(uri, isOriginal), [uri, isOriginal])
   useEffect(() => () => reader.close(), [reader])
   const isOpened = reader.reading.value.state === 'ready' && previewedHit.value === undefined
@@ -93,10 +93,10 @@ function useNeighbourKeys(): void {
 function Head({ reader }: { readonly reader: PreviewReader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
-  const crumbs = crumbsOf(uri)
+  const crumbs = breadcrumbsOf(uri)
   const last = crumbs.at(-1)?.label ?? lastSegment(uri)
   const name = own?.name ?? last
-  const aside = own === undefined ? undefined : asideOf(own)
+  const aside = own === undefined ? undefined : distinctTitle(own)
   const isReady = useComputed(() => reading.value.state === 'ready').value
   const { state } = reading.value
   const [isFolder, isFailed] = [state === 'directory', state === 'failed']
@@ -107,14 +107,14 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
     <header class="preview-head">
       <div class="preview-name">
         <h2 lang={langOf(name)}>
-          <bdi>{visibleText(crumbs.length === 1 ? last : name)}</bdi>
+          <bdi>{escapeInvisible(crumbs.length === 1 ? last : name)}</bdi>
           <Text as="small" class="preview-aside" text={aside} />
         </h2>
         <div class="preview-way">
           <Crumbs uri={uri} name={name} />
           {type === undefined || isFolder ? null : (
-            <span class="chip" title={visibleText(type)}>
-              {visibleText(typeWord(typeName(type, uri)) || type)}
+            <span class="chip" title={escapeInvisible(type)}>
+              {escapeInvisible(typeWord(typeName(type, uri)) || type)}
             </span>
           )}
           {own?.size === undefined ? null : <span class="chip">{formatSize(own.size)}</span>}
@@ -161,10 +161,10 @@ function PickButton({ picked, isFolder }: { readonly picked: Resource; readonly 
 
 /** The path of the shown resource: each part is a link. Its own name is left out if it is that of the heading. */
 function Crumbs({ uri, name }: { readonly uri: string; readonly name: string }) {
-  const crumbs = crumbsOf(uri)
+  const crumbs = breadcrumbsOf(uri)
   const last = crumbs.length === 1 ? readableUri(uri) : crumbs.at(-1)?.label
   return (
-    <nav class="crumbs" aria-label={t('way')} title={visibleText(uri)}>
+    <nav class="crumbs" aria-label={t('way')} title={escapeInvisible(uri)}>
       <ol>
         {crumbs.slice(0, -1).map(({ label, uri: to }) => (
           <li key={to}>

@@ -7,7 +7,7 @@ import { lazily } from '../shell/panes.tsx'
 import { onChange } from '../state/live.ts'
 import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
-import { langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, langOf } from '../words/texts.ts'
 
 const Markdown = lazily(async () => (await import('./markdown.tsx')).Markdown)
 
@@ -42,13 +42,13 @@ export function Readme({ resource: { uri, name, mimeType } }: { readonly resourc
       <h3>
         <Icon name="text" />{' '}
         <a href={linkTo({ uri })} lang={langOf(name)}>
-          {visibleText(name)}
+          {escapeInvisible(name)}
         </a>
       </h3>
       {isMarkdown ? (
         <Markdown text={text.value} uri={uri} isInline />
       ) : (
-        <pre class="readme-plain">{visibleText(text.value)}</pre>
+        <pre class="readme-plain">{escapeInvisible(text.value)}</pre>
       )}
     </div>
   )

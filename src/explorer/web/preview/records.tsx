@@ -5,7 +5,7 @@ import { lastSegment, type Wire } from '../../../client/wire.ts'
 import { piecesOf, type SearchAnswer } from '../../../core/search-answer.ts'
 import { Marked, Text } from '../shell/fields.tsx'
 import { linkTo } from '../state/route.ts'
-import { formatNumber, formatTime, langOf, language, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatNumber, formatTime, langOf, language } from '../words/texts.ts'
 import { Head } from './controls.tsx'
 import { FoundRegion } from './find.tsx'
 import { uriWithoutPart } from './load.ts'
@@ -42,7 +42,7 @@ function Row({ one }: { readonly one: ListedAnalysis }) {
         <Text as="a" href={linkTo({ uri, source: undefined })} text={title} />{' '}
         {tags.map((tag) => (
           <a key={tag.uri} class="quiet" href={linkTo({ uri: tag.uri, source: undefined })}>
-            #{visibleText(tag.name)}
+            #{escapeInvisible(tag.name)}
           </a>
         ))}
       </th>
@@ -61,9 +61,9 @@ function Row({ one }: { readonly one: ListedAnalysis }) {
         {confidence === undefined ? '' : percent.format(confidence)}
       </td>
       <td>{cost === undefined ? '' : `$${formatNumber(cost)}`}</td>
-      <td>{visibleText(providers.join(', '))}</td>
+      <td>{escapeInvisible(providers.join(', '))}</td>
       <td>
-        <a href={linkTo({ uri: report, source: undefined })} aria-label={`${t('report')}: ${visibleText(title)}`}>
+        <a href={linkTo({ uri: report, source: undefined })} aria-label={`${t('report')}: ${escapeInvisible(title)}`}>
           {t('report')}
         </a>
       </td>
@@ -95,14 +95,14 @@ export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: s
         {votes.map((vote, index) => (
           <div key={index} class="vote">
             <p>
-              <strong>{visibleText(String(vote.provider ?? ''))}</strong>{' '}
+              <strong>{escapeInvisible(String(vote.provider ?? ''))}</strong>{' '}
               <span class="quiet">
-                {typeof vote.model === 'string' ? `${visibleText(vote.model)} · ` : ''}
+                {typeof vote.model === 'string' ? `${escapeInvisible(vote.model)} · ` : ''}
                 <Share name={t('confidence')} value={vote.confidence} />
                 <Share name={t('agreement')} value={vote.agreement} />
               </span>
             </p>
-            {typeof vote.error === 'string' ? <p class="bad">{visibleText(vote.error)}</p> : null}
+            {typeof vote.error === 'string' ? <p class="bad">{escapeInvisible(vote.error)}</p> : null}
             <Prose text={vote.content} />
           </div>
         ))}
@@ -120,7 +120,7 @@ function Facts({ value }: { readonly value: Wire }) {
     ...(expires === undefined
       ? []
       : [t(expires < Date.now() ? 'expiredAt' : 'keptUntil', { time: formatTime(expires) })]),
-    ...tags.map((tag) => `#${visibleText(tag)}`),
+    ...tags.map((tag) => `#${escapeInvisible(tag)}`),
   ]
   return facts.length === 0 ? null : <p class="quiet analysis-facts">{facts.join(' · ')}</p>
 }
@@ -135,7 +135,7 @@ function Prose({ text }: { readonly text: unknown }) {
   if (typeof text !== 'string') return null
   return (
     <p class="vote-text" lang={langOf(text)}>
-      {visibleText(text)}
+      {escapeInvisible(text)}
     </p>
   )
 }
@@ -148,7 +148,7 @@ export function FoundList({ found }: { readonly found: SearchAnswer }) {
       <p class="quiet">{hits.length === 0 ? t('noHits') : t('hits', { count: total ?? hits.length })}</p>
       {notes.map((note) => (
         <p key={note} class="quiet">
-          {visibleText(note)}
+          {escapeInvisible(note)}
         </p>
       ))}
       {hits.map((hit) => (
@@ -160,7 +160,7 @@ export function FoundList({ found }: { readonly found: SearchAnswer }) {
               text={hit.title ?? lastSegment(hit.document)}
             />{' '}
             <span class="quiet">
-              {hit.heading === undefined ? '' : `${visibleText(hit.heading)} · `}
+              {hit.heading === undefined ? '' : `${escapeInvisible(hit.heading)} · `}
               {t('lines', { first: hit.lines.start, last: hit.lines.end })}
             </span>
           </p>
@@ -182,7 +182,7 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
   return (
     <FoundRegion class="sheet" label={t('rendered')}>
       {log.commits.length > maxCommits ? <p class="preview-banner">{t('shortened')}</p> : null}
-      <p class="quiet">{visibleText(log.title)}</p>
+      <p class="quiet">{escapeInvisible(log.title)}</p>
       <div class="scroll-x">
         <table>
           <Head names={[t('commit'), t('subject'), t('author'), t('modified')]} />
@@ -195,8 +195,8 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
                   </a>
                 </td>
                 <td class="log-subject" lang={langOf(subject)}>
-                  {names === undefined ? null : <span class="chip">{visibleText(names)}</span>}{' '}
-                  <bdi>{visibleText(subject)}</bdi>
+                  {names === undefined ? null : <span class="chip">{escapeInvisible(names)}</span>}{' '}
+                  <bdi>{escapeInvisible(subject)}</bdi>
                 </td>
                 <Text as="td" class="nowrap" text={author} />
                 <td class="nowrap">
@@ -209,7 +209,7 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
       </div>
       {log.notes.map((note) => (
         <p key={note} class="quiet">
-          {visibleText(note)}
+          {escapeInvisible(note)}
         </p>
       ))}
     </FoundRegion>

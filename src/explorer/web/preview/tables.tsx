@@ -5,7 +5,7 @@ import { lazily } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { Head } from './controls.tsx'
-import { DataTable, TableOr } from './data-table.tsx'
+import { DataTable, TableOrOther } from './data-table.tsx'
 import { FoundRegion } from './find.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { siblingTableUri } from './model/documents.ts'
@@ -17,7 +17,7 @@ import { t } from './words.ts'
 import './schema.css'
 import type { ComponentChildren } from 'preact'
 import type { Wire } from '../../../client/wire.ts'
-import { langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, langOf } from '../words/texts.ts'
 
 const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
 
@@ -40,7 +40,7 @@ export function Csv({ text, mimeType }: { readonly text: string; readonly mimeTy
   if (rows === undefined) return <p class="preview-note">{t('loading')}</p>
   if (rows.length === 0) return <p class="preview-note">{t('empty')}</p>
   if (chart === undefined) return <DataTable rows={rows} />
-  return <TableOr rows={rows} form="chart" drawn={<ChartView chart={chart} />} />
+  return <TableOrOther rows={rows} form="chart" drawn={<ChartView chart={chart} />} />
 }
 
 /** The rows, once all are parsed. Until then, the rows of the previous text stay. */
@@ -98,7 +98,7 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
   return (
     <FoundRegion class="sheet" label={t('rendered')}>
       {textOf(value.comment) === undefined ? null : (
-        <p lang={langOf(String(value.comment))}>{visibleText(String(value.comment))}</p>
+        <p lang={langOf(String(value.comment))}>{escapeInvisible(String(value.comment))}</p>
       )}
       <h3>{t('columns')}</h3>
       <div class="scroll-x">
@@ -119,11 +119,11 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
               return (
                 <tr key={index}>
                   <th scope="row">
-                    <bdi>{visibleText(name)}</bdi>
+                    <bdi>{escapeInvisible(name)}</bdi>
                     {primary.has(name) ? <span class="chip"> {t('primaryKey')}</span> : null}
                   </th>
                   <td>
-                    <code>{visibleText(textOf(column.type) ?? '')}</code>
+                    <code>{escapeInvisible(textOf(column.type) ?? '')}</code>
                   </td>
                   <td>{column.nullable === true ? t('yes') : t('no')}</td>
                   <td>
@@ -131,11 +131,11 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
                   </td>
                   {defaults ? (
                     <td>
-                      <code>{visibleText(textOf(column.default) ?? '')}</code>
+                      <code>{escapeInvisible(textOf(column.default) ?? '')}</code>
                     </td>
                   ) : null}
                   {comments ? (
-                    <td lang={langOf(textOf(column.comment) ?? '')}>{visibleText(textOf(column.comment) ?? '')}</td>
+                    <td lang={langOf(textOf(column.comment) ?? '')}>{escapeInvisible(textOf(column.comment) ?? '')}</td>
                   ) : null}
                 </tr>
               )
@@ -151,7 +151,7 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
       {textOf(value.definition) === undefined ? null : (
         <>
           <h3>{t('definition')}</h3>
-          <pre>{visibleText(String(value.definition))}</pre>
+          <pre>{escapeInvisible(String(value.definition))}</pre>
         </>
       )}
     </FoundRegion>
@@ -170,8 +170,8 @@ function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
   const columns = textsIn(end.columns)
   return (
     <a href={linkTo({ uri, source: undefined })}>
-      <bdi>{visibleText(end.table)}</bdi>
-      {columns.length === 0 ? '' : ` (${visibleText(columns.join(', '))})`}
+      <bdi>{escapeInvisible(end.table)}</bdi>
+      {columns.length === 0 ? '' : ` (${escapeInvisible(columns.join(', '))})`}
     </a>
   )
 }
@@ -179,7 +179,7 @@ function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
 function Reference({ link, own }: { readonly link: Wire; readonly own: Own }) {
   return (
     <>
-      <End end={link.from} own={own} /> → {visibleText(textsIn(link.columns).join(', '))}
+      <End end={link.from} own={own} /> → {escapeInvisible(textsIn(link.columns).join(', '))}
     </>
   )
 }
@@ -200,7 +200,7 @@ function List({ title, items }: { readonly title: string; readonly items: readon
 
 function definitionOf(key: Wire): ComponentChildren {
   const text = textOf(key.definition) ?? textOf(key.expression) ?? textOf(key.name) ?? JSON.stringify(key)
-  return <code>{visibleText(text)}</code>
+  return <code>{escapeInvisible(text)}</code>
 }
 
 function textOf(value: unknown): string | undefined {

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { wordsOf } from '../../../core/kit/matching.ts'
 import { lineFor, navigate, numberAt, rangeOf, route } from '../state/route.ts'
-import { langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, langOf } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { FindBar, FindInWhole, isFinding, useFinder } from './find.tsx'
 import {
@@ -151,7 +151,7 @@ function Line({ number, line, tokens, matches, now, style }: LineProps) {
       <code>
         {isLong ? (
           <>
-            {visibleText(line.slice(0, longestLine))}
+            {escapeInvisible(line.slice(0, longestLine))}
             <em class="cut">{t('lineCut', { count: line.length - longestLine })}</em>
           </>
         ) : (
@@ -198,14 +198,14 @@ function markedIn(
     if (match.end <= at || match.start >= end) continue
     const [from, to] = [Math.max(at, match.start), Math.min(end, match.end)]
     pieces.push(
-      visibleText(line.slice(at, from)),
+      escapeInvisible(line.slice(at, from)),
       <mark key={from} class={match === now ? 'found-now' : ''}>
-        {visibleText(line.slice(from, to))}
+        {escapeInvisible(line.slice(from, to))}
       </mark>,
     )
     at = to
   }
-  return [...pieces, visibleText(line.slice(at, end))]
+  return [...pieces, escapeInvisible(line.slice(at, end))]
 }
 
 /** The lines as highlighted pieces, once they are ready; not those of a previous text. */

@@ -1,11 +1,13 @@
 /** The script of every worker of the page. A worker does tasks of one kind, and loads the code for them with its first task. */
-import type { Kinds } from './workers.ts'
+import type { WorkerTasks } from './workers.ts'
 
 const handlers: {
-  readonly [Kind in keyof Kinds]: (task: Parameters<Kinds[Kind]>[0]) => Promise<ReturnType<Kinds[Kind]>>
+  readonly [Kind in keyof WorkerTasks]: (
+    task: Parameters<WorkerTasks[Kind]>[0],
+  ) => Promise<ReturnType<WorkerTasks[Kind]>>
 } = {
   highlight: async ({ text, language }) => {
-    const { highlighted } = await import('./model/highlight.ts')
+    const { highlightLines: highlighted } = await import('./model/highlight.ts')
     return { lines: await highlighted(text, language) }
   },
   markdown: async ({ text }) => (await import('./model/markdown-html.ts')).htmlOf(text),
@@ -16,7 +18,7 @@ const handlers: {
 
 interface Message {
   readonly id: number
-  readonly kind: keyof Kinds
+  readonly kind: keyof WorkerTasks
   readonly task: never
 }
 

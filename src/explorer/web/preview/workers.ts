@@ -4,7 +4,7 @@ import type { TokenLine } from './model/lines.ts'
 import workerUrl from './worker.ts?worker&url'
 
 /** The kinds of tasks of a worker, each with its answer. */
-export interface Kinds {
+export interface WorkerTasks {
   highlight(task: { readonly text: string; readonly language: string }): {
     readonly lines: readonly TokenLine[] | undefined
   }
@@ -20,8 +20,8 @@ export interface Kinds {
  *
  * @param timeoutMs Time-out of one task, including the time that it waits for earlier tasks.
  */
-export function inWorker<Kind extends keyof Kinds>(kind: Kind, timeoutMs: number) {
-  type Answer = ReturnType<Kinds[Kind]>
+export function inWorker<Kind extends keyof WorkerTasks>(kind: Kind, timeoutMs: number) {
+  type Answer = ReturnType<WorkerTasks[Kind]>
   let worker: Worker | undefined
   let lastId = 0
   const waiting = new Map<number, (answer: Answer | undefined) => void>()
@@ -44,7 +44,7 @@ export function inWorker<Kind extends keyof Kinds>(kind: Kind, timeoutMs: number
   }
 
   /** Resolves to `undefined` if the worker failed or timed out. */
-  return (task: Parameters<Kinds[Kind]>[0]): Promise<Answer | undefined> => {
+  return (task: Parameters<WorkerTasks[Kind]>[0]): Promise<Answer | undefined> => {
     worker ??= start()
     const id = ++lastId
     return new Promise((resolve) => {

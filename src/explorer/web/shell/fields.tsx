@@ -1,6 +1,6 @@
 import { type AllHTMLAttributes, type ButtonHTMLAttributes, createElement, type Ref } from 'preact'
 import type { piecesOf } from '../../../core/search-answer.ts'
-import { langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, langOf } from '../words/texts.ts'
 import { Icon, type IconName } from './icons.tsx'
 
 /** The height of a row that is pressed, in pixels: `--row` of theme.css, which is larger for fingers. */
@@ -38,7 +38,6 @@ interface SearchInputProps {
   readonly onKey?: (event: KeyboardEvent) => void
 }
 
-/** A field for the words of a search. */
 export function SearchInput({ id, name, placeholder = name, field, onText, onKey }: SearchInputProps) {
   return (
     <>
@@ -105,12 +104,12 @@ interface TextProps extends Omit<AllHTMLAttributes<HTMLElement>, 'as' | 'ref' | 
 /** A text from a server: invisible characters are shown, its direction is isolated, and its language is marked. */
 export function Text({ as = 'span', text, ...attributes }: TextProps) {
   if (text === undefined) return null
-  return createElement(as, { lang: langOf(text), ...attributes }, <bdi>{visibleText(text)}</bdi>)
+  return createElement(as, { lang: langOf(text), ...attributes }, <bdi>{escapeInvisible(text)}</bdi>)
 }
 
 /** A text with its matches marked. */
 export function Marked({ pieces }: { readonly pieces: ReturnType<typeof piecesOf> }) {
   return pieces.map(({ text, marked }, index) =>
-    marked ? <mark key={index}>{visibleText(text)}</mark> : visibleText(text),
+    marked ? <mark key={index}>{escapeInvisible(text)}</mark> : escapeInvisible(text),
   )
 }

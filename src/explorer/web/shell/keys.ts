@@ -96,7 +96,7 @@ function isTyping(target: EventTarget | null): boolean {
  *
  * @param page Number of items by which Page Up and Page Down move.
  */
-export function movedIndex(key: string, at: number, count: number, page: number): number | undefined {
+export function indexAfterKey(key: string, at: number, count: number, page: number): number | undefined {
   const targets: Readonly<Record<string, number>> = {
     ArrowDown: at + 1,
     ArrowUp: at - 1,

@@ -4,9 +4,16 @@ import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
 import { treeState } from '../listing/browse.ts'
 import { announcement, reasonOf } from '../state/announce.ts'
-import { type Change, navigate, previewedHit, route } from '../state/route.ts'
-import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
-import { visibleText } from '../words/texts.ts'
+import { navigate, previewedHit, type RouteChange, route } from '../state/route.ts'
+import {
+  type AccessRequirement,
+  accessRequirement,
+  dismissContinued,
+  failure,
+  isContinued,
+  retryNow,
+} from '../state/session.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { Button } from './fields.tsx'
 import { Icon } from './icons.tsx'
 import { t } from './words.ts'
@@ -39,7 +46,7 @@ export function frontPane(): { readonly front: Pane | undefined; readonly isAway
 }
 
 /** The back button of a narrow window, which shows one pane at a time. */
-export function BackBar({ change }: { readonly change: Change }) {
+export function BackBar({ change }: { readonly change: RouteChange }) {
   return (
     <p class="back">
       <button type="button" class="button" onClick={() => navigate(change)}>
@@ -157,7 +164,8 @@ export function ErrorBoundary({ children }: { readonly children: ComponentChildr
 
 /** The screen until there is a connection. */
 export function ConnectionScreen() {
-  if (wish.value !== undefined) return <main class="gate">{<WishCard wish={wish.value} />}</main>
+  if (accessRequirement.value !== undefined)
+    return <main class="gate">{<WishCard wish={accessRequirement.value} />}</main>
   return (
     <main class="gate">
       {failure.value === undefined ? <p class="gate-waiting">{t('connecting')}</p> : <FailureCard />}
@@ -193,11 +201,11 @@ function FailureCard() {
 
 /** Returns the reason of a failed connection, in the words of the error. */
 function whyOf(error: unknown): string {
-  return isResourceError(error, 'unavailable') ? visibleText(error.message) : reasonOf(error)
+  return isResourceError(error, 'unavailable') ? escapeInvisible(error.message) : reasonOf(error)
 }
 
 /** Asks for what the server requires: a field for a token, or the advice to open the address that `hikidashi ui` prints. */
-function WishCard({ wish: { what, isRefused, give } }: { readonly wish: Wish }) {
+function WishCard({ wish: { what, isRefused, give } }: { readonly wish: AccessRequirement }) {
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => field.current?.focus(), [])
   if (what === 'address')
@@ -257,7 +265,7 @@ export function ContinuedNotice() {
 /** {@link WishCard} as a dialog above the page, because a token may expire while the page is in use. */
 export function WishDialog() {
   const dialog = useRef<HTMLDialogElement>(null)
-  const wanted = wish.value
+  const wanted = accessRequirement.value
   useEffect(() => {
     if (wanted !== undefined && dialog.current?.open === false) dialog.current.showModal()
   }, [wanted])

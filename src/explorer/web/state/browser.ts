@@ -27,7 +27,6 @@ export function replaceStep(fragment: string): void {
   history.replaceState(null, '', fragment)
 }
 
-/** Goes one step back. */
 export function stepBack(): void {
   history.back()
 }

@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import type { Subscription } from '../../../core/view.ts'
 import type { PageChange } from '../mcp/changes.ts'
-import { cachedResource, kindAt, loadPrompts } from './offered.ts'
+import { findCachedResource, kindAt, loadPrompts } from './offered.ts'
 import { connection } from './session.ts'
 
 /** The resources that have changed since the reader last viewed them. */
@@ -28,7 +28,8 @@ export function markChanged(uris: Iterable<string>): void {
 /** Whether a resource differs at every read, such as a series of measurements: its mark would never disappear. */
 function isAlwaysChanging(uri: string): boolean {
   return (
-    /format=hikidashi\.Series|openmetrics/i.test(cachedResource(uri)?.mimeType ?? '') || kindAt(uri)?.isLive === true
+    /format=hikidashi\.Series|openmetrics/i.test(findCachedResource(uri)?.mimeType ?? '') ||
+    kindAt(uri)?.isLive === true
   )
 }
 

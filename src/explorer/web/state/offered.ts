@@ -5,7 +5,7 @@ import { pagesOf } from '../../../core/kit/groups.ts'
 import { kindIn, type MountIcon, type MountKind, type MountLabel } from '../../../core/mount-kind.ts'
 import { searchMounts } from '../../../core/search-answer.ts'
 import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
-import { language, visibleText } from '../words/texts.ts'
+import { escapeInvisible, language } from '../words/texts.ts'
 import { connected } from './session.ts'
 
 /** The kinds of the mounts, by their URIs without a final slash, as the server tells them. */
@@ -61,7 +61,7 @@ function textOf({ en, ja }: Partial<MountLabel> = {}): string | undefined {
 /** Returns the use of a mount; undefined if the server does not tell it. */
 export function purposeOf(uri: string): string | undefined {
   const purpose = textOf(kindOf(uri)?.purpose)
-  return purpose === undefined ? undefined : visibleText(purpose)
+  return purpose === undefined ? undefined : escapeInvisible(purpose)
 }
 
 /** Returns the label that serves as the title of a mount. `undefined`: the mount has a title, or shares its label with another one. */
@@ -109,7 +109,7 @@ export function cacheResources(resources: Iterable<Resource>): void {
   }
 }
 
-export function cachedResource(uri: string): Resource | undefined {
+export function findCachedResource(uri: string): Resource | undefined {
   return known.get(uri)
 }
 
@@ -141,7 +141,7 @@ interface NamePage {
 }
 
 /** The loaded names of the server's resources. */
-export const names = signal<NamePage>({ resources: [], state: 'loading', isPart: false })
+export const resourceNames = signal<NamePage>({ resources: [], state: 'loading', isPart: false })
 
 let loadedUntil = 0
 let loadedFrom: View | undefined
@@ -160,10 +160,10 @@ const loading = singleFlight(async (view: View): Promise<void> => {
     resources.push(...items)
     isPart = nextCursor !== undefined
     // The old names stay until all new ones are loaded.
-    if (isAnew || !isPart) names.value = { resources: [...resources], state: 'loading', isPart: false }
+    if (isAnew || !isPart) resourceNames.value = { resources: [...resources], state: 'loading', isPart: false }
     if (resources.length >= maxNames) break
   }
-  names.value = { resources, state: 'loaded', isPart }
+  resourceNames.value = { resources, state: 'loaded', isPart }
   loadedFrom = view
   loadedUntil = Date.now() + keptMs
 })

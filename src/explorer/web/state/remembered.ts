@@ -9,7 +9,7 @@ export type Theme = 'system' | 'light' | 'dark'
 export const theme = signal<Theme>('system')
 
 /** The widths of the side panes, in pixels. `undefined`: the default of the style sheet. */
-export const widths = signal<{ readonly left?: number; readonly right?: number }>({})
+export const paneWidths = signal<{ readonly left?: number; readonly right?: number }>({})
 
 const key = 'hikidashi-explorer'
 
@@ -18,7 +18,7 @@ export function keepChoices(): void {
   const kept = stored()
   if (kept.language === 'en' || kept.language === 'ja') language.value = kept.language
   if (kept.theme === 'light' || kept.theme === 'dark') theme.value = kept.theme
-  widths.value = { ...widthOf('left', kept.left), ...widthOf('right', kept.right) }
+  paneWidths.value = { ...widthOf('left', kept.left), ...widthOf('right', kept.right) }
   const chosen = kept.language === 'en' || kept.language === 'ja'
   const byBrowser = language.value
   effect(() => {
@@ -28,7 +28,7 @@ export function keepChoices(): void {
     const isChosen = chosen || language.value !== byBrowser
     keep(
       key,
-      JSON.stringify({ theme: theme.value, ...widths.value, ...(isChosen ? { language: language.value } : {}) }),
+      JSON.stringify({ theme: theme.value, ...paneWidths.value, ...(isChosen ? { language: language.value } : {}) }),
     )
   })
 }
@@ -48,13 +48,13 @@ const maxKept = 8
 const maxCharacters = 200
 
 /** Searches in this browser, the latest first. */
-export const recent = signal<readonly string[]>(storedRecent())
+export const recentSearches = signal<readonly string[]>(storedRecent())
 
 /** Puts a search at the head of the list. */
 export function addRecentSearch(query: string): void {
   const text = query.trim().slice(0, maxCharacters)
   if (text === '') return
-  keepRecent([text, ...recent.value.filter((one) => one !== text)].slice(0, maxKept))
+  keepRecent([text, ...recentSearches.value.filter((one) => one !== text)].slice(0, maxKept))
 }
 
 export function forgetAll(): void {
@@ -62,7 +62,7 @@ export function forgetAll(): void {
 }
 
 function keepRecent(queries: readonly string[]): void {
-  recent.value = queries
+  recentSearches.value = queries
   keep(recentKey, JSON.stringify(queries))
 }
 
@@ -75,23 +75,23 @@ function storedRecent(): readonly string[] {
 const openedKey = (server: string) => `hikidashi.opened.${location.pathname}.${server}`
 
 /** The resources that were opened last in this browser, the latest first. */
-export const opened = signal<readonly string[]>([])
+export const openedResources = signal<readonly string[]>([])
 
 /** Loads the opened resources of a server. */
 export function loadOpened(server: string): void {
-  opened.value = textsIn(jsonIn(readKept(openedKey(server)) ?? '')).slice(0, maxKept)
+  openedResources.value = textsIn(jsonIn(readKept(openedKey(server)) ?? '')).slice(0, maxKept)
 }
 
 /** Puts an opened resource at the head of the list. */
 export function noteOpened(server: string, uri: string): void {
   if (uri.length > 2000) return
   loadOpened(server)
-  opened.value = [uri, ...opened.value.filter((one) => one !== uri)].slice(0, maxKept)
-  keep(openedKey(server), JSON.stringify(opened.value))
+  openedResources.value = [uri, ...openedResources.value.filter((one) => one !== uri)].slice(0, maxKept)
+  keep(openedKey(server), JSON.stringify(openedResources.value))
 }
 
 export function forgetOpened(server: string): void {
-  opened.value = []
+  openedResources.value = []
   keep(openedKey(server), '[]')
   keep(lookedKey(server), '[]')
 }

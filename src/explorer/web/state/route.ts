@@ -76,9 +76,9 @@ export function addressOf(fragment: string): string {
 /** The current permalink. */
 export const route = signal<Route>({})
 
-export type Change = { readonly [Name in keyof Route]?: Route[Name] | undefined }
+export type RouteChange = { readonly [Name in keyof Route]?: Route[Name] | undefined }
 
-function changed(change: Change): Route {
+function changed(change: RouteChange): Route {
   // The marked lines are those of the shown resource, so a change of the resource removes them.
   const isElsewhere = 'uri' in change && change.uri !== route.value.uri && !('line' in change)
   const next = Object.entries({ ...route.value, ...change, ...(isElsewhere ? { line: undefined } : {}) }).filter(
@@ -88,12 +88,12 @@ function changed(change: Change): Route {
 }
 
 /** The permalink with these changes, for `href`. */
-export function linkTo(change: Change): string {
+export function linkTo(change: RouteChange): string {
   return fragmentOf(changed(change))
 }
 
 /** Navigates. `replace`: replaces the current step of the history, for changes with every key. */
-export function navigate(change: Change, { replace = false } = {}): void {
+export function navigate(change: RouteChange, { replace = false } = {}): void {
   const next = changed(change)
   const fragment = fragmentOf(next)
   if (fragment === fragmentOf(route.value)) return

@@ -20,13 +20,13 @@ export const failure = signal<{ readonly error: unknown; readonly at: number } |
  * A requirement of the server before it answers: `token`, which the reader can type; `address`, the one that `hikidashi ui` prints.
  * `isRefused`: the token is invalid, or two browsers have used the address.
  */
-export interface Wish {
+export interface AccessRequirement {
   readonly what: 'token' | 'address'
   readonly isRefused: boolean
   give(token: string): void
 }
 
-export const wish = signal<Wish | undefined>(undefined)
+export const accessRequirement = signal<AccessRequirement | undefined>(undefined)
 
 /** State of the stream over which notifications of changes arrive. */
 export const liveness = signal<ChangesState>('off')

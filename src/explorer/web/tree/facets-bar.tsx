@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
-import { browse, selected } from '../listing/browse.ts'
+import { browse, selectedRows } from '../listing/browse.ts'
 import { ages, type Facet, facets, noFacets, noType, priorities } from '../listing/select.ts'
 import { type Option, Select } from '../shell/fields.tsx'
 import { navigate, route } from '../state/route.ts'
-import { formatDay, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatDay } from '../words/texts.ts'
 import { t } from './words.ts'
 
 /** The facets of the rows: a choice for each facet, with the number of rows for each value. */
@@ -41,7 +41,7 @@ export function FacetsBar() {
 
 function FacetChoice({ facet }: { readonly facet: Facet }) {
   const now = route.value[facet]
-  const counts = selected.value.counts[facet]
+  const counts = selectedRows.value.counts[facet]
   const values = valuesOf(facet, counts, now)
   return (
     <Select
@@ -72,19 +72,19 @@ function nameOf(facet: Facet, value: string): string {
   switch (facet) {
     case 'mount': {
       const mount = browse.value?.listed.columns.mounts.find(({ uri }) => uri.replace(/\/$/, '') === value)
-      return visibleText(mount?.title ?? mount?.name ?? value)
+      return escapeInvisible(mount?.title ?? mount?.name ?? value)
     }
     case 'mime':
-      return value === noType ? t('noType') : visibleText(value)
+      return value === noType ? t('noType') : escapeInvisible(value)
     case 'audience':
-      return value === 'user' || value === 'assistant' ? t(value) : visibleText(value)
+      return value === 'user' || value === 'assistant' ? t(value) : escapeInvisible(value)
     case 'minPriority':
-      return value === priorities[0] ? t('priority1') : t('priorityFrom', { value: visibleText(value) })
+      return value === priorities[0] ? t('priority1') : t('priorityFrom', { value: escapeInvisible(value) })
     case 'since': {
       const age = ages.find((one) => one === value)
       if (age !== undefined) return t(`age${age}`)
       const time = Date.parse(value)
-      return t('sinceDate', { date: Number.isNaN(time) ? visibleText(value) : formatDay(time) })
+      return t('sinceDate', { date: Number.isNaN(time) ? escapeInvisible(value) : formatDay(time) })
     }
   }
 }

@@ -3,7 +3,7 @@ import { fold } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { addFolder, basket, remove, toggle } from '../basket/picked.ts'
 import type { TreeRow } from '../listing/rows.ts'
-import { movedIndex } from '../shell/keys.ts'
+import { indexAfterKey } from '../shell/keys.ts'
 
 /** Effect of a key in the tree (WAI-ARIA Authoring Practices, tree view): a row to go to, or an action on the active row. */
 type KeyEffect = { readonly to: number } | { readonly act: Act }
@@ -15,7 +15,7 @@ const acts: Readonly<Record<string, Act>> = { '*': 'openSiblings', Enter: 'previ
 export function stepOf(key: string, rows: readonly TreeRow[], active: number, page: number): KeyEffect | undefined {
   const row = rows[active]
   if (row === undefined) return undefined
-  const to = movedIndex(key, active, rows.length, Math.max(1, page - 1))
+  const to = indexAfterKey(key, active, rows.length, Math.max(1, page - 1))
   if (to !== undefined) return { to }
   if (key === 'ArrowRight') {
     if (!row.isDirectory) return undefined

@@ -2,17 +2,17 @@ import { signal } from '@preact/signals'
 import { wordsOf } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
-import { browse, reveal, selected, selection } from '../listing/browse.ts'
-import { asideOf, type Columns, readableUri } from '../listing/columns.ts'
+import { browse, reveal, selectedRows, selection } from '../listing/browse.ts'
+import { type Columns, distinctTitle, readableUri } from '../listing/columns.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { typeName } from '../preview/model/kind.ts'
 import { Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
-import { movedIndex } from '../shell/keys.ts'
+import { indexAfterKey } from '../shell/keys.ts'
 import { changedUris } from '../state/live.ts'
 import { titleOfMount } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
-import { formatAge, formatNumber, formatSize, formatTime, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatAge, formatNumber, formatSize, formatTime } from '../words/texts.ts'
 import { typeWord } from '../words/types.ts'
 import { createRange, idOf, indexOfActive, partOf } from './keys.ts'
 import { ChangedDot, Name, PathText, type TreeRowProps } from './tree-row.tsx'
@@ -26,7 +26,7 @@ const range = createRange()
 
 /** Every resource, one row each. Only visible rows are in the document. */
 export function ListView() {
-  const { rows } = selected.value
+  const { rows } = selectedRows.value
   const resources = browse.value?.listed.columns.resources ?? []
   const at = (index: number) => resources[rows[index] ?? -1]
   const keyOf = (index: number) => at(index)?.uri ?? ''
@@ -54,7 +54,7 @@ export function ListView() {
     if (event.isComposing || event.keyCode === 229) return
     const resource = at(activeIndex)
     const isCommand = event.ctrlKey || event.metaKey || event.altKey
-    const to = isCommand ? undefined : movedIndex(event.key, activeIndex, rows.length, Math.max(1, page - 1))
+    const to = isCommand ? undefined : indexAfterKey(event.key, activeIndex, rows.length, Math.max(1, page - 1))
     if (to !== undefined && rows.length > 0) {
       event.preventDefault()
       if (event.shiftKey) range.extend(at, activeIndex, to)
@@ -142,7 +142,7 @@ interface ListRowProps extends Omit<TreeRowProps, 'row'> {
 
 function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }: ListRowProps) {
   const { uri, name, mimeType, size, modified, priority } = resource
-  const aside = asideOf(resource)
+  const aside = distinctTitle(resource)
   const picked = isPicked(uri)
   const isShown = route.value.uri === uri
   const states = [
@@ -157,7 +157,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
       id={id}
       role="row"
       class={`row list-cells ${states.join(' ')}`}
-      title={visibleText(readableUri(uri))}
+      title={escapeInvisible(readableUri(uri))}
       aria-rowindex={index + 1}
       aria-selected={picked}
       aria-current={isShown ? 'true' : undefined}
@@ -173,7 +173,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
         <PathText text={path} words={words} />
       </div>
       <div role="gridcell" class="list-cell cell-type">
-        {visibleText(typeWord(typeName(mimeType, uri)))}
+        {escapeInvisible(typeWord(typeName(mimeType, uri)))}
       </div>
       <div role="gridcell" class="list-cell cell-size">
         {size === undefined ? '' : formatSize(size)}

@@ -6,13 +6,13 @@ import { useEffect, useRef } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType } from '../../../core/view.ts'
 import { askToAddMany } from '../basket/picked.ts'
-import { browse, emptyColumns, isFiltered, isRevealing, progress, selected, treeState } from '../listing/browse.ts'
-import { type Sort, sortOf, sorts } from '../listing/columns.ts'
+import { browse, emptyColumns, isFiltered, isRevealing, progress, selectedRows, treeState } from '../listing/browse.ts'
+import { type Sort, sortKeys, sortOf } from '../listing/columns.ts'
 import { Icon } from '../shell/icons.tsx'
 import { announce, reasonOf } from '../state/announce.ts'
-import { cachedResource } from '../state/offered.ts'
+import { findCachedResource } from '../state/offered.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
-import { visibleText } from '../words/texts.ts'
+import { escapeInvisible } from '../words/texts.ts'
 import { FacetsBar } from './facets-bar.tsx'
 import { ListView } from './list-view.tsx'
 import { matchingFiles, TreeView } from './tree-view.tsx'
@@ -35,7 +35,7 @@ export function BrowsePane() {
 
 /** Whether there are rows to show. If not, a note is shown instead. */
 function hasRows(isList: boolean): boolean {
-  if (isList || isFiltered.value) return selected.value.rows.length > 0
+  if (isList || isFiltered.value) return selectedRows.value.rows.length > 0
   const { state } = treeState.value
   return state !== 'failed' && state !== 'loading' && browse.value?.forest.rows.length !== 0
 }
@@ -78,15 +78,15 @@ function Scope() {
   if (directory !== undefined)
     return (
       <p class="browse-in">
-        <span>{t('listIn', { name: visibleText(lastSegment(directory)) })}</span>
+        <span>{t('listIn', { name: escapeInvisible(lastSegment(directory)) })}</span>
         <a href={linkTo({ in: undefined })}>{t('everything')}</a>
       </p>
     )
-  if (uri === undefined || cachedResource(uri)?.mimeType !== directoryMimeType) return null
+  if (uri === undefined || findCachedResource(uri)?.mimeType !== directoryMimeType) return null
   return (
     <p class="browse-in">
       <span>{t('everything')}</span>
-      <a href={linkTo({ in: uri })}>{t('onlyIn', { name: visibleText(lastSegment(uri)) })}</a>
+      <a href={linkTo({ in: uri })}>{t('onlyIn', { name: escapeInvisible(lastSegment(uri)) })}</a>
     </p>
   )
 }
@@ -132,7 +132,7 @@ function Progress() {
   const { state, error, unavailable, count: all } = progress.value
   const isList = route.value.view === 'list'
   const isShown = isList || isFiltered.value
-  const count = selected.value.rows.length
+  const count = selectedRows.value.rows.length
   const isLoading = state === 'loading'
   useEffect(() => {
     if (isShown && !isLoading) announce(t('filtered', { count }))
@@ -152,7 +152,7 @@ function Progress() {
         </button>
       ) : null}
       {unavailable.length === 0 ? null : (
-        <span class="warn">{t('unavailable', { names: unavailable.map(visibleText).join(', ') })}</span>
+        <span class="warn">{t('unavailable', { names: unavailable.map(escapeInvisible).join(', ') })}</span>
       )}
       {state === 'failed' && all > 0 ? (
         <span class="bad">
@@ -175,7 +175,7 @@ function ListHead() {
   return (
     <div class="list-head list-cells" role="group" aria-label={t('sortBy')}>
       <span class="cell-icon" />
-      {sorts.map((sort) => {
+      {sortKeys.map((sort) => {
         const isNow = now?.by === sort
         return (
           <button

@@ -3,7 +3,7 @@ import { fold } from '../../../core/kit/matching.ts'
 import { joinRanges } from '../../../core/kit/sorted.ts'
 import { piecesOf } from '../../../core/search-answer.ts'
 import { isPicked, shareInBasket } from '../basket/picked.ts'
-import { asideOf, readableUri } from '../listing/columns.ts'
+import { distinctTitle, readableUri } from '../listing/columns.ts'
 import type { TreeRow } from '../listing/rows.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { Marked, Text } from '../shell/fields.tsx'
@@ -12,7 +12,7 @@ import { reasonOf } from '../state/announce.ts'
 import { changedUris } from '../state/live.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/offered.ts'
 import { route } from '../state/route.ts'
-import { formatNumber, langOf, visibleText } from '../words/texts.ts'
+import { escapeInvisible, formatNumber, langOf } from '../words/texts.ts'
 import { t } from './words.ts'
 
 export interface TreeRowProps {
@@ -54,7 +54,7 @@ export function TreeRowView(props: TreeRowProps) {
       {...common}
       role="treeitem"
       class={`${common.class}${isShown ? ' row-shown' : ''}${picked ? ' row-picked' : ''}`}
-      title={visibleText(uri)}
+      title={escapeInvisible(uri)}
       aria-posinset={position}
       aria-setsize={siblings.count}
       aria-selected={picked}
@@ -76,7 +76,7 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
   const { resource, isDirectory, isOpen, level } = row
   const isMount = level === 1
   const label = isMount ? titleOfMount(resource) : resource.name
-  const aside = isMount ? asideOfMount(resource) : asideOf(resource)
+  const aside = isMount ? asideOfMount(resource) : distinctTitle(resource)
   return (
     <>
       {isDirectory ? (
@@ -163,7 +163,7 @@ export function Name({ text, words, class: name = '' }: NameProps) {
   })
   const part = (from: number, to: number) =>
     placed.flatMap(({ text, marked, start }) => {
-      const visible = onOneLine(visibleText(text.slice(Math.max(0, from - start), Math.max(0, to - start))))
+      const visible = onOneLine(escapeInvisible(text.slice(Math.max(0, from - start), Math.max(0, to - start))))
       if (visible === '') return []
       return [marked ? <mark key={start}>{visible}</mark> : visible]
     })

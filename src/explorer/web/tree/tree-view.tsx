@@ -7,12 +7,12 @@ import {
   browse,
   closedInFilter,
   isFiltered,
+  openAncestors,
   progress,
   resourceToReveal,
-  selected,
+  selectedRows,
   selection,
   treeRows,
-  unfold,
 } from '../listing/browse.ts'
 import type { TreeRow } from '../listing/rows.ts'
 import { focusSearch } from '../shell/keys.ts'
@@ -225,7 +225,7 @@ function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?
   useEffect(() => {
     if (uri === undefined || !isReady || uri === opened.current) return
     opened.current = undefined
-    if (active.value !== uri) void unfold(uri)
+    if (active.value !== uri) void openAncestors(uri)
   }, [uri, isReady])
   useEffect(() => {
     if (wanted === undefined || done.current === wanted) return
@@ -242,7 +242,7 @@ export function matchingFiles(folder?: string): FilesBelow {
   const resources = browse.value?.listed.columns.resources ?? []
   const files = []
   let isPart = progress.value.state === 'loading'
-  for (const row of selected.value.rows) {
+  for (const row of selectedRows.value.rows) {
     const resource = resources[row]
     if (resource === undefined || (folder !== undefined && !isBelow(resource.uri, folder))) continue
     if (files.length > maxBasketItems) {

@@ -107,7 +107,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
       draw(undefined)
       return
     }
-    const found = anchoredRow(rows, memory.anchor)
+    const found = findAnchoredRow(rows, memory.anchor)
     const top = found === undefined ? memory.top : scrollTo(count, scroll.current.height, found.index, found.from)
     if (scroller.current === null || Math.abs(top - scroller.current.scrollTop) < 0.5) return
     goTo(top)
@@ -263,7 +263,10 @@ export function anchorOf(rows: Rows, { visible, above, end }: Window, view: numb
 }
 
 /** Returns the index of the first row of the anchor that still exists, and its distance from the upper edge, in pixels. */
-export function anchoredRow(rows: Rows, anchor: Anchor): { readonly index: number; readonly from: number } | undefined {
+export function findAnchoredRow(
+  rows: Rows,
+  anchor: Anchor,
+): { readonly index: number; readonly from: number } | undefined {
   const wanted = new Map<string, number>()
   for (const [at, { key }] of anchor.entries()) if (!wanted.has(key)) wanted.set(key, at)
   let best: { readonly at: number; readonly index: number } | undefined

@@ -85,7 +85,7 @@ const hidden =
   /(?![\t\n\r\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u115f\u1160\u2800\u3164\uffa0]|(?<=[\ufe00-\ufe0f\u{e0100}-\u{e01ef}])[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu
 
 /** Makes a text safe to draw: invisible characters and bidirectional controls are shown as their code points. */
-export function visibleText(text: string): string {
+export function escapeInvisible(text: string): string {
   return text.replace(
     hidden,
     (character) => `‹U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}›`,
@@ -95,7 +95,7 @@ export function visibleText(text: string): string {
 /** Returns a text of at most `most` characters: its end, because long addresses often share their beginning. */
 export function tailOf(text: string, most: number): string {
   const characters = [...text]
-  return visibleText(characters.length <= most ? text : `…${characters.slice(1 - most).join('')}`)
+  return escapeInvisible(characters.length <= most ? text : `…${characters.slice(1 - most).join('')}`)
 }
 
 /** The language of a text for `lang`, so that kanji get their Japanese forms. `undefined` if it is unknown. */

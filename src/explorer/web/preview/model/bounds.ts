@@ -27,7 +27,7 @@ function take(budget: Budget, nodes: number): boolean {
 }
 
 /** The beginning of a parsed Markdown document within the budget, and whether something was left out. */
-export function boundedTokens(tokens: readonly Token[]): { readonly tokens: Token[]; readonly isCut: boolean } {
+export function truncateTokens(tokens: readonly Token[]): { readonly tokens: Token[]; readonly isCut: boolean } {
   const budget: Budget = { nodes: maxNodes, isCut: false }
   return { tokens: boundedList(tokens, 1, budget), isCut: budget.isCut }
 }
@@ -84,7 +84,7 @@ const unclosed =
   /^(?:area|base|body|br|col|colgroup|dd|dt|embed|head|hr|html|img|input|li|link|meta|option|p|rp|rt|source|tbody|td|tfoot|th|thead|tr|track|wbr)$/i
 
 /** The beginning of an HTML document, up to where its nesting is too deep to be parsed in time. */
-export function shallowHtml(html: string): string {
+export function truncateNesting(html: string): string {
   let open = 0
   for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) {
     const [, end, name] = /^<(\/?)([a-z][a-z0-9-]*)/i.exec(html.slice(at, at + 40)) ?? []
@@ -114,7 +114,7 @@ export function prune(root: Element): boolean {
 }
 
 /** Shortens the arrays and objects of a parsed JSON value to the limits of its special form. */
-export function boundedValue(value: unknown): { readonly value: unknown; readonly isCut: boolean } {
+export function truncateValue(value: unknown): { readonly value: unknown; readonly isCut: boolean } {
   const budget: Budget = { nodes: maxNodes / 4, isCut: false }
   return { value: shortened(value, 1, budget), isCut: budget.isCut }
 }

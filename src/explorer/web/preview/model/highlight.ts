@@ -49,7 +49,7 @@ const loaders: Readonly<Record<string, Loader>> = {
 }
 
 /** Splits the lines of a text into pieces with their classes. `undefined` for an unknown language. */
-export async function highlighted(text: string, language: string): Promise<readonly TokenLine[] | undefined> {
+export async function highlightLines(text: string, language: string): Promise<readonly TokenLine[] | undefined> {
   try {
     await load(language)
     const { value } = hljs.highlight(text, { language, ignoreIllegals: true })

@@ -1,7 +1,6 @@
 import { formatOf, formsOf, type ReadingForm } from '../../../../core/documents.ts'
 import { defined } from '../../../../core/kit/object.ts'
 
-/** The kind of preview of a content. */
 type PreviewKind =
   | 'empty'
   | 'directory'
@@ -308,7 +307,6 @@ const byEnding = new Map(
   Object.entries(endings).flatMap(([language, names]) => names.split(' ').map((name) => [name, language] as const)),
 )
 
-/** The languages that are highlighted. */
 const languages: readonly string[] = Object.keys(endings)
 
 /** The language for highlighting: by the name of the file, because the types of programs are seldom known; else by its type. */

@@ -1,7 +1,7 @@
 import type { Overview, SchemaTable } from './documents.ts'
 
 /** Position of a drawn table. */
-export interface Box {
+export interface TableBox {
   readonly table: SchemaTable
   readonly x: number
   readonly y: number
@@ -29,7 +29,7 @@ export function layoutOf({ tables, links }: Overview) {
     tables.map(({ id }) => id),
     beside,
   ).sort((a, b) => b.length - a.length)
-  const boxes = new Map<string, Box>()
+  const boxes = new Map<string, TableBox>()
   const position = { x: 0, y: 0, low: 0, right: 0 }
   for (const group of groups) {
     const columns = columnsOf(group, links, beside).map((ids) => ids.flatMap((id) => byId.get(id) ?? []))
@@ -53,12 +53,12 @@ export function layoutOf({ tables, links }: Overview) {
   return { boxes, width: position.right, height: position.low }
 }
 
-function linesOf({ keys, foreign }: SchemaTable): Box['lines'] {
+function linesOf({ keys, foreign }: SchemaTable): TableBox['lines'] {
   const all = [...keys.map((name) => ({ name, isKey: true })), ...foreign.map((name) => ({ name, isKey: false }))]
   return all.slice(0, most)
 }
 
-function boxOf(table: SchemaTable, x: number, y: number): Box {
+function boxOf(table: SchemaTable, x: number, y: number): TableBox {
   const lines = linesOf(table)
   return { table, x, y, width, height: head + (lines.length + 1) * line + 6, lines }
 }

@@ -1,5 +1,5 @@
 import { Marked, type MarkedExtension, type TokenizerAndRendererExtension, type Tokens } from 'marked'
-import { boundedTokens, type MarkdownHtml, maxDepth, maxFormulaLength, plainHtml } from './bounds.ts'
+import { type MarkdownHtml, maxDepth, maxFormulaLength, plainHtml, truncateTokens } from './bounds.ts'
 
 /**
  * Maximum length of plain text that is searched for the next formula, in characters. Without a limit the time would grow with the
@@ -179,7 +179,7 @@ export function htmlOf(text: string): MarkdownHtml {
   const flat = text.replace(deepQuote, '$1')
   try {
     footnotes.reset(flat)
-    const { tokens, isCut } = boundedTokens(marked.lexer(flat))
+    const { tokens, isCut } = truncateTokens(marked.lexer(flat))
     return { html: marked.parser(tokens), isCut: isCut || flat !== text }
   } catch {
     return plainHtml(text)

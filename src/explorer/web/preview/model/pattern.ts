@@ -2,7 +2,7 @@ import { RE2JS } from 're2js'
 import { type LineMatch, maxMatches } from './lines.ts'
 
 /** Compiles a regular expression (RE2), which the server uses too. Case makes no difference. */
-export function finderOf(pattern: string): {
+export function compileFinder(pattern: string): {
   readonly find?: (lines: readonly string[]) => readonly LineMatch[]
   readonly fault?: string
 } {

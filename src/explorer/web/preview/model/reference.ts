@@ -18,7 +18,7 @@ function piecesOf(text: string) {
  * escaped, since documents often have them. Undefined if the reference has no target, such as a relative one from a URI without a path.
  */
 export function resolveReference(base: string, reference: string): LinkTarget | undefined {
-  const text = escapedUri(reference.trim())
+  const text = escapeUri(reference.trim())
   const to = piecesOf(text)
   const from = piecesOf(base)
   if (from.scheme === undefined) return undefined
@@ -69,7 +69,7 @@ function withoutDots(path: string): string {
 }
 
 /** Escapes the characters that a URI may not contain. */
-export function escapedUri(text: string): string {
+export function escapeUri(text: string): string {
   return text.replace(/%(?![0-9A-Fa-f]{2})|[^\x21-\x7e]|["<>\\^`{|}]/gu, (character) =>
     character.isWellFormed() ? encodeURIComponent(character) : '%EF%BF%BD',
   )

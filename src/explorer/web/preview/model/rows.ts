@@ -96,7 +96,7 @@ export function numberOf(cell: string): number | undefined {
 }
 
 /** The order of the rows (without the head) by one column. If most of its cells are numbers, they are compared as numbers; empty cells come last. */
-export function sortedBy(rows: Rows, column: number, isDescending: boolean): readonly number[] {
+export function rowOrder(rows: Rows, column: number, isDescending: boolean): readonly number[] {
   const cells = rows.map((row) => row[column] ?? '')
   const filled = cells.filter((cell) => cell.trim() !== '')
   const numbers = cells.map(numberOf)
