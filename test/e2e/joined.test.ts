@@ -72,13 +72,13 @@ const sockets = () => readdir(socketFolder()).catch(() => [])
 
 describe.skipIf(process.platform === 'win32')('the servers of several hosts', () => {
   test('are one process, which hands over when it dies, and no request is lost', async () => {
-    const first = await openHost('--share')
+    const first = await openHost()
     expect(await sockets()).toHaveLength(1)
     const [socket = ''] = await sockets()
     expect((await stat(join(socketFolder(), socket))).mode & 0o777).toBe(0o600)
     expect((await stat(socketFolder())).mode & 0o777).toBe(0o700)
-    const second = await openHost('--share')
-    const third = await openHost('--share')
+    const second = await openHost()
+    const third = await openHost()
     // None of them made a socket of its own.
     expect(await sockets()).toEqual([socket])
     const uri = `file://${folder}/sealing.md`
@@ -115,15 +115,12 @@ describe.skipIf(process.platform === 'win32')('the servers of several hosts', ()
     expect(await sockets()).toEqual([])
   })
 
-  test('are joined only with --share and the same command line', async () => {
-    const first = await openHost('--share')
-    const other = await openHost('--share', '--only', 'files')
+  test('are joined only with the same command line, and not with --no-share', async () => {
+    const first = await openHost()
+    const other = await openHost('--only', 'files')
     expect(await sockets()).toHaveLength(2)
-    const alone = await openHost('--alone')
+    const alone = await openHost('--no-share')
     expect(await sockets()).toHaveLength(2)
-    const separate = [await openHost(), await openHost()]
-    expect(await sockets()).toHaveLength(3)
-    await Promise.all(separate.map((host) => host.close()))
     expect((await alone.ask('ping')).result).toEqual({})
     await Promise.all([first.close(), other.close(), alone.close()])
   })
