@@ -15,8 +15,7 @@ async function start(): Promise<void> {
       process.exit()
     }
   }
-  // A person at a terminal wants to see this server.
-  const isShared = words[0] === 'serve' && words.includes('--stdio') && !process.getBuiltinModule('node:tty').isatty(0)
+  const isShared = words[0] === 'serve' && words.includes('--stdio')
   const sharing = isShared ? await (await import('./operations/joining.ts')).joinServer(words) : undefined
   if (sharing === 'served') process.exit()
   const { runProcess } = await import('./run.ts')

@@ -21,7 +21,7 @@ const trial = { times: 40, pauseMs: 25 }
 /** The largest configuration that is compared, in bytes. */
 const maxConfigBytes = 1024 * 1024
 /** How long a server may take to greet, at the start and while a client waits, and how often it is then asked, in milliseconds. */
-const patience = { startMs: 2000, laterMs: 5000, everyMs: 5000 }
+const patience = { startMs: 2000, laterMs: 4000, everyMs: 2000 }
 /** The number of servers that may end before a request gets an error: it may be what ends them. */
 const maxServers = 2
 
@@ -151,6 +151,8 @@ function socketOf(words: readonly string[]): string | undefined {
   const file = config ?? found
   const first = folders[0] ?? (file === undefined ? resolve('.') : dirname(file))
   try {
+    // A person at a terminal wants to see this server.
+    if (fs.fstatSync(0).isCharacterDevice()) return undefined
     const settings = file === undefined ? [] : settingsOf(file)
     if (settings === undefined) return undefined
     const served = file === undefined && folders.length === 0 ? [first] : folders
