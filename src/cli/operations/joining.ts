@@ -200,7 +200,7 @@ function foreignFolders(path: string): readonly string[] {
   return path.split(delimiter).filter((folder) => !/[\\/]node_modules[\\/]\.bin$|[\\/]node-gyp-bin$/.test(folder))
 }
 
-/** What tells a process in a container or a sandbox, or with other rights, from one outside: it sees other files. */
+/** Facts that differ for a process in a container or a sandbox, or with other rights: it sees other files. */
 function rights(): readonly unknown[] {
   const { dev, ino } = fs.statSync('/')
   const place = [process.getBuiltinModule('node:os').hostname(), dev, ino, process.getgroups?.()]
@@ -317,7 +317,69 @@ function createRequests() {
     sent.delete(id)
     confirmed.delete(id)
   }
-  return { pending, sent, confirmed, send, forget }
+  /** The answer to a request of a server that has ended, if the request is not repeated. */
+  const lastAnswer = (key: string): object | undefined => {
+    const servers = sent.get(key) ?? 0
+    // Changes may have been missed: the client listens anew, and reads again what it follows.
+    if (confirmed.has(key)) return { result: { resultType: 'complete', _meta: { [streamKey]: JSON.parse(key) } } }
+    if (servers > 0 && callsOtherTool(pending.get(key) ?? '')) return { error: unknownEffect }
+    return servers >= maxServers ? { error: repeatedEnd } : undefined
+  }
+  return { pending, confirmed, send, forget, lastAnswer }
+}
+
+/** The messages that opened a session, by a name for each: a subscription that has ended is not made again. */
+function createOpening() {
+  const lines = new Map<string, string>()
+  /**
+   * Requests that are sent again only for the state of the server: nobody waits for their answers. With the URI of a subscription, whose
+   * changes may have been missed.
+   */
+  const repeated = new Map<string, { readonly uri?: string }>()
+  return {
+    take: ({ method = '', params }: PassedMessage, line: string): void => {
+      const subscribed = `subscribed ${String(params?.uri)}`
+      if (method === 'initialize' || method === 'notifications/initialized' || method === 'logging/setLevel')
+        lines.set(method, line)
+      else if (method === 'resources/subscribe') lines.set(subscribed, line)
+      else if (method === 'resources/unsubscribe') lines.delete(subscribed)
+    },
+    hasSubscriptions: () => [...lines.keys()].some((name) => name.startsWith('subscribed ')),
+    /** The messages but those that have no answer yet, and so are sent again anyway. */
+    linesBut: (pending: readonly string[]): readonly string[] => {
+      const again = [...lines.values()].filter((line) => !pending.includes(line))
+      for (const { id, method, params } of again.flatMap(parsed))
+        if (id !== undefined)
+          repeated.set(JSON.stringify(id), method === 'resources/subscribe' ? { uri: String(params?.uri) } : {})
+      return again
+    },
+    /** Takes the request of an answer for which nobody waits. */
+    takeAnswer: (id: string) => {
+      const request = repeated.get(id)
+      repeated.delete(id)
+      return request
+    },
+  }
+}
+
+/** Closes the socket of a server that does not greet any more while its client waits. `end` returns whether that has happened. */
+function watchServer(socket: Socket, path: string, isWaiting: () => boolean) {
+  let isStuck = false
+  const timer = setInterval(async () => {
+    if (!isWaiting()) return
+    const probe = await connect(path, patience.laterMs)
+    if (typeof probe !== 'string') probe.socket.destroy()
+    else if (probe === 'unusable') {
+      isStuck = true
+      socket.destroy()
+    }
+  }, patience.everyMs)
+  return {
+    end: () => {
+      clearInterval(timer)
+      return isStuck
+    },
+  }
 }
 
 /** The messages of the client that a server must have seen, so that it can go on where another one has stopped. */
@@ -326,15 +388,9 @@ function createSession() {
   const stop = new AbortController()
   const end = () => stop.abort()
   process.once('SIGTERM', end).once('SIGINT', end)
-  /** The messages that opened the session, by a name for each: a subscription that has ended is not made again. */
-  const opening = new Map<string, string>()
+  const opening = createOpening()
   const requests = createRequests()
-  const { pending, sent, confirmed, forget } = requests
-  /**
-   * Requests that are sent again only for the state of the server: nobody waits for their answers. With the URI of a subscription, whose
-   * changes may have been missed.
-   */
-  const repeated = new Map<string, string | undefined>()
+  const { pending, confirmed, forget } = requests
   let ended = false
   /** The server that the messages go to. */
   let server: Writable | undefined
@@ -344,13 +400,10 @@ function createSession() {
 
   const take = (line: string): void => {
     const messages = parsed(line)
-    for (const { id, method = '', params } of messages) {
-      const uri = typeof params?.uri === 'string' ? params.uri : ''
-      if (method === 'initialize' || method === 'notifications/initialized' || method === 'logging/setLevel')
-        opening.set(method, line)
-      else if (method === 'resources/subscribe') opening.set(`subscribed ${uri}`, line)
-      else if (method === 'resources/unsubscribe') opening.delete(`subscribed ${uri}`)
-      else if (method === 'notifications/cancelled') forget(JSON.stringify(params?.requestId))
+    for (const message of messages) {
+      const { id, method = '', params } = message
+      opening.take(message, line)
+      if (method === 'notifications/cancelled') forget(JSON.stringify(params?.requestId))
       if (id === undefined || method === '') continue
       pending.set(JSON.stringify(id), line)
       if (server !== undefined) requests.send(JSON.stringify(id))
@@ -378,21 +431,11 @@ function createSession() {
   /** Sends to a new server what it must know, and then the requests without an answer. */
   const resume = (to: Writable) => {
     to.on('drain', flow.set).on('close', flow.set)
-    for (const line of opening.values()) {
-      if (isIn(pending, line)) continue
-      for (const { id, method, params } of parsed(line))
-        if (id !== undefined)
-          repeated.set(JSON.stringify(id), method === 'resources/subscribe' ? String(params?.uri) : undefined)
-      to.write(`${line}\n`)
-    }
-    for (const [key, line] of pending) {
-      const id: unknown = JSON.parse(key)
-      const servers = sent.get(key) ?? 0
-      // Changes may have been missed: the client listens anew, and reads again what it follows.
-      if (confirmed.has(key)) void write({ id, result: { resultType: 'complete', _meta: { [streamKey]: id } } })
-      else if (servers > 0 && callsOtherTool(line)) void write({ id, error: unknownEffect })
-      else if (servers >= maxServers) void write({ id, error: repeatedEnd })
-      else continue
+    for (const line of opening.linesBut([...pending.values()])) to.write(`${line}\n`)
+    for (const key of pending.keys()) {
+      const answer = requests.lastAnswer(key)
+      if (answer === undefined) continue
+      void write({ id: JSON.parse(key), ...answer })
       forget(key)
     }
     for (const line of new Set(pending.values())) to.write(`${line}\n`)
@@ -409,11 +452,8 @@ function createSession() {
   const give = async (line: string): Promise<void> => {
     const [, id = '', of] = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+),"(\w+)"/.exec(line) ?? []
     const isAnswer = of === 'result' || of === 'error'
-    if (isAnswer && repeated.has(id)) {
-      const uri = repeated.get(id)
-      repeated.delete(id)
-      return tellMissed(uri)
-    }
+    const repeated = isAnswer ? opening.takeAnswer(id) : undefined
+    if (repeated !== undefined) return tellMissed(repeated.uri)
     await writer.write(() => `${line}\n`).catch(end)
     if (isAnswer) forget(id)
     else if (/^\{"jsonrpc":"2\.0","method":"notifications\/(?:subscriptions\/acknowledged|events\/active)"/.test(line))
@@ -440,21 +480,13 @@ function createSession() {
       tell = () => socket.end()
       socket.write(`${JSON.stringify({ hikidashi: 'join', env: process.env })}\n`)
       resume(socket)
-      let isStuck = false
-      const watch = setInterval(async () => {
-        if (pending.size === 0 && !ended && ![...opening.keys()].some((key) => key.startsWith('subscribed'))) return
-        const probe = await connect(path, patience.laterMs)
-        if (typeof probe !== 'string') probe.socket.destroy()
-        else if (probe === 'unusable') {
-          isStuck = true
-          socket.destroy()
-        }
-      }, patience.everyMs)
+      const isWaiting = () => pending.size > 0 || ended || opening.hasSubscriptions()
+      const watch = watchServer(socket, path, isWaiting)
       await giveAll(socket)
-      clearInterval(watch)
       server = undefined
       flow.set()
       socket.destroy()
+      const isStuck = watch.end()
       if (ended && (pending.size === 0 || stop.signal.aborted)) return 'served'
       return isStuck ? 'stuck' : 'lost'
     },
@@ -492,10 +524,6 @@ const readingTools = new Set([
 /** Whether a message calls a tool that may change something, such as one of a mounted server. */
 function callsOtherTool(line: string): boolean {
   return parsed(line).some(({ method, params }) => method === 'tools/call' && !readingTools.has(String(params?.name)))
-}
-
-function isIn(lines: ReadonlyMap<string, string>, line: string): boolean {
-  return [...lines.values()].includes(line)
 }
 
 interface PassedMessage {
