@@ -420,7 +420,7 @@ function createSession() {
     for await (const lines of readLines(process.stdin, maxLineBytes.client, stop.signal))
       for (const line of lines) {
         if (line === 'too-long') await write({ id: null, error: tooLong })
-        else take(Buffer.from(line).toString('utf8'))
+        else take(textOf(line))
         await drained()
       }
     ended = true
@@ -449,22 +449,24 @@ function createSession() {
     await write({ method: 'notifications/resources/list_changed' })
   }
   /** Passes an answer on, unless nobody waits for it. */
-  const give = async (line: string): Promise<void> => {
-    const [, id = '', of] = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+),"(\w+)"/.exec(line) ?? []
+  const give = async (line: Uint8Array): Promise<void> => {
+    // The text of a large answer would take memory that stays.
+    const head = textOf(line.subarray(0, maxHeadBytes))
+    const [, id = '', of] = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+),"(\w+)"/.exec(head) ?? []
     const isAnswer = of === 'result' || of === 'error'
     const repeated = isAnswer ? opening.takeAnswer(id) : undefined
     if (repeated !== undefined) return tellMissed(repeated.uri)
-    await writer.write(() => `${line}\n`).catch(end)
+    await writer.write(() => Buffer.concat([line, newline])).catch(end)
     if (isAnswer) forget(id)
-    else if (/^\{"jsonrpc":"2\.0","method":"notifications\/(?:subscriptions\/acknowledged|events\/active)"/.test(line))
-      for (const { params } of parsed(line)) confirmed.add(JSON.stringify(memberOf(params?._meta, streamKey)))
+    else if (/^\{"jsonrpc":"2\.0","method":"notifications\/(?:subscriptions\/acknowledged|events\/active)"/.test(head))
+      for (const { params } of parsed(textOf(line))) confirmed.add(JSON.stringify(memberOf(params?._meta, streamKey)))
     // A batch, and an answer in another form.
-    else if (!line.startsWith('{"jsonrpc":"2.0","method"'))
-      for (const { id } of parsed(line)) forget(JSON.stringify(id))
+    else if (!head.startsWith('{"jsonrpc":"2.0","method"'))
+      for (const { id } of parsed(textOf(line))) forget(JSON.stringify(id))
   }
   const giveAll = async (from: Readable) => {
     for await (const lines of readLines(from, maxLineBytes.server, new AbortController().signal))
-      for (const line of lines) if (line !== 'too-long') await give(Buffer.from(line).toString('utf8'))
+      for (const line of lines) if (line !== 'too-long') await give(line)
   }
 
   return {
@@ -500,6 +502,14 @@ function createSession() {
       return { input, output }
     },
   }
+}
+
+/** The beginning of a message, which tells what it is. */
+const maxHeadBytes = 1024
+const newline = Buffer.from('\n')
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
 }
 
 /** The member of `_meta` with the id of a stream (2026-07-28). */
