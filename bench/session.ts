@@ -15,6 +15,7 @@ export interface Session {
   /** The CPU time of the process with all of its threads, without its children, in seconds. */
   cpuSeconds(): number
   end(): Promise<void>
+  readonly pid: number
 }
 
 /** Starts `hikidashi serve … --stdio`, and initializes the session. */
@@ -45,6 +46,7 @@ export async function startSession(words: readonly string[], env: NodeJS.Process
   child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`)
   return {
     ask,
+    pid: child.pid ?? 0,
     memory: () => {
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
       const of = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0) / 1024

@@ -147,8 +147,8 @@ describe('a start loads the listed files only:', () => {
     // A newer Node has loaded some of them by itself.
     const others = async (args: readonly string[], known: readonly string[]) =>
       (await builtinsBeyondBare(args)).filter((name) => !known.includes(name))
-    expect(await others(['serve', folder, '--stdio'], ofNode)).toEqual([])
-    expect(await others(['serve', folder, '--stdio', '--share'], ofShared)).toEqual([])
+    expect(await others(['serve', folder, '--stdio'], ofShared)).toEqual([])
+    expect(await others(['serve', folder, '--stdio', '--no-share'], ofNode)).toEqual([])
     const configured = ['serve', '--config', tenMounts(), '--stdio']
     expect(await others(configured, [...namesOfNode('crypto'), ...ofNode])).toEqual([])
   })

@@ -15,7 +15,7 @@ async function start(): Promise<void> {
       process.exit()
     }
   }
-  const isShared = words[0] === 'serve' && words.includes('--share')
+  const isShared = words[0] === 'serve' && words.includes('--stdio')
   const sharing = isShared ? await (await import('./operations/joining.ts')).joinServer(words) : undefined
   if (sharing === 'served') process.exit()
   const { runProcess } = await import('./run.ts')

@@ -31,6 +31,8 @@ interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | '
   readonly changes?: Config['changes']
   readonly spill?: Config['spill']
   readonly cursorSecret?: string
+  /** The secret of cursors where none is configured. By default one of this process. */
+  readonly ownCursorSecret?: string
   /** Earlier secrets of cursors: their cursors are still accepted. */
   readonly earlierCursorSecrets?: readonly string[]
   /** Whether other processes serve the same configuration. They then notify each other of changes through the store. */
@@ -65,6 +67,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     changes,
     spill: spillSettings,
     cursorSecret,
+    ownCursorSecret,
     earlierCursorSecrets = [],
     store: kept,
     lazily = false,
@@ -74,6 +77,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
   const store = kept === undefined ? undefined : lazyStore(kept, log)
   const sharedStore = isReplica ? store : undefined
   const replicas = sharedStore === undefined ? undefined : (await import('./replicas.ts')).lazyChanges(sharedStore, log)
+  const cursors = cursorSecret ?? ownCursorSecret
   const versionKey = createVersionKey(planned, cursorSecret, store)
   let catalog: Catalog | undefined
   const plannedAt = (address: string) =>
@@ -121,7 +125,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
             },
           }
         : {}),
-      ...(cursorSecret === undefined ? {} : { secret: Buffer.from(cursorSecret) }),
+      ...(cursors === undefined ? {} : { secret: Buffer.from(cursors) }),
       earlierSecrets: earlierCursorSecrets.map((secret) => Buffer.from(secret)),
     })
     catalog = made

@@ -117,12 +117,6 @@ describe('hikidashi in the configuration of a host', () => {
     )
   })
 
-  test('is added so that several hosts have one server', async () => {
-    for (const host of ['claude-code', 'codex'])
-      expect((await cli('add', host, '--print', '--share')).out).toMatch(/"--stdio",\s*"--share"/)
-    expect((await cli('add', 'codex', '--print')).out).not.toContain('--share')
-  })
-
   test('is not written to an unreadable file, and the error names the file', async () => {
     const file = join(home, '.cursor/mcp.json')
     await mkdir(dirname(file))
@@ -139,10 +133,6 @@ describe('hikidashi in the configuration of a host', () => {
     [['add', 'codex', '--name', 'a b'], /letters, digits/],
     [['add', 'codex', 'nowhere'], /no folder/],
     [['add', 'codex', '--header', 'A: b'], /needs --url/],
-    [
-      ['add', 'codex', '--share', '--url', 'https://context.example.org/mcp'],
-      /--share is for a server that the host starts/,
-    ],
     [['add', 'codex', 'docs', '--url', 'http://x'], /Give folders or --url/],
     [['add', 'goose', '--scope', 'project'], /no settings for a project/],
     [['registry', 'server-json'], /--name io\.github/],

@@ -1,16 +1,22 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main, run, writeNotes } from '../support/cli.ts'
 
 let root = ''
 let folder = ''
 /** A short path: that of a socket has a limit. */
-const env = () => ({ XDG_STATE_HOME: join(root, 's'), HOME: root, USERPROFILE: root })
+let state = ''
+let count = 0
+beforeEach(() => {
+  state = join(root, `s${++count}`)
+})
+const env = () => ({ XDG_STATE_HOME: state, HOME: root, USERPROFILE: root })
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'hj-'))
   folder = await writeNotes(root)
@@ -22,15 +28,33 @@ interface Answer {
   readonly id?: number
   readonly method?: string
   readonly result?: Readonly<Record<string, unknown>>
+  readonly error?: { readonly message: string }
 }
 
+interface HostOptions {
+  /** What is served. */
+  readonly what?: readonly string[]
+  readonly words?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+}
+
+const hosts: ChildProcessWithoutNullStreams[] = []
+afterEach(() => {
+  for (const child of hosts.splice(0)) child.kill('SIGKILL')
+})
+
 /** A host: it starts the server of the folder, and talks to it over stdio. */
-async function openHost(...more: readonly string[]) {
+async function openHost(...words: readonly string[]) {
+  return openHostWith({ words })
+}
+
+async function openHostWith({ what = [folder], words = [], env: more = {} }: HostOptions) {
   const child: ChildProcessWithoutNullStreams = spawn(
     process.execPath,
-    [main, 'serve', folder, '--stdio', '--log-level', 'error', ...more],
-    { env: { ...process.env, ...env() } },
+    [main, 'serve', ...what, '--stdio', '--log-level', 'error', ...words],
+    { env: { ...process.env, ...env(), ...more } },
   )
+  hosts.push(child)
   child.stdin.on('error', () => {})
   const waiting = new Map<number, (answer: Answer) => void>()
   const heard: Answer[] = []
@@ -67,18 +91,18 @@ const meta = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 
-const socketFolder = () => join(root, 's/hikidashi/run')
+const socketFolder = () => join(state, 'hikidashi/run')
 const sockets = () => readdir(socketFolder()).catch(() => [])
 
 describe.skipIf(process.platform === 'win32')('the servers of several hosts', () => {
   test('are one process, which hands over when it dies, and no request is lost', async () => {
-    const first = await openHost('--share')
+    const first = await openHost()
     expect(await sockets()).toHaveLength(1)
     const [socket = ''] = await sockets()
     expect((await stat(join(socketFolder(), socket))).mode & 0o777).toBe(0o600)
     expect((await stat(socketFolder())).mode & 0o777).toBe(0o700)
-    const second = await openHost('--share')
-    const third = await openHost('--share')
+    const second = await openHost()
+    const third = await openHost()
     // None of them made a socket of its own.
     expect(await sockets()).toEqual([socket])
     const uri = `file://${folder}/sealing.md`
@@ -108,6 +132,8 @@ describe.skipIf(process.platform === 'win32')('the servers of several hosts', ()
       },
       { timeout: 20_000, interval: 300 },
     )
+    // A session of another host hears nothing of it.
+    expect(third.heard).not.toContainEqual(updated)
     const ids = second.heard.flatMap(({ id }) => (id === undefined ? [] : [id]))
     expect(ids).toEqual([...new Set(ids)])
     await third.close()
@@ -115,15 +141,12 @@ describe.skipIf(process.platform === 'win32')('the servers of several hosts', ()
     expect(await sockets()).toEqual([])
   })
 
-  test('are joined only with --share and the same command line', async () => {
-    const first = await openHost('--share')
-    const other = await openHost('--share', '--only', 'files')
+  test('are joined only with the same command line, and not with --no-share', async () => {
+    const first = await openHost()
+    const other = await openHost('--only', 'files')
     expect(await sockets()).toHaveLength(2)
-    const alone = await openHost('--alone')
+    const alone = await openHost('--no-share')
     expect(await sockets()).toHaveLength(2)
-    const separate = [await openHost(), await openHost()]
-    expect(await sockets()).toHaveLength(3)
-    await Promise.all(separate.map((host) => host.close()))
     expect((await alone.ask('ping')).result).toEqual({})
     await Promise.all([first.close(), other.close(), alone.close()])
   })
@@ -136,6 +159,185 @@ describe.skipIf(process.platform === 'win32')('the servers of several hosts', ()
     expect((await next.ask('ping')).result).toEqual({})
     expect(await sockets()).toHaveLength(1)
     await next.close()
+  })
+})
+
+/** A process that listens in the place of a server that has ended. */
+async function standIn(onMessage: (message: Answer & { method?: string }, socket: Socket) => void, greeting = '{}') {
+  const host = await openHost()
+  const [name = ''] = await sockets()
+  host.child.kill('SIGKILL')
+  await host.ended
+  const path = join(socketFolder(), name)
+  await rm(path)
+  const clients: Socket[] = []
+  const server = createServer((socket) => {
+    clients.push(socket)
+    if (greeting !== '') socket.write(`${greeting}\n`)
+    createInterface({ input: socket })
+      .on('error', () => {})
+      .on('line', (line) => onMessage(JSON.parse(line), socket))
+    socket.on('error', () => {})
+  }).listen(path)
+  await once(server, 'listening')
+  return {
+    clients,
+    close: async () => {
+      for (const client of clients) client.destroy()
+      await new Promise((done) => server.close(done))
+    },
+  }
+}
+
+describe.skipIf(process.platform === 'win32')('a server that others have joined', () => {
+  test('is left when it is stopped, and those that begin meanwhile do not join it', { timeout: 90_000 }, async () => {
+    const first = await openHost()
+    const second = await openHost()
+    first.child.kill('SIGSTOP')
+    const list = second.ask('resources/list')
+    const third = await openHost()
+    expect((await third.ask('ping')).result).toEqual({})
+    expect((await list).result).toHaveProperty('resources')
+    const question = JSON.stringify({ prompt: 'How is a cursor sealed with a secret of the server?', cwd: folder })
+    const words = ['pack', '--hook', 'claude-code', '--wait', '20000']
+    // The hook asks the index instead.
+    await vi.waitFor(
+      async () => expect((await run(words, { cwd: root, env: env(), input: question })).out).toContain('sealed with'),
+      { timeout: 30_000, interval: 300 },
+    )
+    first.child.kill('SIGCONT')
+    expect((await first.ask('ping')).result).toEqual({})
+    await Promise.all([first.close(), second.close(), third.close()])
+  })
+
+  test('gets a request once more from its successor only, because the request may have ended it', async () => {
+    let asked = 0
+    const server = await standIn(({ id, method }, socket) => {
+      if (method === 'initialize') socket.write(`${JSON.stringify({ jsonrpc: '2.0', id, result: {} })}\n`)
+      if (method !== 'resources/list') return
+      asked++
+      socket.destroy()
+    })
+    const host = await openHost()
+    expect((await host.ask('resources/list')).error?.message).toBe(
+      'Several servers have ended during this request. It is not repeated.',
+    )
+    expect(asked).toBe(2)
+    host.child.kill('SIGKILL')
+    await host.ended
+    await server.close()
+  })
+
+  test('is not waited for if it does not greet', async () => {
+    const server = await standIn(() => {}, '')
+    const host = await openHost()
+    expect((await host.ask('ping')).result).toEqual({})
+    expect(server.clients).toHaveLength(1)
+    await host.close()
+    await server.close()
+  })
+
+  test('leaves the cursors of its lists to its successor', async () => {
+    const many = join(root, 'many')
+    await mkdir(many)
+    await Promise.all(Array.from({ length: 1500 }, (_, at) => writeFile(join(many, `${at}.md`), `# ${at}\n`)))
+    const first = await openHostWith({ what: [many], words: ['--only', 'files'] })
+    const second = await openHostWith({ what: [many], words: ['--only', 'files'] })
+    const page = (await second.ask('resources/list')).result
+    expect(page?.nextCursor).toBeTypeOf('string')
+    first.child.kill('SIGKILL')
+    const next = await second.ask('resources/list', { cursor: page?.nextCursor })
+    expect(next.result?.resources).toBeInstanceOf(Array)
+    expect(next.result?.resources).not.toEqual(page?.resources)
+    await second.close()
+  })
+
+  test('does not show the secrets in the environment of the others', async () => {
+    const secret = 'violet-Anchor-5521-tide'
+    await writeFile(join(folder, 'harbour.md'), `The word is ${secret}.\n`)
+    const first = await openHost()
+    const second = await openHostWith({ env: { HARBOUR_TOKEN: secret } })
+    expect(await sockets()).toHaveLength(1)
+    const { result } = await second.ask('resources/read', { uri: `file://${folder}/harbour.md` })
+    expect(JSON.stringify(result)).toContain('The word is [redacted].')
+    await Promise.all([first.close(), second.close()])
+  })
+
+  test('gives way to a new one that serves more', async () => {
+    const growing = join(root, 'growing')
+    await mkdir(growing)
+    await writeFile(join(growing, 'a.md'), '# A\n')
+    const first = await openHostWith({ what: [growing] })
+    await mkdir(join(growing, 'skills/mooring'), { recursive: true })
+    const skill = '---\nname: mooring\ndescription: How to moor.\n---\n# Mooring\n'
+    await writeFile(join(growing, 'skills/mooring/SKILL.md'), skill)
+    const second = await openHostWith({ what: [growing] })
+    await vi.waitFor(
+      async () => expect(JSON.stringify((await second.ask('resources/list')).result)).toContain('skill://growing'),
+      { timeout: 20_000, interval: 200 },
+    )
+    expect(second.heard.map(({ method }) => method)).toContain('notifications/resources/list_changed')
+    await Promise.all([first.close(), second.close()])
+    expect(await sockets()).toEqual([])
+  })
+})
+
+describe.skipIf(process.platform === 'win32')('a server joins no other one', () => {
+  test.each([
+    ['with another PATH', () => ({ env: { PATH: `${process.env.PATH}:/opt/other` } })],
+    ['with other settings of git', () => ({ env: { GIT_CONFIG_GLOBAL: '/dev/null' } })],
+    ['with other options of Node', () => ({ env: { NODE_OPTIONS: '--max-old-space-size=500' } })],
+    ['of a folder that is spelled in another way', () => ({ what: [join(root, 'link')] })],
+  ])('%s', async (_, other) => {
+    await symlink(folder, join(root, 'link')).catch(() => {})
+    const first = await openHost()
+    const second = await openHostWith(other())
+    expect(await sockets()).toHaveLength(2)
+    await Promise.all([first.close(), second.close()])
+  })
+
+  test.each([
+    ['a state folder that cannot be written', () => '/proc/x'],
+    ['a socket whose path would be too long', () => join(root, 's'.repeat(90))],
+  ])('with %s, and answers as soon', async (_, state) => {
+    const first = await openHostWith({ env: { XDG_STATE_HOME: state() } })
+    const second = await openHostWith({ env: { XDG_STATE_HOME: state() } })
+    expect((await first.ask('ping')).result).toEqual({})
+    expect((await second.ask('ping')).result).toEqual({})
+    await Promise.all([first.close(), second.close()])
+  })
+
+  test('if its configuration names variables, which can differ', async () => {
+    const write = async (name: string, mount: object) => {
+      const file = join(root, `${name}.json`)
+      await writeFile(
+        file,
+        JSON.stringify({ mounts: { 'file:///notes': { provider: 'files', root: folder }, ...mount } }),
+      )
+      return file
+    }
+    const variables = await write('variables', { 'env://a': { provider: 'env', allow: ['LANG'] } })
+    const plain = await write('plain', {})
+    for (const [config, places] of [
+      [variables, 0],
+      [plain, 1],
+    ] as const) {
+      const start = () => openHostWith({ what: ['--config', config] })
+      const pair = [await start(), await start()]
+      expect(await sockets()).toHaveLength(places)
+      await Promise.all(pair.map((host) => host.close()))
+    }
+  })
+
+  test('that has left its socket behind; of many that begin at once, one takes its place', async () => {
+    const killed = await openHost()
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    const all = await Promise.all(Array.from({ length: 6 }, () => openHost()))
+    expect(await sockets()).toHaveLength(1)
+    for (const host of all) expect((await host.ask('ping')).result).toEqual({})
+    await Promise.all(all.map((host) => host.close()))
+    expect(await sockets()).toEqual([])
   })
 })
 

@@ -79,7 +79,6 @@ itself), or connects to the server at --url. The old file is kept beside the new
       '--hook',
       'also let the host give each prompt the texts that help with it (claude-code, codex, cursor, gemini-cli, opencode)',
     )
-    .option('--share', 'hosts to which the same is added with --share have one server between them')
     .option('--force', 'replace another entry of that name')
     .option('--dry-run', 'print the change as a diff, and write nothing')
     .option('--print', 'print the entry, and other ways to add it')

@@ -19,6 +19,7 @@ import {
   adviceOn,
   argumentsFor,
   clientUrlOf,
+  createAgeCheck,
   createAnnouncer,
   explorerUrlOf,
   httpOptions,
@@ -80,8 +81,7 @@ open them. With a configuration, only its mounts are served; hikidashi init writ
         'begin the ids of sessions with this name, by which a proxy finds the replica of a session',
       ).argParser(parseReplica),
     )
-    .option('--share', 'over stdio: pass messages on to the process that serves the same to another host')
-    .option('--alone', 'over stdio: listen at no socket, not even for hooks')
+    .option('--no-share', 'over stdio: serve in a process of its own, which no other host and no hook uses')
     .option('--strict', 'open every mount at the start, and end if one cannot be opened')
     .addOption(new Option('--log-level <level>', 'the log level for stderr').choices(logLevels).default('info'))
     .addOption(new Option('--log-format <format>', 'the format of the log').choices(logFormats).default('text'))
@@ -119,8 +119,8 @@ function parseReplica(value: string): string {
 
 /** @throws CommandError for options of HTTP over stdio, where they have no effect, and for tokens unless the user chose stdio. */
 function refuseUnasked({ config }: LocalSetUp, options: ServeOptions, listen: Listen | undefined): void {
-  if (listen !== undefined && options.share)
-    throw usageError('--share is for stdio: over HTTP one server serves every client.')
+  if (listen !== undefined && !options.share)
+    throw usageError('--no-share is for stdio: over HTTP one server serves every client.')
   if (listen !== undefined) return
   const { stdio, tokens, allowHost, insecure, replica } = options
   for (const [option, value] of Object.entries({
@@ -137,11 +137,13 @@ function refuseUnasked({ config }: LocalSetUp, options: ServeOptions, listen: Li
 }
 
 async function serve(folders: readonly string[], options: ServeOptions, io: Io): Promise<void> {
-  const { secrets } = io
+  const { secrets, sharing } = io
   const { logLevel: level, logFormat: format } = options
   const log = createLog({ level, format, write: writeError, scrubber: secrets })
   const say = format === 'json' ? (text: string) => log('warn', text) : io.say
-  const local = await requireLocal({ ...options, folders }, { secrets, say })
+  const plan = (io: Parameters<typeof requireLocal>[1]) => requireLocal({ ...options, folders }, io)
+  const planned = await plan({ secrets, say })
+  const local = { ...planned, ...(planned.complete && { complete: doneOnce(planned.complete) }) }
   refuseWithheld(local, options)
   const listen = options.stdio ? undefined : (options.http ?? local.config?.http?.listen)
   refuseUnasked(local, options, listen)
@@ -159,6 +161,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     async () => {
       const catalog = await openLocal(local, log, secrets, {
         strict: options.strict ?? false,
+        ...defined({ ownCursorSecret: sharing?.cursorSecret }),
         ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
       })
       void import('../operations/indexing.ts').then(({ reportIndexing: tellIndexing }) =>
@@ -196,7 +199,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     if (listen === undefined)
       await serveOverStdio({ ...service, events: events.options }, opening, stop.signal, announce, {
         local,
-        options,
+        isOutdated: createAgeCheck(local, () => plan({ secrets, say: () => {} })),
         io,
       })
     else {
@@ -278,7 +281,11 @@ async function serveOverStdio(
   opening: PendingOpen<OpenedCatalog>,
   stop: AbortSignal,
   announce: ReturnType<typeof createAnnouncer>,
-  { local, options, io }: { readonly local: LocalSetUp; readonly options: ServeOptions; readonly io: Io },
+  {
+    local,
+    isOutdated,
+    io,
+  }: { readonly local: LocalSetUp; readonly isOutdated: () => Promise<boolean>; readonly io: Io },
 ): Promise<void> {
   const { sharing, secrets } = io
   const failure = new AbortController()
@@ -288,16 +295,18 @@ async function serveOverStdio(
       () => (process.stdin.isTTY ? announce.waiting() : announce.started(service.log)),
       () => failure.abort(),
     )
-    if (sharing === undefined && options.alone !== true) void listenForHooks()
   })
   const timer = setTimeout(open, latestOpeningMs)
   const signal = AbortSignal.any([stop, failure.signal])
+  const onJoin = async () => {
+    if (!(await isOutdated())) return
+    service.log('info', 'the sources are other ones since the start: other processes do not join this one any more')
+    sharing?.leave()
+  }
   const serveClient = (socket: Socket) =>
     void import('../operations/joined.ts').then(({ serveOtherProcess: serveJoined }) =>
-      serveJoined(socket, { ...service, signal }, { opening, secrets, hook: local.config?.context?.hook }),
+      serveJoined(socket, { ...service, signal }, { opening, secrets, onJoin, hook: local.config?.context?.hook }),
     )
-  const listenForHooks = async () =>
-    (await (await import('../operations/joining.ts')).listenForHooks(process.argv.slice(2)))?.(serveClient)
   sharing?.onClient(serveClient)
   await serveStdio({ ...service, ...sharing?.own, onFirstAnswer: open, signal })
   clearTimeout(timer)

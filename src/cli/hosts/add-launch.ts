@@ -23,15 +23,13 @@ export interface LaunchWords {
   readonly tokenPrompt?: true
   readonly env?: readonly string[]
   readonly npx?: true
-  readonly share?: true
 }
 
 /** Returns the launch that the options of `add` describe. @throws CommandError for missing files, contradictions and secrets. */
 export async function launchFor(folders: readonly string[], options: LaunchWords): Promise<Launch> {
-  const { url, header: literal = [], headerEnv = [], tokenEnv, tokenPrompt, config, npx, share, env = [] } = options
+  const { url, header: literal = [], headerEnv = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
   const headers = [...literal, ...headerEnv.map(splitPair).map(([name, variable]) => `${name}: \${${variable}}`)]
   if (url !== undefined) {
-    if (share) throw usageError('--share is for a server that the host starts, not for --url.')
     if (folders.length > 0) throw usageError('Give folders or --url, not both: a running server has its own folders.')
     return remoteLaunch({
       url,
@@ -52,7 +50,7 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
       'hikidashi is not in the registry of npm yet, so npx would not find it. Leave --npx out: the host then starts this installation.',
     )
   const served = await servedHere(folders, config)
-  return localLaunch({ ...served, env, ...defined({ npx, share }) })
+  return localLaunch({ ...served, env, ...defined({ npx }) })
 }
 
 /** @throws CommandError for an untrusted configuration: the host would name it with --config, which needs no trust. */
@@ -92,8 +90,6 @@ interface LaunchOptions {
   readonly folders: readonly string[]
   readonly config?: string
   readonly npx?: boolean
-  /** Whether hosts with the same entry have one server. */
-  readonly share?: boolean
   /** Variables that the server needs, by name, or `NAME=value` for a value that is not secret. */
   readonly env: readonly string[]
 }
@@ -106,14 +102,13 @@ interface RemoteOptions {
 }
 
 /** Returns the launch of a server that the host starts. Its paths are absolute, because hosts start servers in other folders. */
-export function localLaunch({ folders, config, npx, share, env }: LaunchOptions): Launch {
+export function localLaunch({ folders, config, npx, env }: LaunchOptions): Launch {
   const paths = [...folders, ...(config === undefined ? [] : [config])].map((path) => resolve(path))
   const args = [
     'serve',
     ...folders.map((folder) => resolve(folder)),
     ...(config === undefined ? [] : ['--config', resolve(config)]),
     '--stdio',
-    ...(share === true ? ['--share'] : []),
   ]
   const command = npx === true ? npxCommand(args) : ownCommand(args)
   if (command[0] === 'cmd') paths.forEach(refuseForCmd)

@@ -128,6 +128,9 @@ function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   })
 }
 
+/** How long a server may take to greet, in milliseconds: a stopped one never does. */
+const greetingMs = 300
+
 type AskOptions = Omit<HookOptions, 'host' | 'waitMs'>
 
 /** Asks a running server of the folder. `undefined`: none runs. */
@@ -137,8 +140,9 @@ async function askServer(
 ): Promise<Partial<Brief> | undefined> {
   const found = [resolve(folder, config ?? defaultConfig)].filter((file) => config !== undefined || existsSync(file))
   for (const path of socketsOf(found[0] ?? folder)) {
-    const socket = await connect(path)
-    if (socket === undefined) continue
+    const server = await connect(path, greetingMs)
+    if (typeof server === 'string') continue
+    const { socket } = server
     const request: BriefRequest = { hikidashi: 'brief', prompt, ...defined({ budget, minScore }) }
     socket.end(`${JSON.stringify(request)}\n`)
     const chunks: Buffer[] = []

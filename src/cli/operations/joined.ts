@@ -6,7 +6,7 @@ import { defined, isObject, jsonIn } from '../../core/kit/object.ts'
 import type { PendingOpen } from '../../core/opening.ts'
 import { localPrincipal } from '../../server/serve.ts'
 import { type StdioOptions, serveStdio } from '../../server/stdio/serve-stdio.ts'
-import type { Secrets } from '../terminal/secrets.ts'
+import { type Secrets, secretsInEnvironment } from '../terminal/secrets.ts'
 import { cleanView } from './clean-view.ts'
 
 /** The question of a hook. A running server gets it as one line of JSON. */
@@ -17,6 +17,8 @@ export interface BriefRequest extends Pick<BriefOptions, 'prompt' | 'budget' | '
 interface Joinable {
   readonly opening: PendingOpen<OpenedCatalog>
   readonly secrets: Secrets
+  /** Called when a host joins. */
+  readonly onJoin: () => unknown
   /** Whether hooks are answered. Default true. */
   readonly hook?: boolean | undefined
 }
@@ -30,45 +32,47 @@ let memory: Memory | undefined
 export async function serveOtherProcess(
   socket: Socket,
   service: StdioOptions,
-  { opening, secrets, hook = true }: Joinable,
+  { opening, secrets, onJoin, hook = true }: Joinable,
 ): Promise<void> {
-  const line = await firstLine(socket)
-  const request = line?.startsWith('{"hikidashi"') ? jsonIn(line) : undefined
-  if (isObject(request) && typeof request.prompt === 'string') {
-    if (!hook) return void socket.end(`${JSON.stringify(disabledBrief)}\n`)
-    const answer = await opening
-      .whenOpen()
-      .then((catalog) => {
-        memory ??= createMemory()('hook')
-        const view = cleanView(catalog.view(service.principal ?? localPrincipal), secrets)
-        const { prompt, budget, minScore } = request as unknown as BriefRequest
-        return briefFor(view, { prompt, now: Date.now(), memory, ...defined({ budget, minScore }) })
-      })
-      .catch((error: unknown) => ({ silence: error instanceof Error ? error.message : 'unknown' }))
-    socket.end(`${JSON.stringify(answer)}\n`)
-    return
+  const request = jsonIn((await firstLine(socket)) ?? '')
+  if (!isObject(request)) return void socket.end()
+  if (request.hikidashi === 'join' && isObject(request.env)) {
+    // The secrets in the environment of that process must not appear in what it passes on.
+    secrets.add(secretsInEnvironment(request.env as Readonly<Record<string, string>>))
+    onJoin()
+    await serveStdio({ ...service, input: socket, output: socket })
+    return void socket.end()
   }
-  await serveStdio({ ...service, input: socket, output: socket })
-  socket.end()
+  if (request.hikidashi !== 'brief' || typeof request.prompt !== 'string') return void socket.end()
+  if (!hook) return void socket.end(`${JSON.stringify(disabledBrief)}\n`)
+  const answer = await opening
+    .whenOpen()
+    .then((catalog) => {
+      memory ??= createMemory()('hook')
+      const view = cleanView(catalog.view(service.principal ?? localPrincipal), secrets)
+      const { prompt, budget, minScore } = request as unknown as BriefRequest
+      return briefFor(view, { prompt, now: Date.now(), memory, ...defined({ budget, minScore }) })
+    })
+    .catch((error: unknown) => ({ silence: error instanceof Error ? error.message : 'unknown' }))
+  socket.end(`${JSON.stringify(answer)}\n`)
 }
 
-/** Resolves to the first line of a socket; undefined if it does not come in time. The bytes that were read are put back. */
+/** Takes the first line from a socket; `undefined` if it does not come in time. */
 function firstLine(socket: Socket): Promise<string | undefined> {
   return new Promise((done) => {
-    const chunks: Buffer[] = []
-    let size = 0
+    let read = Buffer.alloc(0)
     const end = (line: string | undefined) => {
       clearTimeout(timer)
       socket.off('data', look).off('end', over).pause()
-      if (size > 0 && !socket.readableEnded) socket.unshift(Buffer.concat(chunks))
       done(line)
     }
     const over = () => end(undefined)
     const look = (chunk: Buffer) => {
-      chunks.push(chunk)
-      size += chunk.length
-      if (chunk.includes(0x0a)) end(Buffer.concat(chunks).toString('utf8').split('\n', 1)[0])
-      else if (size > first.maxBytes) over()
+      read = Buffer.concat([read, chunk])
+      const at = read.indexOf(0x0a)
+      if (at === -1) return read.length > first.maxBytes ? over() : undefined
+      end(read.toString('utf8', 0, at))
+      if (at + 1 < read.length) socket.unshift(read.subarray(at + 1))
     }
     const timer = setTimeout(over, first.timeoutMs)
     socket.on('data', look).on('end', over)

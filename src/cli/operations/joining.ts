@@ -1,7 +1,8 @@
 import type { Server, Socket } from 'node:net'
-import { dirname, join, resolve } from 'node:path'
-import { PassThrough, type Readable } from 'node:stream'
+import { delimiter, dirname, join, resolve } from 'node:path'
+import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { defaultConfig, stateFolder } from '../../config/state-folder.ts'
+import { createEvent } from '../../core/kit/abort.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import { createWriter, readLines } from '../../server/stdio/lines.ts'
 import type { Sharing } from '../terminal/io.ts'
@@ -9,71 +10,73 @@ import type { Sharing } from '../terminal/io.ts'
 const fs = process.getBuiltinModule('node:fs')
 
 /** The options with which a server can be shared, and those of them that take a value. */
-const options = new Set([
-  '--stdio',
-  '--share',
-  '--strict',
-  '--config',
-  '--name',
-  '--only',
-  '--log-level',
-  '--log-format',
-])
+const options = new Set(['--stdio', '--strict', '--config', '--name', '--only', '--log-level', '--log-format'])
 const valued = new Set(['--config', '--name', '--only', '--log-level', '--log-format'])
 /** Maximum length of the path of a socket in bytes: that of macOS, which has the shortest. */
 const maxPathBytes = 103
-/** Maximum length of a message in bytes. */
-const maxLineBytes = 64 * 1024 * 1024
+/** Maximum length of a message of the server and of the client, in bytes. That of the client is the limit of the server. */
+const maxLineBytes = { server: 64 * 1024 * 1024, client: 4 * 1024 * 1024 }
 /** How often, and after which pause in milliseconds, a place is tried that another process takes or leaves at this moment. */
 const trial = { times: 40, pauseMs: 25 }
 /** The largest configuration that is compared, in bytes. */
 const maxConfigBytes = 1024 * 1024
+/** How long a server may take to greet, at the start and while a client waits, and how often it is then asked, in milliseconds. */
+const patience = { startMs: 2000, laterMs: 4000, everyMs: 2000 }
+/** The number of servers that may end before a request gets an error: it may be what ends them. */
+const maxServers = 2
 
 /**
- * Joins the process that serves the same to another host, or lets others join this one (`serve --stdio --share`). Processes serve the
- * same if they have the same program, the same arguments, the same configuration with the same environment, and if they see the same
- * names in the folders. It loads next to nothing, because a process that joins only passes on messages.
+ * Joins the process that serves the same to another host, or lets others join this one (`serve --stdio`). Processes serve the same if
+ * they have the same program, arguments and configuration, the same rights, and the same values of the variables that matter. It loads
+ * next to nothing, because a process that joins only passes on messages.
  *
  * Resolves to `served` when another process has served the client to its end, and to `undefined` if this one serves alone.
  *
  * @param words The command line: `serve` and its arguments.
  */
 export async function joinServer(words: readonly string[]): Promise<Sharing | 'served' | undefined> {
-  const path = placeOf(words)
-  if (path === undefined) return undefined
+  const path = socketOf(words)
+  if (path === undefined || !isPrivate(dirname(path))) return undefined
   let session: ReturnType<typeof createSession> | undefined
+  const alone = () =>
+    session && { cursorSecret: session.cursorSecret(), onClient: () => {}, leave: () => {}, own: session.takeOver() }
   for (let left = trial.times; left > 0; left--) {
-    const onClient = await listen(path)
-    if (onClient !== undefined) return { onClient, ...(session && { own: session.takeOver() }) }
-    const socket = await connect(path)
-    if (socket === undefined) {
+    const place = await listen(path, session?.cursorSecret())
+    if (place === undefined) return alone()
+    if (place !== 'taken') return { ...place, ...(session && { own: session.takeOver() }) }
+    const server = await connect(path, patience.startMs)
+    if (server === 'unusable') return alone()
+    if (server === 'gone') {
       removeStale(path)
       await new Promise((done) => setTimeout(done, trial.pauseMs))
       continue
     }
     session ??= createSession()
-    if ((await session.relay(socket)) === 'served') return 'served'
+    tellJoined(words, server.pid)
+    const outcome = await session.relay(server, path)
+    if (outcome === 'served') return 'served'
+    if (outcome === 'stuck') return alone()
     left = trial.times
   }
-  return session && { onClient: () => {}, own: session.takeOver() }
+  return alone()
 }
 
-/** Listens for hooks, which ask the server of their folder. `undefined`: another process does, or there is no place for a socket. */
-export async function listenForHooks(words: readonly string[]): Promise<Sharing['onClient'] | undefined> {
-  const path = placeOf(words)
-  if (path === undefined) return undefined
-  const onClient = await listen(path)
-  if (onClient !== undefined) return onClient
-  const socket = await connect(path)
-  if (socket !== undefined) return void socket.destroy()
-  removeStale(path)
-  return listen(path)
-}
-
-/** The socket of a command line, if its folder is private. */
-function placeOf(words: readonly string[]): string | undefined {
-  const path = socketOf(words)
-  return path !== undefined && isPrivate(dirname(path)) ? path : undefined
+/** Writes to the log of a joined process where the events of its client are. */
+function tellJoined(words: readonly string[], pid: number): void {
+  const given = (name: string) =>
+    words
+      .flatMap((word, at) =>
+        word === name ? [words[at + 1]] : word.startsWith(`${name}=`) ? [word.slice(name.length + 1)] : [],
+      )
+      .at(-1)
+  if (['warn', 'error', 'silent'].includes(given('--log-level') ?? '')) return
+  const time = new Date().toISOString()
+  const message = 'another process serves this client'
+  const line =
+    given('--log-format') === 'json'
+      ? JSON.stringify({ time, level: 'info', message, pid })
+      : `${time} info  ${message} pid=${pid}`
+  process.stderr.on('error', () => {}).write(`${line}\n`)
 }
 
 /** The sockets of running servers of a configuration, or of a folder without one, the newest first. */
@@ -88,13 +91,44 @@ export function socketsOf(path: string): readonly string[] {
   }
 }
 
-/** Connects to a socket. Resolves to `undefined` if nobody listens there. */
-export function connect(path: string): Promise<Socket | undefined> {
+/** A connection to a server that has greeted. */
+interface Greeted {
+  readonly socket: Socket
+  /** The secret with which its lists seal their cursors. */
+  readonly cursorSecret: string
+  readonly pid: number
+}
+
+/** Nobody listens at a socket any more, or the process that listens does not answer, or may not be asked. */
+type Unreached = 'gone' | 'unusable'
+
+/** Connects to a socket, and waits for the greeting: a stopped process accepts connections, too. */
+export function connect(path: string, timeoutMs: number): Promise<Greeted | Unreached> {
   const { createConnection } = process.getBuiltinModule('node:net')
   return new Promise((done) => {
     const socket = createConnection({ path })
-    socket.once('connect', () => done(socket.removeAllListeners('error').on('error', () => {})))
-    socket.once('error', () => done(undefined))
+    let read = Buffer.alloc(0)
+    const end = (result: Greeted | Unreached) => {
+      clearTimeout(timer)
+      socket.off('error', onError).off('close', onClose).off('data', onData)
+      socket.on('error', () => {})
+      if (typeof result === 'string') socket.destroy()
+      done(result)
+    }
+    const onError = ({ code = '' }: NodeJS.ErrnoException) =>
+      end(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code) ? 'gone' : 'unusable')
+    const onClose = () => end('gone')
+    const onData = (chunk: Buffer) => {
+      read = Buffer.concat([read, chunk])
+      const at = read.indexOf(0x0a)
+      if (at === -1) return
+      socket.pause()
+      if (at + 1 < read.length) socket.unshift(read.subarray(at + 1))
+      const { cursorSecret, pid } = JSON.parse(read.toString('utf8', 0, at)) as Omit<Greeted, 'socket'>
+      end({ socket, cursorSecret, pid })
+    }
+    const timer = setTimeout(() => end('unusable'), timeoutMs)
+    socket.on('error', onError).on('close', onClose).on('data', onData)
   })
 }
 
@@ -104,8 +138,9 @@ function socketOf(words: readonly string[]): string | undefined {
   const rest: string[] = []
   let config: string | undefined
   for (let at = 1; at < words.length; at++) {
-    const [, name = '', given] = /^(--[^=]+)(?:=(.*))?$/s.exec(words[at] ?? '') ?? []
-    if (name === '') folders.push(resolve(words[at] ?? ''))
+    const word = words[at] ?? ''
+    const [, name = '', given] = /^(--[^=]+)(?:=(.*))?$/s.exec(word) ?? []
+    if (name === '' && !word.startsWith('-')) folders.push(resolve(word))
     else if (!options.has(name)) return undefined
     else if (name === '--config') config = resolve(given ?? words[++at] ?? '')
     else rest.push(name, valued.has(name) ? (given ?? words[++at] ?? '') : '')
@@ -115,15 +150,15 @@ function socketOf(words: readonly string[]): string | undefined {
   const found = folders.length === 0 && fs.existsSync(defaultConfig) ? resolve(defaultConfig) : undefined
   const file = config ?? found
   const first = folders[0] ?? (file === undefined ? resolve('.') : dirname(file))
-  const main = fs.realpathSync(process.argv[1] ?? '')
   try {
+    // A person at a terminal wants to see this server.
+    if (fs.fstatSync(0).isCharacterDevice()) return undefined
     const settings = file === undefined ? [] : settingsOf(file)
     if (settings === undefined) return undefined
-    const seen = (file === undefined && folders.length === 0 ? [first] : folders).map((folder) => [
-      realPath(folder),
-      fs.readdirSync(folder).sort(),
-    ])
-    const facts = [main, fs.statSync(main).mtimeMs, process.version, rest, config === undefined, settings, seen]
+    const served = file === undefined && folders.length === 0 ? [first] : folders
+    // A folder can be spelled in several ways, and its address is the one that was given.
+    const seen = [served.map((folder) => [folder, realPath(folder)]), spelledFolder()]
+    const facts = [programFacts(), rest, config === undefined, settings, seen, variablesOf(common), rights()]
     const path = join(stateFolder(), 'run', `${digest(realPath(file ?? first))}-${digest(JSON.stringify(facts))}`)
     return Buffer.byteLength(path) <= maxPathBytes ? path : undefined
   } catch {
@@ -132,16 +167,55 @@ function socketOf(words: readonly string[]): string | undefined {
   }
 }
 
+/** The program and the Node that runs it. An installation of another version is another file. */
+function programFacts(): readonly unknown[] {
+  const main = fs.realpathSync(process.argv[1] ?? '')
+  const { ino, mtimeMs, size } = fs.statSync(main)
+  return [main, ino, mtimeMs, size, process.version, process.execPath, process.execArgv]
+}
+
+/** The current folder as the shell spells it, if that differs: URIs may be spelled so. */
+function spelledFolder(): readonly string[] {
+  const { PWD: shown } = process.env
+  const cwd = process.cwd()
+  return shown === undefined || shown === cwd ? [] : [shown, cwd]
+}
+
+/** The variables that change what a server does. */
+const common =
+  /^(?:HOME|PATH|TZ|TESSDATA_PREFIX|UV_\w+|XDG_\w+_HOME|GIT_CONFIG\w*|HIKIDASHI_\w+|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_\w+|USE_\w+))$/
+/** The variables that sources of a configuration use, too. */
+const configured =
+  /^(?:AWS|AZURE|GOOGLE|GCLOUD|CLOUDSDK|METADATA|PG|MYSQL|SSL|DISPLAY|WAYLAND|XDG|XAUTHORITY)|^(?:LOGNAME|SHELL|TERM|USER)$|_PROXY$/i
+
+function variablesOf(used: RegExp): readonly unknown[] {
+  return Object.entries(process.env)
+    .filter(([name]) => used.test(name))
+    .map(([name, value = '']) => [name, name === 'PATH' ? foreignFolders(value) : value])
+    .sort()
+}
+
+/** The folders of a PATH, without those that npm puts before it, which differ with the current folder. */
+function foreignFolders(path: string): readonly string[] {
+  return path.split(delimiter).filter((folder) => !/[\\/]node_modules[\\/]\.bin$|[\\/]node-gyp-bin$/.test(folder))
+}
+
+/** Facts that differ for a process in a container or a sandbox, or with other rights: it sees other files. */
+function rights(): readonly unknown[] {
+  const { dev, ino } = fs.statSync('/')
+  const place = [process.getBuiltinModule('node:os').hostname(), dev, ino, process.getgroups?.()]
+  if (process.platform !== 'linux') return place
+  const spaces = ['mnt', 'net', 'pid', 'user'].map((name) => fs.readlinkSync(`/proc/self/ns/${name}`))
+  const status = fs.readFileSync('/proc/self/status', 'utf8')
+  return [...place, ...spaces, status.match(/^(?:Uid|Gid|CapEff|NoNewPrivs|Seccomp):.*$/gm)]
+}
+
 /** All that a configuration depends on; `undefined` for one that names the environment, which differs between hosts. */
 function settingsOf(file: string): readonly unknown[] | undefined {
   if (fs.statSync(file).size > maxConfigBytes) return undefined
   const text = fs.readFileSync(file, 'utf8')
   // An escape could hide a name.
-  if (/"env"|"listen"|"audit"|\\u/.test(text)) return undefined
-  const used = /^(?:AWS|GOOGLE|GCLOUD|CLOUDSDK|HIKIDASHI|PG|MYSQL|SSL|NODE)_?|_PROXY$/i
-  const variables = Object.entries(process.env).filter(([name]) => used.test(name))
-  const trust = join(stateFolder(), 'trust')
-  return [realPath(file), text, variables.sort(), fs.existsSync(trust) ? fs.readdirSync(trust).sort() : []]
+  return /"env"|"audit"|\\u/.test(text) ? undefined : [realPath(file), text, variablesOf(configured)]
 }
 
 function realPath(path: string): string {
@@ -163,40 +237,67 @@ function isPrivate(folder: string): boolean {
   }
 }
 
-/** Listens at a path. Resolves to `undefined` if another process does, or did. */
-async function listen(path: string): Promise<Sharing['onClient'] | undefined> {
+/** Listens at a path, and greets each client. Resolves to `taken` if there is a socket, and to `undefined` where none can be. */
+async function listen(
+  path: string,
+  cursorSecret = process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64'),
+): Promise<Sharing | 'taken' | undefined> {
   const { createServer } = process.getBuiltinModule('node:net')
+  const greeting = `${JSON.stringify({ cursorSecret, pid: process.pid })}\n`
+  const clients = new Set<Socket>()
   const waiting: Socket[] = []
   let serve = (socket: Socket): void => void waiting.push(socket)
   const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
-    socket.on('error', () => {})
+    clients.add(socket)
+    socket.on('error', () => {}).on('close', () => clients.delete(socket))
+    socket.write(greeting)
     serve(socket)
   })
-  const isOurs = await new Promise<boolean>((done) => {
-    server.once('error', () => done(false))
-    server.listen({ path }, () => done(true))
+  const failure = await new Promise<string | undefined>((done) => {
+    server.once('error', ({ code }: NodeJS.ErrnoException) => done(code ?? 'unknown'))
+    server.listen({ path }, () => done(undefined))
   })
-  if (!isOurs) return undefined
+  if (failure !== undefined) return failure === 'EADDRINUSE' ? 'taken' : undefined
   fs.chmodSync(path, 0o600)
   server.on('error', () => {})
   // Only the own client keeps the process alive.
   server.unref()
-  process.once('exit', () => fs.rmSync(path, { force: true }))
-  return (next) => {
-    serve = next
-    for (const socket of waiting.splice(0)) serve(socket)
+  const own = identityOf(path)
+  const remove = () => {
+    if (identityOf(path) === own) fs.rmSync(path, { force: true })
   }
+  process.once('exit', remove)
+  return {
+    cursorSecret,
+    onClient: (next) => {
+      serve = next
+      for (const socket of waiting.splice(0)) serve(socket)
+    },
+    leave: () => {
+      process.off('exit', remove)
+      serve = (socket) => socket.destroy()
+      // This removes the socket, too, if it is still this one.
+      if (identityOf(path) === own) server.close()
+      for (const socket of clients) socket.destroy()
+    },
+  }
+}
+
+/** Tells a socket from another one at the same path. The number of a file alone is soon given again. */
+function identityOf(path: string): string | undefined {
+  const stats = fs.statSync(path, { throwIfNoEntry: false })
+  return stats && `${stats.ino} ${stats.mtimeMs}`
 }
 
 /** Removes a socket at which nobody listens. */
 function removeStale(path: string): void {
-  const { ino } = fs.statSync(path, { throwIfNoEntry: false }) ?? {}
-  if (ino === undefined) return
+  const stale = identityOf(path)
+  if (stale === undefined) return
   const aside = `${path}.${process.pid}`
   try {
     fs.renameSync(path, aside)
     // Another process may have begun to listen meanwhile: it gets its place back.
-    if (fs.statSync(aside).ino === ino) fs.rmSync(aside)
+    if (identityOf(aside) === stale) fs.rmSync(aside)
     else fs.renameSync(aside, path)
   } catch {
     // Another process was faster.
@@ -206,16 +307,79 @@ function removeStale(path: string): void {
 /** The requests of a client that have no answer yet, by the JSON of their ids. */
 function createRequests() {
   const pending = new Map<string, string>()
-  /** The ids of those that a server has got. */
-  const sent = new Set<string>()
+  /** How many servers have got each. */
+  const sent = new Map<string, number>()
   /** The ids of streams of 2026-07-28 that a server has confirmed. */
   const confirmed = new Set<string>()
+  const send = (id: string): void => void sent.set(id, (sent.get(id) ?? 0) + 1)
   const forget = (id: string): void => {
     pending.delete(id)
     sent.delete(id)
     confirmed.delete(id)
   }
-  return { pending, sent, confirmed, forget }
+  /** The answer to a request of a server that has ended, if the request is not repeated. */
+  const lastAnswer = (key: string): object | undefined => {
+    const servers = sent.get(key) ?? 0
+    // Changes may have been missed: the client listens anew, and reads again what it follows.
+    if (confirmed.has(key)) return { result: { resultType: 'complete', _meta: { [streamKey]: JSON.parse(key) } } }
+    if (servers > 0 && callsOtherTool(pending.get(key) ?? '')) return { error: unknownEffect }
+    return servers >= maxServers ? { error: repeatedEnd } : undefined
+  }
+  return { pending, confirmed, send, forget, lastAnswer }
+}
+
+/** The messages that opened a session, by a name for each: a subscription that has ended is not made again. */
+function createOpening() {
+  const lines = new Map<string, string>()
+  /**
+   * Requests that are sent again only for the state of the server: nobody waits for their answers. With the URI of a subscription, whose
+   * changes may have been missed.
+   */
+  const repeated = new Map<string, { readonly uri?: string }>()
+  return {
+    take: ({ method = '', params }: PassedMessage, line: string): void => {
+      const subscribed = `subscribed ${String(params?.uri)}`
+      if (method === 'initialize' || method === 'notifications/initialized' || method === 'logging/setLevel')
+        lines.set(method, line)
+      else if (method === 'resources/subscribe') lines.set(subscribed, line)
+      else if (method === 'resources/unsubscribe') lines.delete(subscribed)
+    },
+    hasSubscriptions: () => [...lines.keys()].some((name) => name.startsWith('subscribed ')),
+    /** The messages but those that have no answer yet, and so are sent again anyway. */
+    linesBut: (pending: readonly string[]): readonly string[] => {
+      const again = [...lines.values()].filter((line) => !pending.includes(line))
+      for (const { id, method, params } of again.flatMap(parsed))
+        if (id !== undefined)
+          repeated.set(JSON.stringify(id), method === 'resources/subscribe' ? { uri: String(params?.uri) } : {})
+      return again
+    },
+    /** Takes the request of an answer for which nobody waits. */
+    takeAnswer: (id: string) => {
+      const request = repeated.get(id)
+      repeated.delete(id)
+      return request
+    },
+  }
+}
+
+/** Closes the socket of a server that does not greet any more while its client waits. `end` returns whether that has happened. */
+function watchServer(socket: Socket, path: string, isWaiting: () => boolean) {
+  let isStuck = false
+  const timer = setInterval(async () => {
+    if (!isWaiting()) return
+    const probe = await connect(path, patience.laterMs)
+    if (typeof probe !== 'string') probe.socket.destroy()
+    else if (probe === 'unusable') {
+      isStuck = true
+      socket.destroy()
+    }
+  }, patience.everyMs)
+  return {
+    end: () => {
+      clearInterval(timer)
+      return isStuck
+    },
+  }
 }
 
 /** The messages of the client that a server must have seen, so that it can go on where another one has stopped. */
@@ -224,65 +388,60 @@ function createSession() {
   const stop = new AbortController()
   const end = () => stop.abort()
   process.once('SIGTERM', end).once('SIGINT', end)
-  /** The messages that opened the session, by a name for each: a subscription that has ended is not made again. */
-  const opening = new Map<string, string>()
-  const { pending, sent, confirmed, forget } = createRequests()
-  /**
-   * Requests that are sent again only for the state of the server: nobody waits for their answers. With the URI of a subscription, whose
-   * changes may have been missed.
-   */
-  const repeated = new Map<string, string | undefined>()
+  const opening = createOpening()
+  const requests = createRequests()
+  const { pending, confirmed, forget } = requests
   let ended = false
-  let send: ((line: string) => void) | undefined
+  /** The server that the messages go to. */
+  let server: Writable | undefined
+  let cursorSecret = ''
+  const flow = createEvent()
   let tell = () => {}
 
   const take = (line: string): void => {
     const messages = parsed(line)
-    for (const { id, method = '', params } of messages) {
-      const uri = typeof params?.uri === 'string' ? params.uri : ''
-      if (method === 'initialize' || method === 'notifications/initialized' || method === 'logging/setLevel')
-        opening.set(method, line)
-      else if (method === 'resources/subscribe') opening.set(`subscribed ${uri}`, line)
-      else if (method === 'resources/unsubscribe') opening.delete(`subscribed ${uri}`)
-      else if (method === 'notifications/cancelled') forget(JSON.stringify(params?.requestId))
+    for (const message of messages) {
+      const { id, method = '', params } = message
+      opening.take(message, line)
+      if (method === 'notifications/cancelled') forget(JSON.stringify(params?.requestId))
       if (id === undefined || method === '') continue
       pending.set(JSON.stringify(id), line)
-      if (send !== undefined) sent.add(JSON.stringify(id))
+      if (server !== undefined) requests.send(JSON.stringify(id))
     }
-    send?.(line)
+    server?.write(`${line}\n`)
+  }
+  /** Waits for a server that takes messages more slowly than the client sends them. */
+  const drained = async () => {
+    while (server?.writableNeedDrain === true && !server.destroyed) await flow.wait()
   }
   const write = (message: object) =>
     writer.write(() => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).catch(end)
   const pump = async () => {
-    for await (const lines of readLines(process.stdin, maxLineBytes, stop.signal))
-      for (const line of lines)
+    for await (const lines of readLines(process.stdin, maxLineBytes.client, stop.signal))
+      for (const line of lines) {
         if (line === 'too-long') await write({ id: null, error: tooLong })
-        else take(Buffer.from(line).toString('utf8'))
+        else take(textOf(line))
+        await drained()
+      }
     ended = true
     tell()
   }
   void pump()
 
-  /** Sends again what a new server must know, and then the requests without an answer. */
-  const resume = (to: (line: string) => void) => {
-    for (const line of opening.values()) {
-      if (isIn(pending, line)) continue
-      for (const { id, method, params } of parsed(line))
-        if (id !== undefined)
-          repeated.set(JSON.stringify(id), method === 'resources/subscribe' ? String(params?.uri) : undefined)
-      to(line)
-    }
-    for (const [key, line] of pending) {
-      const id: unknown = JSON.parse(key)
-      // Changes may have been missed: the client listens anew, and reads again what it follows.
-      if (confirmed.has(key)) void write({ id, result: { resultType: 'complete', _meta: { [streamKey]: id } } })
-      else if (sent.has(key) && callsOtherTool(line)) void write({ id, error: unknownEffect })
-      else continue
+  /** Sends to a new server what it must know, and then the requests without an answer. */
+  const resume = (to: Writable) => {
+    to.on('drain', flow.set).on('close', flow.set)
+    for (const line of opening.linesBut([...pending.values()])) to.write(`${line}\n`)
+    for (const key of pending.keys()) {
+      const answer = requests.lastAnswer(key)
+      if (answer === undefined) continue
+      void write({ id: JSON.parse(key), ...answer })
       forget(key)
     }
-    for (const line of new Set(pending.values())) to(line)
-    for (const id of pending.keys()) sent.add(id)
-    send = to
+    for (const line of new Set(pending.values())) to.write(`${line}\n`)
+    for (const id of pending.keys()) requests.send(id)
+    server = to
+    if (ended) tell()
   }
   /** Tells a client of an earlier revision that something may have changed while nobody watched. */
   const tellMissed = async (uri: string | undefined): Promise<void> => {
@@ -290,54 +449,73 @@ function createSession() {
     await write({ method: 'notifications/resources/list_changed' })
   }
   /** Passes an answer on, unless nobody waits for it. */
-  const give = async (line: string): Promise<void> => {
-    const [, id = '', of] = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+),"(\w+)"/.exec(line) ?? []
+  const give = async (line: Uint8Array): Promise<void> => {
+    // The text of a large answer would take memory that stays.
+    const head = textOf(line.subarray(0, maxHeadBytes))
+    const [, id = '', of] = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+),"(\w+)"/.exec(head) ?? []
     const isAnswer = of === 'result' || of === 'error'
-    if (isAnswer && repeated.has(id)) {
-      const uri = repeated.get(id)
-      repeated.delete(id)
-      return tellMissed(uri)
-    }
-    await writer.write(() => `${line}\n`).catch(end)
+    const repeated = isAnswer ? opening.takeAnswer(id) : undefined
+    if (repeated !== undefined) return tellMissed(repeated.uri)
+    await writer.write(() => Buffer.concat([line, newline])).catch(end)
     if (isAnswer) forget(id)
-    else if (/^\{"jsonrpc":"2\.0","method":"notifications\/(?:subscriptions\/acknowledged|events\/active)"/.test(line))
-      for (const { params } of parsed(line)) confirmed.add(JSON.stringify(memberOf(params?._meta, streamKey)))
+    else if (/^\{"jsonrpc":"2\.0","method":"notifications\/(?:subscriptions\/acknowledged|events\/active)"/.test(head))
+      for (const { params } of parsed(textOf(line))) confirmed.add(JSON.stringify(memberOf(params?._meta, streamKey)))
     // A batch, and an answer in another form.
-    else if (!line.startsWith('{"jsonrpc":"2.0","method"'))
-      for (const { id } of parsed(line)) forget(JSON.stringify(id))
+    else if (!head.startsWith('{"jsonrpc":"2.0","method"'))
+      for (const { id } of parsed(textOf(line))) forget(JSON.stringify(id))
   }
   const giveAll = async (from: Readable) => {
-    for await (const lines of readLines(from, maxLineBytes, new AbortController().signal))
-      for (const line of lines) if (line !== 'too-long') await give(Buffer.from(line).toString('utf8'))
+    for await (const lines of readLines(from, maxLineBytes.server, new AbortController().signal))
+      for (const line of lines) if (line !== 'too-long') await give(line)
   }
 
   return {
-    /** Passes messages between the client and a server. Resolves to `lost` if the server ends before the client. */
-    relay: async (socket: Socket): Promise<'served' | 'lost'> => {
+    /** The secret of the last server, with which a new one opens the cursors that the client has. */
+    cursorSecret: () => cursorSecret,
+    /**
+     * Passes messages between the client and a server. Resolves to `lost` if the server ends before the client, and to `stuck` if it does
+     * not answer, while the client waits, that it is alive.
+     */
+    relay: async (greeted: Greeted, path: string): Promise<'served' | 'lost' | 'stuck'> => {
+      const { socket } = greeted
+      cursorSecret = greeted.cursorSecret
       tell = () => socket.end()
-      resume((line) => void socket.write(`${line}\n`))
-      if (ended) tell()
+      socket.write(`${JSON.stringify({ hikidashi: 'join', env: process.env })}\n`)
+      resume(socket)
+      const isWaiting = () => pending.size > 0 || ended || opening.hasSubscriptions()
+      const watch = watchServer(socket, path, isWaiting)
       await giveAll(socket)
-      send = undefined
+      server = undefined
+      flow.set()
       socket.destroy()
-      return ended && (pending.size === 0 || stop.signal.aborted) ? 'served' : 'lost'
+      const isStuck = watch.end()
+      if (ended && (pending.size === 0 || stop.signal.aborted)) return 'served'
+      return isStuck ? 'stuck' : 'lost'
     },
     /** Streams with which this process itself serves the client from now on. */
     takeOver: () => {
       const input = new PassThrough()
       const output = new PassThrough()
       tell = () => input.end()
-      resume((line) => void input.write(`${line}\n`))
-      if (ended) tell()
+      resume(input)
       void giveAll(output)
       return { input, output }
     },
   }
 }
 
+/** The beginning of a message, which tells what it is. */
+const maxHeadBytes = 1024
+const newline = Buffer.from('\n')
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
+
 /** The member of `_meta` with the id of a stream (2026-07-28). */
 const streamKey = 'io.modelcontextprotocol/subscriptionId'
 const tooLong = { code: -32700, message: 'The message is longer than the limit.' }
+const repeatedEnd = { code: -32603, message: 'Several servers have ended during this request. It is not repeated.' }
 const unknownEffect = {
   code: -32603,
   message: 'The server ended while the tool ran. Look at its effects before you call it again.',
@@ -356,10 +534,6 @@ const readingTools = new Set([
 /** Whether a message calls a tool that may change something, such as one of a mounted server. */
 function callsOtherTool(line: string): boolean {
   return parsed(line).some(({ method, params }) => method === 'tools/call' && !readingTools.has(String(params?.name)))
-}
-
-function isIn(lines: ReadonlyMap<string, string>, line: string): boolean {
-  return [...lines.values()].includes(line)
 }
 
 interface PassedMessage {

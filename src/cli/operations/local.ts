@@ -174,6 +174,8 @@ interface OpenOptions {
   readonly measurements?: Measurements
   /** Opens all mounts at once, and fails if one cannot be opened. By default each is opened at its first use. */
   readonly strict?: boolean
+  /** The secret of cursors where none is configured. */
+  readonly ownCursorSecret?: string
 }
 
 /**
@@ -185,7 +187,7 @@ export async function openLocal(
   local: LocalSetUp,
   log: Log,
   scrubber: Scrubber,
-  { measurements, strict = false }: OpenOptions = {},
+  { measurements, ownCursorSecret, strict = false }: OpenOptions = {},
 ): Promise<OpenedCatalog> {
   const { config, mounts, complete } = local
   const { pages, changes, spill, cursorSecret, earlierCursorSecrets, replicas } = config ?? {}
@@ -194,7 +196,17 @@ export async function openLocal(
     log,
     scrubber,
     lazily: !strict,
-    ...defined({ measurements, pages, changes, spill, cursorSecret, earlierCursorSecrets, replicas, store }),
+    ...defined({
+      measurements,
+      pages,
+      changes,
+      spill,
+      cursorSecret,
+      ownCursorSecret,
+      earlierCursorSecrets,
+      replicas,
+      store,
+    }),
   }
   // The code that opens mounts is large, so it is loaded after the server has answered `initialize`.
   const { openCatalog } = await import('../../config/build.ts')

@@ -18,6 +18,7 @@ import { isLoopback } from '../../core/uri.ts'
 import type { View } from '../../core/view.ts'
 import { createExplorerApp } from '../../explorer/app.ts'
 import type { AnswerPage } from '../../explorer/index.ts'
+import { sources } from '../../providers/index.ts'
 import { isInside, type Listen, resolveFolder } from '../../schema/values.ts'
 import type { ContentLinkOptions, HttpOptions, ServeOptions as StdioOptions } from '../../server/index.ts'
 import { changedTools } from '../../server/tools/index.ts'
@@ -145,8 +146,7 @@ export interface ServeOptions {
   readonly only?: 'files'
   readonly replica?: string
   readonly strict?: true
-  readonly alone?: true
-  readonly share?: true
+  readonly share: boolean
   readonly logLevel: (typeof logLevels)[number]
   readonly logFormat: (typeof logFormats)[number]
 }
@@ -229,6 +229,24 @@ export function argumentsFor(
     ...(strict ? ['--strict'] : []),
     '--stdio',
   ]
+}
+
+/**
+ * Returns a function that tells whether a server that begins now would serve other mounts or settings, such as the skills of a new folder
+ * or a new password in a file. Sources from outside always count as other ones: their code may have changed.
+ */
+export function createAgeCheck(local: LocalSetUp, plan: () => Promise<LocalSetUp>): () => Promise<boolean> {
+  const textOf = async ({ config, mounts, complete }: LocalSetUp) =>
+    JSON.stringify([config, (await complete?.()) ?? mounts])
+  const hasOutside = local.mounts.some(({ config }) => !Object.hasOwn(sources, config.provider))
+  return async () => {
+    if (hasOutside) return true
+    try {
+      return (await textOf(await plan())) !== (await textOf(local))
+    } catch {
+      return false
+    }
+  }
 }
 
 export function warnOfLargeFolders({ mounts }: LocalSetUp, log: Log): void {

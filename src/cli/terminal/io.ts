@@ -22,8 +22,12 @@ export interface Io {
 
 /** The part of a process that lets others join it. */
 export interface Sharing {
+  /** Secret of the cursors of lists, which the process that takes over has, too. */
+  readonly cursorSecret: string
   /** Calls `serve` for every client that joins, also for those that joined before. */
   readonly onClient: (serve: (socket: Socket) => void) => void
+  /** Lets no other process join any more. Those that have joined turn to another one. */
+  readonly leave: () => void
   /** The streams of the own client, if this process was joined to another one before. */
   readonly own?: { readonly input: Readable; readonly output: Writable }
 }

@@ -29,10 +29,10 @@ export function createWriter(output: Writable) {
     if (gone || output.destroyed) throw new Error('the reader of the output is gone')
   }
 
-  const writeNow = async (text: string): Promise<void> => {
+  const writeNow = async (text: string | Uint8Array): Promise<void> => {
     requireReader()
     // In pieces, so that a slow reader of a long text is not taken for one that has stopped.
-    const bytes = Buffer.from(text)
+    const bytes = typeof text === 'string' ? Buffer.from(text) : text
     for (let start = 0; start < bytes.length; start += pieceBytes) {
       timer?.refresh()
       if (output.write(bytes.subarray(start, start + pieceBytes))) continue
@@ -52,7 +52,7 @@ export function createWriter(output: Writable) {
      * Calls `make` and writes its text when the texts before it are written, so that a waiting text is not held twice. Rejects when the
      * reader is gone.
      */
-    write: (make: () => string): Promise<void> => {
+    write: (make: () => string | Uint8Array): Promise<void> => {
       const written = tail.then(() => writeNow(make()))
       tail = written.catch(() => {})
       return written
