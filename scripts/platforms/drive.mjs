@@ -309,7 +309,7 @@ const checks = [
     },
   ],
   [
-    'CRLF: bytes unchanged, lines without it',
+    'a file with CRLF: its bytes are unchanged, its lines end without CR',
     [pipes],
     async () => {
       const whole = await expectCommand(['read', 'a b.md'], /walrus/)

@@ -214,7 +214,10 @@ function checkNew(text: NewText): CheckedText {
   for (const plain of [version, value, labels.mimeType ?? '', ...(labels.audience ?? [])]) checkPlain(plain)
   const numbers = [labels.priority ?? 0, labels.modified ?? 0]
   if (!Number.isSafeInteger(edition) || !numbers.every(Number.isFinite) || !Number.isSafeInteger(numbers[1]))
-    throw valueError('The numbers of a text are not valid.', 'argument')
+    throw valueError(
+      'The edition and the time of a text must be whole numbers, and its priority a finite number.',
+      'argument',
+    )
   return {
     ...text,
     parts: parts.map((part) => {

@@ -131,7 +131,7 @@ requires(
   process.platform === 'linux' && canMount(),
   'only root can mount a small disk',
 )('a search on a small disk', () => {
-  test('reports that the disk is full, and continues once there is room', async () => {
+  test('a search index reports that the disk is full, and continues once there is room', async () => {
     const folder = await folderOf(many(800))
     const disk = join(folder.home, 'disk')
     await mkdir(disk)

@@ -42,8 +42,8 @@ async function diagnose(config: unknown, name = 'hikidashi.json'): Promise<reado
 const of = (told: readonly Diagnosis[], check: string) => told.filter((one) => one.check === check)
 const notes = { provider: 'files', root: 'notes' }
 
-describe('doctor checks that the machine', () => {
-  test('has a supported version of Node', async () => {
+describe('doctor, about the machine,', () => {
+  test('reports a version of Node that is not supported', async () => {
     for (const [version, status] of [
       ['20.18.9', 'failed'],
       ['18.99.0', 'failed'],
@@ -62,7 +62,7 @@ describe('doctor checks that the machine', () => {
     }
   })
 
-  test('is told with which versions of Node hikidashi is tested, the same as in the README', async () => {
+  test('says with which versions of Node hikidashi is tested, the same as in the README', async () => {
     const page = (name: string) => readFileSync(join(import.meta.dirname, '../..', name), 'utf8')
     const runs = [...page('.ci/run').matchAll(/test:node -- (?:--whole )?([\d. ]+)$/gm)]
     const versions = runs.flatMap(([, words = '']) => words.split(' ')).sort((a, b) => Number(a) - Number(b))
@@ -73,7 +73,7 @@ describe('doctor checks that the machine', () => {
     expect(page('README.md')).toContain(said)
   })
 
-  test('in Bun or Deno gets a note with its name', async () => {
+  test('names Bun or Deno in a note', async () => {
     for (const [name, version] of [
       ['bun', '1.4.5'],
       ['deno', '2.9.6'],
@@ -90,7 +90,7 @@ describe('doctor checks that the machine', () => {
     }
   })
 
-  test('runs Windows gets a note about what is not limited there', async () => {
+  test('notes on Windows what is not limited there', async () => {
     for (const [platform, count] of [
       ['win32', 1],
       ['darwin', 0],
@@ -101,7 +101,7 @@ describe('doctor checks that the machine', () => {
     }
   })
 
-  test('has a plausible clock', async () => {
+  test('reports a clock that is not plausible', async () => {
     const findings = collect()
     await checkMachine(findings, { now: Date.UTC(2001, 0, 1) })
     expect(of(findings.told, 'clock')).toMatchObject([{ status: 'failed', fix: expect.any(String) }])

@@ -77,7 +77,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     try {
       const { root } = keeper
       // The mount is compared by its number, which the kernel knows without a call to a mount that may not answer.
-      const mount = 'mount' in known || root.mount === undefined ? known.mount : mountOf(descriptor)
+      const mount = 'mount' in known || root.mount === undefined ? known.mount : mountIdOf(descriptor)
       if (!mounts && mount !== root.mount) throw notFound('another mount')
       const local = root.local && mount === root.mount
       const stats = await statOf(descriptor, local, pool, signal)
@@ -232,7 +232,7 @@ async function openTested(real: string, pool: Pool, at?: string): Promise<Root> 
   try {
     // A root that is already open was tested, and may have another name by now.
     if (at === undefined) selfTest(descriptor, real)
-    const mount = mountOf(descriptor)
+    const mount = mountIdOf(descriptor)
     const { type } = await pool.run(() => fs.promises.statfs(descriptor.at), { signal: never, hold: descriptor })
     return { descriptor, mount, local: mount !== undefined && isLocalDisk(type) }
   } catch (error) {
@@ -344,7 +344,7 @@ export function handleOf(descriptor: Descriptor, pool: Pool, local: boolean, { s
 }
 
 /** Returns the mount number of a descriptor from /proc of Linux, without a call to its file system. */
-export function mountOf(descriptor: Descriptor): string | undefined {
+export function mountIdOf(descriptor: Descriptor): string | undefined {
   const info = fs.openSync(`/proc/self/fdinfo/${descriptor.fd}`, 'r')
   try {
     const length = fs.readSync(info, infoBytes)
