@@ -244,12 +244,10 @@ async function listen(
 ): Promise<Sharing | 'taken' | undefined> {
   const { createServer } = process.getBuiltinModule('node:net')
   const greeting = `${JSON.stringify({ cursorSecret, pid: process.pid })}\n`
-  const clients = new Set<Socket>()
   const waiting: Socket[] = []
   let serve = (socket: Socket): void => void waiting.push(socket)
   const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
-    clients.add(socket)
-    socket.on('error', () => {}).on('close', () => clients.delete(socket))
+    socket.on('error', () => {})
     socket.write(greeting)
     serve(socket)
   })
@@ -278,7 +276,6 @@ async function listen(
       serve = (socket) => socket.destroy()
       // This removes the socket, too, if it is still this one.
       if (identityOf(path) === own) server.close()
-      for (const socket of clients) socket.destroy()
     },
   }
 }

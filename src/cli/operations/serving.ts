@@ -236,13 +236,21 @@ export function argumentsFor(
 export function createAgeCheck(local: Local, plan: () => Promise<Local>): () => Promise<boolean> {
   const textOf = async ({ config, mounts, complete }: Local) => JSON.stringify([config, (await complete?.()) ?? mounts])
   const hasOutside = local.mounts.some(({ config }) => !Object.hasOwn(sources, config.provider))
-  return async () => {
+  const check = async () => {
     if (hasOutside) return true
     try {
       return (await textOf(await plan())) !== (await textOf(local))
     } catch {
       return false
     }
+  }
+  let running: Promise<boolean> | undefined
+  // Hosts that begin at once share one look.
+  return () => {
+    running ??= check().finally(() => {
+      running = undefined
+    })
+    return running
   }
 }
 
