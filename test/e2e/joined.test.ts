@@ -145,10 +145,12 @@ describe.skipIf(process.platform === 'win32')('the servers of several hosts', ()
     const first = await openHost()
     const other = await openHost('--only', 'files')
     expect(await sockets()).toHaveLength(2)
+    // Hosts put folders of their own into the PATH.
+    const third = await openHostWith({ env: { PATH: `/opt/host/arg0:${process.env.PATH}` } })
     const alone = await openHost('--no-share')
     expect(await sockets()).toHaveLength(2)
     expect((await alone.ask('ping')).result).toEqual({})
-    await Promise.all([first.close(), other.close(), alone.close()])
+    await Promise.all([first.close(), other.close(), third.close(), alone.close()])
   })
 
   test('take over a socket that a killed process has left', async () => {
@@ -284,12 +286,14 @@ describe.skipIf(process.platform === 'win32')('a server that others have joined'
 
 describe.skipIf(process.platform === 'win32')('a server joins no other one', () => {
   test.each([
-    ['with another PATH', () => ({ env: { PATH: `${process.env.PATH}:/opt/other` } })],
+    ['with another git', () => ({ env: { PATH: `${join(root, 'bin')}:${process.env.PATH}` } })],
     ['with other settings of git', () => ({ env: { GIT_CONFIG_GLOBAL: '/dev/null' } })],
     ['with other options of Node', () => ({ env: { NODE_OPTIONS: '--max-old-space-size=500' } })],
     ['of a folder that is spelled in another way', () => ({ what: [join(root, 'link')] })],
   ])('%s', async (_, other) => {
     await symlink(folder, join(root, 'link')).catch(() => {})
+    await mkdir(join(root, 'bin'), { recursive: true })
+    await writeFile(join(root, 'bin/git'), '#!/bin/sh\n', { mode: 0o755 })
     const first = await openHost()
     const second = await openHostWith(other())
     expect(await sockets()).toHaveLength(2)

@@ -298,14 +298,22 @@ async function serveOverStdio(
   })
   const timer = setTimeout(open, latestOpeningMs)
   const signal = AbortSignal.any([stop, failure.signal])
-  const onJoin = async () => {
-    if (!(await isOutdated())) return
+  const leaveIfOutdated = async () => {
+    if (!(await isOutdated())) return false
     service.log('info', 'the sources are other ones since the start: other processes do not join this one any more')
     sharing?.leave()
+    return true
   }
   const serveClient = (socket: Socket) =>
     void import('../operations/joined.ts').then(({ serveOtherProcess: serveJoined }) =>
-      serveJoined(socket, { ...service, signal }, { opening, secrets, onJoin, hook: local.config?.context?.hook }),
+      serveJoined(
+        socket,
+        { ...service, signal },
+        {
+          ...{ opening, secrets, isOutdated: leaveIfOutdated },
+          hook: local.config?.context?.hook,
+        },
+      ),
     )
   sharing?.onClient(serveClient)
   await serveStdio({ ...service, ...sharing?.own, onFirstAnswer: open, signal })

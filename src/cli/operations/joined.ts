@@ -17,8 +17,8 @@ export interface BriefRequest extends Pick<BriefOptions, 'prompt' | 'budget' | '
 interface Joinable {
   readonly opening: PendingOpen<OpenedCatalog>
   readonly secrets: Secrets
-  /** Called when a host joins. */
-  readonly onJoin: () => unknown
+  /** Whether a server that begins now would serve something else: then a host that joins gets a server of its own. */
+  readonly isOutdated: () => Promise<boolean>
   /** Whether hooks are answered. Default true. */
   readonly hook?: boolean | undefined
 }
@@ -32,14 +32,14 @@ let memory: Memory | undefined
 export async function serveOtherProcess(
   socket: Socket,
   service: StdioOptions,
-  { opening, secrets, onJoin, hook = true }: Joinable,
+  { opening, secrets, isOutdated, hook = true }: Joinable,
 ): Promise<void> {
   const request = jsonIn((await firstLine(socket)) ?? '')
   if (!isObject(request)) return void socket.end()
   if (request.hikidashi === 'join' && isObject(request.env)) {
     // The secrets in the environment of that process must not appear in what it passes on.
     secrets.add(secretsInEnvironment(request.env as Readonly<Record<string, string>>))
-    onJoin()
+    void isOutdated().then((isSo) => isSo && socket.destroy())
     await serveStdio({ ...service, input: socket, output: socket })
     return void socket.end()
   }

@@ -1,5 +1,5 @@
 import type { Server, Socket } from 'node:net'
-import { delimiter, dirname, join, resolve } from 'node:path'
+import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { defaultConfig, stateFolder } from '../../config/state-folder.ts'
 import { createEvent } from '../../core/kit/abort.ts'
@@ -158,7 +158,16 @@ function socketOf(words: readonly string[]): string | undefined {
     const served = file === undefined && folders.length === 0 ? [first] : folders
     // A folder can be spelled in several ways, and its address is the one that was given.
     const seen = [served.map((folder) => [folder, realPath(folder)]), spelledFolder()]
-    const facts = [programFacts(), rest, config === undefined, settings, seen, variablesOf(common), rights()]
+    const facts = [
+      programFacts(),
+      rest,
+      config === undefined,
+      settings,
+      seen,
+      variablesOf(common),
+      programsHere(),
+      rights(),
+    ]
     const path = join(stateFolder(), 'run', `${digest(realPath(file ?? first))}-${digest(JSON.stringify(facts))}`)
     return Buffer.byteLength(path) <= maxPathBytes ? path : undefined
   } catch {
@@ -183,16 +192,22 @@ function spelledFolder(): readonly string[] {
 
 /** The variables that change what a server does. */
 const common =
-  /^(?:HOME|PATH|TZ|TESSDATA_PREFIX|UV_\w+|XDG_\w+_HOME|GIT_CONFIG\w*|HIKIDASHI_\w+|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_\w+|USE_\w+))$/
+  /^(?:HOME|TZ|TESSDATA_PREFIX|UV_\w+|XDG_\w+_HOME|GIT_CONFIG\w*|HIKIDASHI_\w+|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_\w+|USE_\w+))$/
 /** The variables that sources of a configuration use, too. */
 const configured =
-  /^(?:AWS|AZURE|GOOGLE|GCLOUD|CLOUDSDK|METADATA|PG|MYSQL|SSL|DISPLAY|WAYLAND|XDG|XAUTHORITY)|^(?:LOGNAME|SHELL|TERM|USER)$|_PROXY$/i
+  /^(?:AWS|AZURE|GOOGLE|GCLOUD|CLOUDSDK|METADATA|PG|MYSQL|SSL|DISPLAY|WAYLAND|XDG|XAUTHORITY)|^(?:LOGNAME|PATH|SHELL|TERM|USER)$|_PROXY$/i
 
 function variablesOf(used: RegExp): readonly unknown[] {
   return Object.entries(process.env)
     .filter(([name]) => used.test(name))
     .map(([name, value = '']) => [name, name === 'PATH' ? foreignFolders(value) : value])
     .sort()
+}
+
+/** The folders of the PATH in which the programs are that a folder needs. Hosts put folders of their own into the PATH. */
+function programsHere(): readonly unknown[] {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute)
+  return ['git', 'tesseract'].map((name) => folders.find((folder) => fs.existsSync(join(folder, name))))
 }
 
 /** The folders of a PATH, without those that npm puts before it, which differ with the current folder. */
@@ -244,12 +259,10 @@ async function listen(
 ): Promise<Sharing | 'taken' | undefined> {
   const { createServer } = process.getBuiltinModule('node:net')
   const greeting = `${JSON.stringify({ cursorSecret, pid: process.pid })}\n`
-  const clients = new Set<Socket>()
   const waiting: Socket[] = []
   let serve = (socket: Socket): void => void waiting.push(socket)
   const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
-    clients.add(socket)
-    socket.on('error', () => {}).on('close', () => clients.delete(socket))
+    socket.on('error', () => {})
     socket.write(greeting)
     serve(socket)
   })
@@ -278,7 +291,6 @@ async function listen(
       serve = (socket) => socket.destroy()
       // This removes the socket, too, if it is still this one.
       if (identityOf(path) === own) server.close()
-      for (const socket of clients) socket.destroy()
     },
   }
 }

@@ -239,13 +239,21 @@ export function createAgeCheck(local: LocalSetUp, plan: () => Promise<LocalSetUp
   const textOf = async ({ config, mounts, complete }: LocalSetUp) =>
     JSON.stringify([config, (await complete?.()) ?? mounts])
   const hasOutside = local.mounts.some(({ config }) => !Object.hasOwn(sources, config.provider))
-  return async () => {
+  const check = async () => {
     if (hasOutside) return true
     try {
       return (await textOf(await plan())) !== (await textOf(local))
     } catch {
       return false
     }
+  }
+  let running: Promise<boolean> | undefined
+  // Hosts that begin at once share one look.
+  return () => {
+    running ??= check().finally(() => {
+      running = undefined
+    })
+    return running
   }
 }
 

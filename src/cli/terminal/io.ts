@@ -26,7 +26,7 @@ export interface Sharing {
   readonly cursorSecret: string
   /** Calls `serve` for every client that joins, also for those that joined before. */
   readonly onClient: (serve: (socket: Socket) => void) => void
-  /** Lets no other process join any more. Those that have joined turn to another one. */
+  /** Lets no other process join any more. Those that have joined stay. */
   readonly leave: () => void
   /** The streams of the own client, if this process was joined to another one before. */
   readonly own?: { readonly input: Readable; readonly output: Writable }
