@@ -165,7 +165,10 @@ describe.skipIf(process.platform === 'win32')('the servers of several hosts', ()
 })
 
 /** A process that listens in the place of a server that has ended. */
-async function standIn(onMessage: (message: Answer & { method?: string }, socket: Socket) => void, greeting = '{}') {
+async function standIn(
+  onMessage: (message: Answer & { method?: string }, socket: Socket) => void,
+  greeting = JSON.stringify({ cursorSecret: '', pid: 1 }),
+) {
   const host = await openHost()
   const [name = ''] = await sockets()
   host.child.kill('SIGKILL')
@@ -230,8 +233,11 @@ describe.skipIf(process.platform === 'win32')('a server that others have joined'
     await server.close()
   })
 
-  test('is not waited for if it does not greet', async () => {
-    const server = await standIn(() => {}, '')
+  test.each([
+    ['does not greet', ''],
+    ['greets with something else', 'good morning\n'],
+  ])('is not waited for if it %s', async (_, greeting) => {
+    const server = await standIn(() => {}, greeting)
     const host = await openHost()
     expect((await host.ask('ping')).result).toEqual({})
     expect(server.clients).toHaveLength(1)

@@ -124,8 +124,8 @@ export function connect(path: string, timeoutMs: number): Promise<Greeted | Unre
       if (at === -1) return
       socket.pause()
       if (at + 1 < read.length) socket.unshift(read.subarray(at + 1))
-      const { cursorSecret, pid } = JSON.parse(read.toString('utf8', 0, at)) as Omit<Greeted, 'socket'>
-      end({ socket, cursorSecret, pid })
+      const [{ cursorSecret, pid } = {}] = parsed(read.toString('utf8', 0, at)) as Partial<Omit<Greeted, 'socket'>>[]
+      end(cursorSecret === undefined || pid === undefined ? 'unusable' : { socket, cursorSecret, pid })
     }
     const timer = setTimeout(() => end('unusable'), timeoutMs)
     socket.on('error', onError).on('close', onClose).on('data', onData)
