@@ -50,7 +50,7 @@ describe('an error in a configuration of web and api mounts is reported with its
     [web({ types: ['html'] }), 10, 'This is not a media type.'],
     [web({ maxBytes: '1GiB' }), 9, 'more than can be read at once'],
     [api({ routes: [] }), 6, 'This is empty.'],
-    [api({ routes: [{ template: 'users/{+id}' }] }), 8, 'The route "users/{+id}" is not one'],
+    [api({ routes: [{ template: 'users/{+id}' }] }), 8, 'The route "users/{+id}" is not valid'],
     [api({ routes: [{ template: 'a/{b}', list: { from: 'a', items: 'x' } }] }), 11, 'This is not a JSON pointer.'],
     [
       api({ routes: [{ template: 'a/{b}', list: { from: 'a', next: 'links' } }] }),
