@@ -2,9 +2,10 @@
  * Reads every document of a folder in the worker of the product, and compares the words with those of the tools that a user would
  * take instead, as far as they are installed. Prints a table in Markdown. It needs a build.
  *
- *   npm run eval:documents -- FOLDER [--all] [--only EXTENSION,…] [--libraries FOLDER]
+ *   npm run eval:documents -- FOLDER [--all] [--only EXTENSION,…] [--libraries FOLDER] [--alone]
  *
  * `--all`: each file that is not read, or whose words do not agree, is named as well, with words that its reading has not.
+ * `--alone`: no reference is asked, so that the peak of memory is that of the readings.
  * `--libraries`: a folder with `node_modules` that has libraries of others to compare with (`references`).
  */
 import { type ChildProcess, execFile, fork } from 'node:child_process'
@@ -88,7 +89,12 @@ interface FormatCount {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { all: { type: 'boolean' }, only: { type: 'string' }, libraries: { type: 'string' } },
+  options: {
+    all: { type: 'boolean' },
+    alone: { type: 'boolean' },
+    only: { type: 'string' },
+    libraries: { type: 'string' },
+  },
 })
 const [folder] = positionals
 if (folder === undefined) throw new Error('Name a folder: npm run eval:documents -- FOLDER')
@@ -105,7 +111,7 @@ function nameOf(reference: Reference): string {
 /** The texts that the references have, without those that fail. */
 async function* referenceTexts(extension: string, file: string): AsyncGenerator<string> {
   for (const reference of references[extension] ?? []) {
-    if (missing.has(reference)) continue
+    if (values.alone === true || missing.has(reference)) continue
     const { text, isMissing } = await (typeof reference === 'string'
       ? textOfLibrary({ library: reference, file })
       : textOfCommand(reference, file))
@@ -155,7 +161,7 @@ async function textOfLibrary(job: LibraryJob): Promise<ReferenceText> {
 
 /**
  * What references print and documents do not show, by extension: lynx names the targets of a page's head; catppt reads records of
- * earlier edits, and the names of designs, which are records of type 0xfba; antiword marks pictures.
+ * earlier edits, and the names of designs, which are records of type 0xfba; antiword and pandoc mark pictures.
  */
 function isShown(line: string, extension: string, used: string): boolean {
   if (extension === 'ppt') {
@@ -177,7 +183,13 @@ function isGarbage(line: string): boolean {
 const lynxMarks =
   /^\s*IFRAME: .*$|\(BUTTON\)|\[BUTTON Input\]|\[INS:|:INS\]|\[[^\]\s]*\.(?:png|jpe?g|gif|svg|webp)[^\]\s]*\]/gim
 /** What references print in place of what is no text, by extension. */
-const marks: Readonly<Record<string, RegExp>> = { html: lynxMarks, htm: lynxMarks, xhtml: lynxMarks, doc: /\[pic\]/g }
+const marks: Readonly<Record<string, RegExp>> = {
+  html: lynxMarks,
+  htm: lynxMarks,
+  xhtml: lynxMarks,
+  doc: /\[pic\]/g,
+  docx: /^\[[^\]]*\]$/gm,
+}
 const definition = /^The document has a document type definition/
 
 /** Encodings of texts that references take for Latin. */
@@ -244,7 +256,7 @@ const peak = { mib: 0, path: '' }
 let current = ''
 setInterval(() => {
   const mib = Math.round(process.memoryUsage.rss() / 2 ** 20)
-  if (mib > peak.mib) Object.assign(peak, { mib, path: current })
+  if (current !== '' && mib > peak.mib) Object.assign(peak, { mib, path: current })
 }, 20).unref()
 
 for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
@@ -274,6 +286,7 @@ for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).so
   const bytes = readFileSync(file)
   const job: ReadingJob = { format, form: 'text', bytes, limits }
   const outcome = await host.run(job, new AbortController().signal)
+  current = ''
   const answer = 'failure' in outcome ? undefined : outcome.result
   const text = answer !== undefined && 'reading' in answer ? answer.reading.text : undefined
   const fault = 'failure' in outcome ? outcome.failure : 'message' in outcome.result ? outcome.result.message : ''

@@ -1,5 +1,5 @@
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
-import { heapOf } from './pdf-text.ts'
+import { heapOf } from './pdf-heap.ts'
 
 /** The characters of glyphs by their numbers. */
 type Characters = (glyph: number) => string | undefined
@@ -98,13 +98,18 @@ function windowsCharacter(glyph: number): string | undefined {
   return windowsOrder[glyph - firstGlyph]
 }
 
+/** Maximum number of codes that are read of a font: its tables may tell the same ones again and again. */
+const maxCodes = 0x2_0000
+
 /** The tables of characters in Unicode of a TrueType or OpenType font ("cmap"), turned around. */
 function charactersIn(font: Buffer): ReadonlyMap<number, string> {
   const characters = new Map<number, string>()
+  let budget = maxCodes
   const add = (glyph: number, code: number) => {
-    const isPrivate = code >= 0xe000 && code <= 0xf8ff
-    if (glyph !== 0 && code <= 0x10ffff && !isPrivate && !characters.has(glyph))
-      characters.set(glyph, String.fromCodePoint(code))
+    if (budget-- === 0) throw new RangeError('too many codes')
+    // Surrogates, and characters of private use.
+    const isNone = code > 0x10ffff || (code >= 0xd800 && code <= 0xf8ff)
+    if (glyph !== 0 && !isNone && !characters.has(glyph)) characters.set(glyph, String.fromCodePoint(code))
   }
   try {
     const start = tableAt(font, 'cmap')
@@ -117,7 +122,7 @@ function charactersIn(font: Buffer): ReadonlyMap<number, string> {
       else if (format === 12) readGroups(table, add)
     }
   } catch {
-    // The font is damaged: what was read counts.
+    // The font is damaged, or has too many codes: what was read counts.
   }
   return characters
 }
@@ -139,17 +144,15 @@ function readSegments(table: Buffer, add: Add): void {
     const [first, last] = [table.readUInt16BE(starts + segment), table.readUInt16BE(ends + segment)]
     for (let code = first; code <= last && code < 0xffff; code++) {
       const glyph = offset === 0 ? code : table.readUInt16BE(offsets + segment + offset + (code - first) * 2)
-      if (glyph !== 0) add((glyph + delta) & 0xffff, code)
+      add(glyph === 0 ? 0 : (glyph + delta) & 0xffff, code)
     }
   }
 }
-
-const maxGlyphs = 0x1_0000
 
 /** Format 12: groups of codes. */
 function readGroups(table: Buffer, add: Add): void {
   for (let left = table.readUInt32BE(12), at = 16; left > 0; left--, at += 12) {
     const [first, last, glyph] = [table.readUInt32BE(at), table.readUInt32BE(at + 4), table.readUInt32BE(at + 8)]
-    for (let code = first; code <= last && code - first < maxGlyphs; code++) add(glyph + code - first, code)
+    for (let code = first; code <= last; code++) add(glyph + code - first, code)
   }
 }

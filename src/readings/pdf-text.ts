@@ -1,15 +1,6 @@
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { createGlyphReader } from './pdf-fonts.ts'
-
-/** Memory of the library, missing from its types. `HEAPU8` is replaced when the memory grows. */
-interface Heap {
-  readonly HEAPU8: Uint8Array
-  readonly wasmExports: { malloc(size: number): number; free(at: number): void }
-}
-
-export function heapOf({ pdfium }: WrappedPdfiumModule): Heap {
-  return pdfium as unknown as Heap
-}
+import { heapOf } from './pdf-heap.ts'
 
 /** The space of a character in its line, in points from the lower left corner of the page. */
 interface Box {

@@ -3,7 +3,8 @@ import { createRequire } from 'node:module'
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { pdfiumMemoryBytes } from '../core/kit/workers.ts'
 import { onlyPictures, type Picture, type Reading, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
-import { heapOf, textOfPage } from './pdf-text.ts'
+import { heapOf } from './pdf-heap.ts'
+import { textOfPage } from './pdf-text.ts'
 import { createWriter } from './writer.ts'
 
 const maxPdfPages = 10_000
