@@ -2,9 +2,10 @@
  * Reads every document of a folder in the worker of the product, and compares the words with those of the tools that a user would
  * take instead, as far as they are installed. Prints a table in Markdown. It needs a build.
  *
- *   npm run eval:documents -- FOLDER [--all] [--only EXTENSION,…] [--libraries FOLDER]
+ *   npm run eval:documents -- FOLDER [--all] [--only EXTENSION,…] [--libraries FOLDER] [--alone]
  *
  * `--all`: each file that is not read, or whose words do not agree, is named as well, with words that its reading has not.
+ * `--alone`: no reference is asked, so that the peak of memory is that of the readings.
  * `--libraries`: a folder with `node_modules` that has libraries of others to compare with (`references`).
  */
 import { type ChildProcess, execFile, fork } from 'node:child_process'
@@ -12,14 +13,20 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
+import iconv from 'iconv-lite'
 import { createHost, workerLimits } from '../../src/core/kit/workers.ts'
 import { formatOf, type ReadingAnswer, type ReadingJob } from '../../src/readings/formats.ts'
 import type { LibraryJob } from './libraries.ts'
+import { usedRecords } from './presentations.ts'
 
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 const [maxBytes, maxOutputBytes, timeoutMs] = [32 * 2 ** 20, 64 * 2 ** 20, 20_000]
 /** The least share of the words of the reference that a reading has if it agrees. */
 const leastRecall = 0.9
+/** The least share of the words of a reference that another one has if they do not contradict each other. */
+const leastAccord = 0.9
+/** The share of characters without meaning from which on a line of a reference is no text. */
+const garbageShare = 0.1
 /** Maximum number of words that are named for a file. */
 const maxNamed = 30
 
@@ -36,10 +43,10 @@ const lynx = [
   '-display_charset=utf-8',
   '-assume_charset=utf-8',
 ]
-/** The references of each extension. Those that are installed are asked until a reading agrees with one. */
+/** The references of each extension. Those that are installed are asked. */
 const references: Readonly<Record<string, readonly Reference[]>> = {
   pdf: [['pdftotext', '-q', '{}', '-'], 'pdfjs-dist'],
-  doc: ['word-extractor', ['catdoc', '-d', 'utf-8']],
+  doc: ['word-extractor', ['catdoc', '-d', 'utf-8'], ['antiword', '-t', '-w', '0', '-m', 'UTF-8.txt']],
   xls: ['xlsx', ['xls2csv', '-d', 'utf-8']],
   xlsx: ['xlsx'],
   xlsm: ['xlsx'],
@@ -66,18 +73,28 @@ interface FormatCount {
   encrypted: number
   /** Scans: documents without text. */
   empty: number
+  /** Bombs: documents that are refused for what they would unpack to, or for a document type definition. */
+  refused: number
   /** Files that end the worker. */
   failed: number
-  /** Files from which the reference has words. */
+  /** Files from which references have words. */
   compared: number
   agreed: number
+  /** Of these, files on which the references do not contradict each other. */
+  undisputed: number
+  agreedUndisputed: number
   /** Files that are not read although the reference has words. */
   missed: number
 }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { all: { type: 'boolean' }, only: { type: 'string' }, libraries: { type: 'string' } },
+  options: {
+    all: { type: 'boolean' },
+    alone: { type: 'boolean' },
+    only: { type: 'string' },
+    libraries: { type: 'string' },
+  },
 })
 const [folder] = positionals
 if (folder === undefined) throw new Error('Name a folder: npm run eval:documents -- FOLDER')
@@ -91,15 +108,15 @@ function nameOf(reference: Reference): string {
   return typeof reference === 'string' ? reference : (reference[0] ?? '')
 }
 
-/** The texts that the references have; those that fail have none. */
+/** The texts that the references have, without those that fail. */
 async function* referenceTexts(extension: string, file: string): AsyncGenerator<string> {
   for (const reference of references[extension] ?? []) {
-    if (missing.has(reference)) continue
-    const { text = '', isMissing } = await (typeof reference === 'string'
+    if (values.alone === true || missing.has(reference)) continue
+    const { text, isMissing } = await (typeof reference === 'string'
       ? textOfLibrary({ library: reference, file })
       : textOfCommand(reference, file))
     if (isMissing) missing.add(reference)
-    else yield text
+    else if (text !== undefined) yield text
   }
 }
 
@@ -143,24 +160,64 @@ async function textOfLibrary(job: LibraryJob): Promise<ReferenceText> {
 }
 
 /**
- * What references print and documents do not show, by extension: lynx names the targets of a page's head, and catppt the designs,
- * whose names are records of type 0xfba.
+ * What references print and documents do not show, by extension: lynx names the targets of a page's head; catppt reads records of
+ * earlier edits, and the names of designs, which are records of type 0xfba; antiword and pandoc mark pictures.
  */
-function isShown(line: string, extension: string, source: string): boolean {
-  if (extension === 'ppt')
-    return !['\x20\0\xba\x0f', '\x30\0\xba\x0f'].some((head) =>
-      source.includes(
-        head +
-          Buffer.from([line.length * 2, 0, 0, 0]).toString('latin1') +
-          Buffer.from(line, 'utf16le').toString('latin1'),
-      ),
-    )
-  return !(references[extension]?.includes(lynx) && /^\s*(?:REFRESH\(|#)/.test(line))
+function isShown(line: string, extension: string, used: string): boolean {
+  if (extension === 'ppt') {
+    const wide = Buffer.from(line, 'utf16le').toString('latin1')
+    const size = Buffer.from([line.length * 2, 0, 0, 0]).toString('latin1')
+    const isDesign = ['\x20\0\xba\x0f', '\x30\0\xba\x0f'].some((head) => used.includes(head + size + wide))
+    return !isDesign && (used.includes(wide) || used.includes(line))
+  }
+  return !(references[extension]?.includes(lynx) && /^\s*(?:REFRESH\(|#)/.test(line)) && !isGarbage(line)
+}
+
+/** A tenth of its characters are control characters, or have no meaning: what no font or table of characters explains. */
+function isGarbage(line: string): boolean {
+  const characters = line.match(/\S/gu)?.length ?? 0
+  return (line.match(/(?!\s)[\p{Cc}\p{Cn}\p{Co}]/gu)?.length ?? 0) > characters * garbageShare
 }
 
 /** Names that lynx writes in place of buttons, frames, insertions, and pictures without another text. */
 const lynxMarks =
   /^\s*IFRAME: .*$|\(BUTTON\)|\[BUTTON Input\]|\[INS:|:INS\]|\[[^\]\s]*\.(?:png|jpe?g|gif|svg|webp)[^\]\s]*\]/gim
+/** What references print in place of what is no text, by extension. */
+const marks: Readonly<Record<string, RegExp>> = {
+  html: lynxMarks,
+  htm: lynxMarks,
+  xhtml: lynxMarks,
+  doc: /\[pic\]/g,
+  docx: /^\[[^\]]*\]$/gm,
+}
+const definition = /^The document has a document type definition/
+
+/** Encodings of texts that references take for Latin. */
+const encodings = [
+  'windows-1250',
+  'windows-1251',
+  'koi8-r',
+  'macintosh',
+  'gb18030',
+  'shift_jis',
+  'euc-jp',
+  'big5',
+  'euc-kr',
+]
+
+/** The words of a reference that takes the text for Latin, in other encodings. */
+function* recoded(text: string): Generator<ReadonlySet<string>> {
+  if (!/[^\0-\x7f]/.test(text)) return
+  const bytes = iconv.encode(text, 'windows-1252')
+  for (const encoding of encodings) yield wordsIn(iconv.decode(bytes, encoding))
+}
+
+/** Whether no reference has the words of another one. */
+function areDisputed(all: readonly ReadonlySet<string>[]): boolean {
+  const accord = (words: ReadonlySet<string>, other: ReadonlySet<string>) =>
+    [...words].filter((word) => other.has(word)).length >= words.size * leastAccord
+  return all.length > 1 && !all.some((words) => all.some((other) => words !== other && accord(words, other)))
+}
 
 /** Each character is a word of a script that writes no spaces between words. */
 function wordsIn(text: string): ReadonlySet<string> {
@@ -175,9 +232,20 @@ function wordsIn(text: string): ReadonlySet<string> {
   )
 }
 
-/** The words that a text has not. Characters between words are not compared, since tools part words differently. */
+/** The words of a reference that a reading has not. */
+interface Comparison {
+  readonly recall: number
+  readonly absent: readonly string[]
+}
+
+/**
+ * The words that a text has not. Characters between words are not compared, since tools part words differently, and words at the
+ * ends of lines may be written together.
+ */
 function absentFrom(text: string, words: ReadonlySet<string>): readonly string[] {
-  const own = wordsIn(text)
+  const own = new Set(wordsIn(text))
+  for (const [, last = '', first = ''] of text.matchAll(/([\p{L}\p{N}]+)\n+(?=[ \t]*([\p{L}\p{N}]+))/gu))
+    for (const word of wordsIn(last + first)) own.add(word)
   return [...words].filter((word) => !own.has(word))
 }
 
@@ -188,7 +256,7 @@ const peak = { mib: 0, path: '' }
 let current = ''
 setInterval(() => {
   const mib = Math.round(process.memoryUsage.rss() / 2 ** 20)
-  if (mib > peak.mib) Object.assign(peak, { mib, path: current })
+  if (current !== '' && mib > peak.mib) Object.assign(peak, { mib, path: current })
 }, 20).unref()
 
 for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
@@ -198,7 +266,19 @@ for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).so
   if (format === undefined || only?.includes(extension) === false) continue
   const status = statSync(file)
   if (!status.isFile() || status.size === 0 || status.size > maxBytes) continue
-  const zero = { files: 0, read: 0, encrypted: 0, empty: 0, failed: 0, compared: 0, agreed: 0, missed: 0 }
+  const zero = {
+    files: 0,
+    read: 0,
+    encrypted: 0,
+    empty: 0,
+    refused: 0,
+    failed: 0,
+    compared: 0,
+    agreed: 0,
+    undisputed: 0,
+    agreedUndisputed: 0,
+    missed: 0,
+  }
   const count: FormatCount = counts.get(extension) ?? zero
   counts.set(extension, count)
   count.files++
@@ -206,6 +286,7 @@ for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).so
   const bytes = readFileSync(file)
   const job: ReadingJob = { format, form: 'text', bytes, limits }
   const outcome = await host.run(job, new AbortController().signal)
+  current = ''
   const answer = 'failure' in outcome ? undefined : outcome.result
   const text = answer !== undefined && 'reading' in answer ? answer.reading.text : undefined
   const fault = 'failure' in outcome ? outcome.failure : 'message' in outcome.result ? outcome.result.message : ''
@@ -213,47 +294,62 @@ for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).so
   else if (answer === undefined) count.failed++
   else if ('reason' in answer && answer.reason === 'withheld') count.encrypted++
   else if (fault.startsWith('The document holds no text')) count.empty++
-  const source = bytes.toString('latin1')
-  let [hasWords, recall] = [false, 0]
-  let absent: readonly string[] = []
+  const isRefused = (answer !== undefined && 'kind' in answer && answer.kind === 'too-large') || definition.test(fault)
+  if (isRefused) count.refused++
+  const used = extension === 'ppt' ? usedRecords(bytes) : ''
+  const texts: string[] = []
+  let asked = 0
   for await (const referenceText of referenceTexts(extension, file)) {
-    const lines = referenceText.split(/[\n\f]/).filter((line) => isShown(line, extension, source))
-    const shown = lines.join('\n')
-    const words = wordsIn(references[extension]?.includes(lynx) ? shown.replace(lynxMarks, '') : shown)
-    if (words.size === 0) continue
-    const without = absentFrom(text ?? '', words)
-    if (!hasWords || 1 - without.length / words.size > recall) {
-      absent = without
-      recall = 1 - without.length / words.size
-    }
-    hasWords = true
-    if (text === undefined || recall >= leastRecall) break
+    asked++
+    const lines = referenceText.split(/[\n\f]/).filter((line) => isShown(line, extension, used))
+    const shown = lines.join('\n').replace(marks[extension] ?? '', '')
+    // A soft hyphen within a line of a page is drawn.
+    const drawn = extension === 'pdf' ? shown.replace(/\u00ad(?=\S)/g, '-') : shown
+    if (wordsIn(drawn).size > 0) texts.push(drawn)
   }
   if (answer === undefined) console.error(`${path}: ${fault}`)
-  if (!hasWords) {
+  // A text that most references do not find is none.
+  if (isRefused || texts.length === 0 || texts.length * 2 < asked) {
     if (values.all === true && fault !== '') console.error(`(${path}: ${fault})`)
     continue
   }
+  const all = texts.map(wordsIn)
+  let best: Comparison = { recall: -1, absent: [] }
+  const compare = (words: ReadonlySet<string>) => {
+    const absent = absentFrom(text ?? '', words)
+    const recall = 1 - absent.length / words.size
+    if (recall > best.recall) best = { recall, absent }
+  }
+  for (const words of all) if (best.recall < leastRecall) compare(words)
+  for (const referenceText of texts)
+    for (const words of recoded(referenceText)) if (best.recall < leastRecall) compare(words)
+  const { recall, absent } = best
+  const isDisputed = areDisputed(all)
   count.compared++
+  if (!isDisputed) count.undisputed++
   if (text === undefined) count.missed++
-  else if (recall >= leastRecall) count.agreed++
+  else if (recall >= leastRecall) {
+    count.agreed++
+    if (!isDisputed) count.agreedUndisputed++
+  }
   if (values.all === true && recall < leastRecall)
     console.error(
-      `${path}: ${fault === '' ? `recall ${recall.toFixed(2)}, without ${absent.slice(0, maxNamed).join(' ')}` : fault}`,
+      `${path}${isDisputed ? ', on which the references contradict each other' : ''}: ${fault === '' ? `recall ${recall.toFixed(2)}, without ${absent.slice(0, maxNamed).join(' ')}` : fault}`,
     )
 }
 
 console.log(
-  '| format | reference | files | read | encrypted | without text | failed | agree | not read, but by the reference |',
+  '| format | reference | files | read | encrypted | without text | refused | failed | agree | agree where the references do | not read, but by the reference |',
 )
-console.log('|---|---|---|---|---|---|---|---|---|')
+console.log('|---|---|---|---|---|---|---|---|---|---|---|')
 for (const [extension, count] of [...counts].sort(([a], [b]) => a.localeCompare(b))) {
   const installed = (references[extension] ?? []).filter((reference) => !missing.has(reference))
   const agreed = count.compared === 0 ? '' : `${count.agreed} of ${count.compared}`
-  const { files, read, encrypted, empty, failed, missed } = count
+  const { files, read, encrypted, empty, refused, failed, missed } = count
+  const undisputed = count.compared === 0 ? '' : `${count.agreedUndisputed} of ${count.undisputed}`
   const name = installed.length === 0 ? 'none' : installed.map(nameOf).join(' or ')
   console.log(
-    `| \`.${extension}\` | ${name} | ${files} | ${read} | ${encrypted} | ${empty} | ${failed} | ${agreed} | ${missed} |`,
+    `| \`.${extension}\` | ${name} | ${files} | ${read} | ${encrypted} | ${empty} | ${refused} | ${failed} | ${agreed} | ${undisputed} | ${missed} |`,
   )
 }
 console.log(`\nPeak memory: ${peak.mib} MiB, with ${peak.path}.`)

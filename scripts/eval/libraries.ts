@@ -25,14 +25,15 @@ const load = async (name: string): Promise<any> => import(pathToFileURL(require.
 const readers: Readonly<Record<string, Reader>> = {
   'pdfjs-dist': async (file) => {
     const { getDocument } = await load('pdfjs-dist/legacy/build/pdf.mjs')
-    const document = await getDocument({ data: new Uint8Array(readFileSync(file)), verbosity: 0 }).promise
+    const opening = getDocument({ data: new Uint8Array(readFileSync(file)), verbosity: 0 })
+    const document = await opening.promise
     let text = ''
     for (let number = 1; number <= document.numPages; number++) {
       const { items } = await (await document.getPage(number)).getTextContent()
       for (const { str = '', hasEOL = false } of items) text += hasEOL ? `${str}\n` : str
       text += '\n'
     }
-    await document.destroy()
+    await opening.destroy()
     return text
   },
   mammoth: async (path) => (await (await load('mammoth')).default.extractRawText({ path })).value,

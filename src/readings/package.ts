@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import { Parser } from 'htmlparser2'
 import yauzl from 'yauzl'
+import { isResourceError } from '../core/errors.ts'
 import { tooMuch, unreadableError } from './formats.ts'
 
 const maxEntries = 10_000
@@ -19,8 +20,11 @@ export async function openZip(bytes: Uint8Array, limit: number) {
       'The document is encrypted, or in the format of Office 97: save it without a password, in a current format.',
       'withheld',
     )
-  const file = await open(buffer)
-  const entries = await entriesOf(file)
+  const { file, entries } = await openArchive(buffer).catch((error: Error) => {
+    const repaired = isResourceError(error, 'invalid') ? withNewDirectory(buffer) : undefined
+    if (repaired === undefined) throw error
+    return openArchive(repaired)
+  })
   let left = limit
 
   return {
@@ -55,6 +59,11 @@ export async function bytesOf(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
 
 export type Zip = Awaited<ReturnType<typeof openZip>>
 
+async function openArchive(buffer: Buffer) {
+  const file = await open(buffer)
+  return { file, entries: await entriesOf(file) }
+}
+
 function open(buffer: Buffer): Promise<yauzl.ZipFile> {
   return new Promise((resolve, reject) => {
     const options = { lazyEntries: true, decodeStrings: false, validateEntrySizes: true }
@@ -87,7 +96,7 @@ export function partName(name: string): string {
   }
 }
 
-const [endRecord, centralRecord] = ['PK\x05\x06', 'PK\x01\x02']
+const [endRecord, centralRecord, localRecord, sizesRecord] = ['PK\x05\x06', 'PK\x01\x02', 'PK\x03\x04', 'PK\x07\x08']
 const endRecordBytes = 22
 
 /** The archive without bytes that stand before and after it, such as a line end or padding. */
@@ -106,6 +115,53 @@ function archiveIn(buffer: Buffer): Buffer {
     if (before > 0 && isDirectoryAt(offset + before)) return buffer.subarray(before, end)
   }
   return buffer
+}
+
+/**
+ * An archive whose directory is damaged, with a new one made from the headers of its parts; undefined if it is cut off before the
+ * end of its directory, so that parts may be missing.
+ */
+function withNewDirectory(buffer: Buffer): Buffer | undefined {
+  const last = buffer.lastIndexOf(endRecord, undefined, 'latin1')
+  if (last === -1 || last + endRecordBytes > buffer.length) return undefined
+  const records: Buffer[] = []
+  let at = buffer.indexOf(localRecord, 0, 'latin1')
+  while (at !== -1 && at + localBytes <= buffer.length && records.length <= maxEntries) {
+    const [nameBytes, extraBytes] = [buffer.readUInt16LE(at + 26), buffer.readUInt16LE(at + 28)]
+    const start = at + localBytes + nameBytes + extraBytes
+    const sizes = sizesAt(buffer, at, start)
+    if (sizes === undefined) return undefined
+    const record = Buffer.alloc(centralBytes)
+    record.write(centralRecord, 'latin1')
+    buffer.copy(record, 6, at + 4, at + 14)
+    sizes.copy(record, 16)
+    record.writeUInt16LE(nameBytes, 28)
+    record.writeUInt32LE(at, 42)
+    records.push(record, buffer.subarray(at + localBytes, at + localBytes + nameBytes))
+    at = buffer.indexOf(localRecord, start + sizes.readUInt32LE(4), 'latin1')
+  }
+  const directory = Buffer.concat(records)
+  const end = Buffer.alloc(endRecordBytes)
+  end.write(endRecord, 'latin1')
+  end.writeUInt16LE(records.length / 2, 8)
+  end.writeUInt16LE(records.length / 2, 10)
+  end.writeUInt32LE(directory.length, 12)
+  end.writeUInt32LE(buffer.length, 16)
+  return records.length === 0 ? undefined : Buffer.concat([buffer, directory, end])
+}
+
+/** Lengths of the headers of a part in an archive, before its data and in the directory, without its name. */
+const [localBytes, centralBytes] = [30, 46]
+
+/** The checksum and the sizes of a part, which stand in its header, or else in a record behind its data. */
+function sizesAt(buffer: Buffer, header: number, start: number): Buffer | undefined {
+  if ((buffer.readUInt16LE(header + 6) & 8) === 0) return buffer.subarray(header + 14, header + 26)
+  let at = buffer.indexOf(sizesRecord, start, 'latin1')
+  while (at !== -1 && at + 16 <= buffer.length) {
+    if (buffer.readUInt32LE(at + 8) === at - start) return buffer.subarray(at + 4, at + 16)
+    at = buffer.indexOf(sizesRecord, at + 1, 'latin1')
+  }
+  return undefined
 }
 
 function streamOf(file: yauzl.ZipFile, entry: yauzl.Entry): Promise<AsyncIterable<Buffer>> {
@@ -304,9 +360,23 @@ export async function relationshipsOf(zip: Zip, part: string): Promise<readonly 
   return found
 }
 
-/** The main part of an Office document. */
+/** The main part of an Office document; of one whose relationships do not name it, the part that its type tells. */
 export async function mainPartOf(zip: Zip): Promise<string> {
-  const main = (await relationshipsOf(zip, '')).find(({ type }) => type === 'officeDocument')
+  const named = (await relationshipsOf(zip, '')).find(({ type }) => type === 'officeDocument')?.target
+  const main = named ?? (await mainPartByType(zip))
   if (main === undefined) throw unreadableError('The document is damaged: it names no main part.')
-  return main.target
+  return main
+}
+
+const typesPart = '[Content_Types].xml'
+
+async function mainPartByType(zip: Zip): Promise<string | undefined> {
+  if (!zip.has(typesPart)) return undefined
+  let main: string | undefined
+  await walkXml(zip.read(typesPart), {
+    open: (_, { PartName = '', ContentType = '' }) => {
+      if (/[.]main\+xml$/.test(ContentType) && zip.has(PartName)) main ??= PartName
+    },
+  })
+  return main === undefined ? undefined : partNamed('', main)
 }

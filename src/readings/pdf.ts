@@ -3,6 +3,8 @@ import { createRequire } from 'node:module'
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { pdfiumMemoryBytes } from '../core/kit/workers.ts'
 import { onlyPictures, type Picture, type Reading, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
+import { heapOf } from './pdf-heap.ts'
+import { textOfPage } from './pdf-text.ts'
 import { createWriter } from './writer.ts'
 
 const maxPdfPages = 10_000
@@ -54,16 +56,6 @@ async function withPdf<T>(bytes: Uint8Array, work: (pdfium: WrappedPdfiumModule,
     if (document !== 0) pdfium.FPDF_CloseDocument(document)
     free(at)
   }
-}
-
-/** Memory of the library, missing from its types. `HEAPU8` is replaced when the memory grows. */
-interface Heap {
-  readonly HEAPU8: Uint8Array
-  readonly wasmExports: { malloc(size: number): number; free(at: number): void }
-}
-
-function heapOf({ pdfium }: WrappedPdfiumModule): Heap {
-  return pdfium as unknown as Heap
 }
 
 /** The flags of an annotation that is not displayed (ISO 32000-1, 12.5.3): Hidden and NoView. */
@@ -186,21 +178,6 @@ function readPdfPage(pdfium: WrappedPdfiumModule, page: number): PageText {
   } finally {
     if (textPage !== 0) pdfium.FPDFText_ClosePage(textPage)
   }
-}
-
-function textOfPage(pdfium: WrappedPdfiumModule, textPage: number): string {
-  const heap = heapOf(pdfium)
-  const count = pdfium.FPDFText_CountChars(textPage)
-  if (count <= 0) return ''
-  const at = heap.wasmExports.malloc(count * 2 + 2)
-  const length = pdfium.FPDFText_GetText(textPage, 0, count, at)
-  const units = heap.HEAPU8.slice(at, at + Math.max(0, length - 1) * 2)
-  heap.wasmExports.free(at)
-  // A soft hyphen at the end of a line comes as U+FFFE.
-  return new TextDecoder('utf-16le')
-    .decode(units)
-    .replace(/\r\n?/g, '\n')
-    .replace(/\ufffe|\0/g, '')
 }
 
 /** A code that no font maps to a character is taken for one, so that some are control characters. */

@@ -22,12 +22,14 @@ interface Parts {
   readonly target?: string
   readonly part?: string
   readonly more?: readonly ZipEntry[]
+  /** The relationships of the document. */
+  readonly root?: string
 }
 
 const date = '<styleSheet xmlns="MAIN"><cellXfs><xf numFmtId="14"/></cellXfs></styleSheet>'
 
-/** A workbook of one sheet. MAIN and OFFICE stand for the namespaces. */
-function workbook({
+/** The parts of a workbook of one sheet. MAIN and OFFICE stand for the namespaces. */
+function partsOf({
   workbook:
     book = '<workbook xmlns="MAIN" xmlns:r="OFFICE"><sheets><sheet name="S" sheetId="1" r:id="rId1"/></sheets></workbook>',
   sheet = '<worksheet xmlns="MAIN"><sheetData><row r="1"><c r="A1"><v>43000</v></c></row></sheetData></worksheet>',
@@ -36,10 +38,11 @@ function workbook({
   target = 'worksheets/sheet1.xml',
   part = 'xl/worksheets/sheet1.xml',
   more = [],
-}: Parts): Buffer {
+  root = relationships([['rId1', 'officeDocument', 'xl/workbook.xml']]),
+}: Parts): readonly ZipEntry[] {
   const xml = (text: string) => text.replaceAll('MAIN', main).replaceAll('OFFICE', office)
-  return zip([
-    { name: '_rels/.rels', data: relationships([['rId1', 'officeDocument', 'xl/workbook.xml']]) },
+  return [
+    { name: '_rels/.rels', data: root },
     {
       name: 'xl/_rels/workbook.xml.rels',
       data: relationships([
@@ -53,8 +56,10 @@ function workbook({
     { name: 'xl/sharedStrings.xml', data: xml(strings) },
     { name: part, data: xml(sheet) },
     ...more,
-  ])
+  ]
 }
+
+const workbook = (parts: Parts): Buffer => zip(partsOf(parts))
 
 describe('an element of an Office document', () => {
   const sheets = '<sheets><sheet name="S" sheetId="1" r:id="rId1"/></sheets>'
@@ -233,6 +238,22 @@ describe('the zip archive of a document', () => {
         message: expect.stringContaining('damaged'),
         detail: { reason: 'unreadable' },
       })
+  })
+})
+
+describe('an Office document is read whose', () => {
+  test.each([false, true])('directory of parts is damaged: sizes behind the parts: %s', async (isStreamed) => {
+    const bytes = zip(partsOf({}), isStreamed)
+    const expected = await read('xlsx', bytes)
+    bytes.write('XX', bytes.lastIndexOf('PK\x01\x02', undefined, 'latin1'), 'latin1')
+    expect(await read('xlsx', bytes)).toBe(expected)
+  })
+
+  test('relationships do not name its main part, by the type of the part', async () => {
+    const types =
+      '<Types><Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>'
+    const more = [{ name: '[Content_Types].xml', data: types }]
+    expect(await read('xlsx', workbook({ more, root: 'damaged' }))).toBe(await read('xlsx', workbook({})))
   })
 })
 

@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs'
 import iconv from 'iconv-lite'
 import { describe, expect, test } from 'vitest'
 import type { DocumentFormat, ReadingForm } from '../../src/readings/formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
-import { annotatedPdf, appearance, pdfOf, stream } from '../fixtures/documents/pdf.ts'
+import { annotatedPdf, appearance, flate, pageWithFont, pdfOf, stream } from '../fixtures/documents/pdf.ts'
 
 const limits = { characters: 1_000_000, unpacked: 100_000_000 }
 const read = async (format: DocumentFormat, bytes: Uint8Array, form: ReadingForm = 'text') =>
@@ -143,6 +144,46 @@ test('a page of a PDF says that its fonts do not tell its characters, and may be
   expect(pictures).toEqual([0])
   const read = await readDocument({ format: 'pdf', form: 'text', bytes, limits, ocr: new Map([[0, 'Drawn text']]) })
   expect(read).toMatchObject({ text: 'Page 1 (read by OCR)\n\nDrawn text\n', parts: 1 })
+})
+
+describe('the text of a PDF', () => {
+  const helvetica = '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>'
+  const glyphFont = (name: string, more = '') =>
+    `<< /Type /Font /Subtype /Type0 /BaseFont /${name} /Encoding /Identity-H /DescendantFonts [<< /Type /Font
+      /Subtype /CIDFontType2 /BaseFont /${name} /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >>
+      /FontDescriptor << /Type /FontDescriptor /FontName /${name} /Flags 4 /FontBBox [0 -200 1000 900] /ItalicAngle 0
+        /Ascent 800 /Descent -200 /CapHeight 700 /StemV 80 ${more}`
+  const shown = (glyphs: readonly number[]) =>
+    `72 760 Td <${glyphs.map((glyph) => glyph.toString(16).padStart(4, '0')).join('')}> Tj`
+
+  test('has letters far below each other in lines of their own', async () => {
+    const content = '72 760 Td (A) Tj 0 -64 Td (B) Tj 0 -64 Td (C) Tj'
+    expect(await read('pdf', pageWithFont(helvetica, content))).toBe('Page 1\n\nA\nB\nC')
+  })
+
+  test('has a word whose letters stand on a curve as one', async () => {
+    const content = '72 700 Td (T) Tj 7.3 -1.5 Td (a) Tj 6.7 -1.5 Td (l) Tj'
+    expect(await read('pdf', pageWithFont(helvetica, content))).toBe('Page 1\n\nTal')
+  })
+
+  test('has Arabic in its order whose forms are drawn from left to right', async () => {
+    const forms =
+      '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding << /Differences [65 /uniFE8E /uniFE92 /uniFEA3] >> >>'
+    expect(await read('pdf', pageWithFont(forms, '72 760 Td (ABC) Tj'))).toBe('Page 1\n\n\u062d\u0628\u0627')
+  })
+
+  test('has the characters of a font of Windows that is not in the file, by the order of its glyphs', async () => {
+    const glyphs = [0x39, 0x52, 0x54, 3, 0x14, 0x15, 3, 570, 571, 3, 227, 268]
+    const bytes = pageWithFont(`${glyphFont('Arial')} >> >>] >>`, shown(glyphs))
+    expect(await read('pdf', bytes)).toBe('Page 1\n\nVoq 12 АБ šě')
+  })
+
+  test('has the characters of a font in the file that has a table of them', async () => {
+    const font = readFileSync('node_modules/pdfjs-dist/standard_fonts/LiberationSans-Regular.ttf')
+    const glyphs = [0x2b, 0x44, 0x55, 0x45, 0x52, 0x58, 0x55, 3, 0x14]
+    const bytes = pageWithFont(`${glyphFont('Own', '/FontFile2 6 0 R')} >> >>] >>`, shown(glyphs), flate(font))
+    expect(await read('pdf', bytes)).toBe('Page 1\n\nHarbour 1')
+  })
 })
 
 describe('a notebook', () => {

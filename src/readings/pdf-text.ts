@@ -1,0 +1,119 @@
+import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
+import { createGlyphReader } from './pdf-fonts.ts'
+import { heapOf } from './pdf-heap.ts'
+
+/** The space of a character in its line, in points from the lower left corner of the page. */
+interface Box {
+  readonly left: number
+  readonly top: number
+  readonly right: number
+  readonly bottom: number
+}
+
+/** FS_RECTF: four floats. */
+const boxBytes = 16
+/** The share of the height of a line that two characters are apart at most if they touch. */
+const touchingShare = 0.05
+/** The share by which the heights of two characters of one size differ at most. */
+const sameSizeShare = 0.1
+/** The number of heights from which on a character below another one begins a line. Vertical writing keeps closer. */
+const linesApart = 1
+
+/** A mark belongs to the letter before it: no space stands between them. */
+const startsWithMark = /^\p{M}/u
+/** Letters that are written from right to left, with the marks and spaces between them. */
+const rightToLeft = /[\p{sc=Arab}\p{sc=Hebr}][\p{sc=Arab}\p{sc=Hebr}\p{M} ]+/gu
+
+/** The text of a page, as the library orders and parts it, but for faults that the places of the characters show. */
+export function textOfPage(pdfium: WrappedPdfiumModule, textPage: number): string {
+  const heap = heapOf(pdfium)
+  const count = pdfium.FPDFText_CountChars(textPage)
+  if (count <= 0) return ''
+  const at = heap.wasmExports.malloc(Math.max(boxBytes, count * 2 + 2))
+  try {
+    const length = Math.max(0, pdfium.FPDFText_GetText(textPage, 0, count, at) - 1)
+    const text = new TextDecoder('utf-16le').decode(heap.HEAPU8.slice(at, at + length * 2))
+    const boxOf = (position: number): Box => {
+      pdfium.FPDFText_GetLooseCharBox(textPage, pdfium.FPDFText_GetCharIndexFromTextIndex(textPage, position), at)
+      const [left = 0, top = 0, right = 0, bottom = 0] = new Float32Array(heap.HEAPU8.buffer, at, 4)
+      return { left, top, right, bottom }
+    }
+    // A soft hyphen at the end of a line comes as U+FFFE.
+    return mended(pdfium, textPage, text, boxOf)
+      .replace(/\r\n?/g, '\n')
+      .replace(/\ufffe|\0/g, '')
+  } finally {
+    heap.wasmExports.free(at)
+  }
+}
+
+function mended(pdfium: WrappedPdfiumModule, textPage: number, text: string, boxOf: (position: number) => Box): string {
+  const glyphs = createGlyphReader(pdfium, textPage, pdfium.FPDFText_CountChars(textPage))
+  const pieces: string[] = []
+  let from = 0
+  const replace = (start: number, end: number, by: string) => {
+    pieces.push(text.slice(from, start), by)
+    from = end
+  }
+  const turned = new Map(turnedRuns(text, boxOf))
+  let before: Box | undefined
+  let next = 0
+  for (let at = 0; at < text.length; at++) {
+    const run = turned.get(at)
+    if (run !== undefined) {
+      replace(at, at + run.length, [...run].reverse().join(''))
+      at += run.length - 1
+      before = undefined
+      next = pdfium.FPDFText_GetCharIndexFromTextIndex(textPage, at) + 1
+      continue
+    }
+    const index = pdfium.FPDFText_GetCharIndexFromTextIndex(textPage, at)
+    // The text has no control characters, but the code of a glyph can be that of one.
+    for (; next < index; next++) replace(at, at, glyphs.characterOf(next) ?? '')
+    next = index + 1
+    if (pdfium.FPDFText_IsGenerated(textPage, index) === 1) {
+      const length = text.startsWith('\r\n', at) ? 2 : 1
+      const isApart =
+        length === 1
+          ? !startsWithMark.test(text.slice(at + 1, at + 3))
+          : at === 0 || at + length >= text.length || !areTouching(boxOf(at - 1), boxOf(at + length))
+      if (!isApart) replace(at, at + length, '')
+      at += length - 1
+      next = index + length
+      before = undefined
+      continue
+    }
+    const box = boxOf(at)
+    if (before !== undefined && isLineBelow(before, box)) replace(at, at, '\n')
+    before = text[at] === ' ' ? undefined : box
+    const told = glyphs.characterOf(index)
+    if (told !== undefined) replace(at, at + 1, told)
+  }
+  return pieces.join('') + text.slice(from)
+}
+
+/** Whether two characters of one size stand side by side, so that no line ends between them. */
+function areTouching(left: Box, right: Box): boolean {
+  const [height, other] = [left.top - left.bottom, right.top - right.bottom]
+  const isOneLine = Math.min(left.top, right.top) - Math.max(left.bottom, right.bottom) > height / 2
+  return (
+    isOneLine &&
+    Math.abs(height - other) < height * sameSizeShare &&
+    Math.abs(right.left - left.right) < height * touchingShare
+  )
+}
+
+function isLineBelow(above: Box, below: Box): boolean {
+  const height = Math.max(above.top - above.bottom, below.top - below.bottom)
+  return above.bottom - below.top > height * linesApart && above.left < below.right && below.left < above.right
+}
+
+/** The runs of letters from right to left that come in the order from left to right, by their positions. */
+function* turnedRuns(text: string, boxOf: (position: number) => Box): Generator<[position: number, run: string]> {
+  for (const { 0: found, index } of text.matchAll(rightToLeft)) {
+    const run = found.trimEnd()
+    let turned = 0
+    for (let at = index + 1; at < index + run.length; at++) turned += Math.sign(boxOf(at).left - boxOf(at - 1).left)
+    if (turned > 0 && [...run].length > 1) yield [index, run]
+  }
+}
