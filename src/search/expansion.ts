@@ -22,7 +22,6 @@ const feedback = {
   fusion: 20,
   share: 0.7,
 }
-const bm25 = { k1: 1.6, b: 0.75 }
 
 /** The terms of a query and of the best passages, and the number of passages with each. */
 interface Expanded {
@@ -96,7 +95,7 @@ function sharedWords(ranked: readonly ScoredPassage[], averageLength: number): R
       if (kind === 'word' || kind === 'part') counts.set(term, (counts.get(term) ?? 0) + 1)
     })
     for (const [term, count] of counts) {
-      const impact = impactOf(count, length / Math.max(1, averageLength), bm25)
+      const impact = impactOf(count, length / Math.max(1, averageLength))
       impacts.set(term, [...(impacts.get(term) ?? []), impact])
     }
   }

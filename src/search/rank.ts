@@ -1,12 +1,11 @@
 import {
   type Beginnings,
   beginningsOf,
-  classOf,
   type FoldedText,
   fold,
+  isWordTerm,
   type QueryTerm,
   tokenize,
-  wordClass,
 } from '../text/analyser.ts'
 import { impactOf } from '../text/relevance.ts'
 import type { FoundPassage } from './part.ts'
@@ -35,11 +34,8 @@ export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' |
  * Repeated words matter more than repeated pairs of characters: `k1` sets how slowly repetition saturates. Figures: decision 12.
  */
 const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, title: 2, path: 0.5, beginning: 1 }
-/**
- * Weight of terms that are close together: the best stretch of this many UTF-16 units. It is higher for a query with pairs of
- * characters.
- */
-const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, units: 100 } }
+/** Weight of words that are close together: the best stretch of this many UTF-16 units. */
+const nearness = { share: 0.5, units: 80 }
 
 /**
  * Length of the beginning of a text, in UTF-16 units: it names the topic, so terms count once more there. For a query with pairs of
@@ -78,12 +74,11 @@ export function createRanker(terms: readonly RatedTerm[]) {
   const beginning = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [[term, index] as const] : [])))
   const wanted = beginningsOf([...complete.keys(), ...beginning.keys()])
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
-  const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === wordClass)
+  const areWords = terms.map(({ term }) => isWordTerm(term))
   const isOfWords = !areWords.includes(false)
-  const together = isOfWords ? nearness.words : nearness.characters
   const lookAt = (text: string): TextMatches => {
     const matches = matchesOf(fold(text).text)
-    return { matches, near: bestStretch(matches, terms, together.units).weight }
+    return { matches, near: isOfWords ? bestStretch(matches, terms, nearness.units).weight : 0 }
   }
   /** The titles and paths of documents, which several passages share. */
   const names = new Map<string, TextMatches>()
@@ -123,7 +118,7 @@ export function createRanker(terms: readonly RatedTerm[]) {
           if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + bm25.beginning * share
       }
       const relative = length / Math.max(1, averageLength)
-      let score = together.share * near
+      let score = nearness.share * near
       for (const [index, { weight }] of terms.entries()) {
         const k1 = areWords[index] ? bm25.k1.words : bm25.k1.characters
         score += weight * impactOf(counts[index] ?? 0, relative, { k1, b: bm25.b })
@@ -142,7 +137,7 @@ export function createRanker(terms: readonly RatedTerm[]) {
         if (areWords[index] !== true) continue
         let times = 0
         for (const { rating } of passages) times += rating.counts[index] ?? 0
-        score += weight * impactOf(times, relative, { k1: bm25.k1.words, b: bm25.b })
+        score += weight * impactOf(times, relative)
       }
       return score
     },
