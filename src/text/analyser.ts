@@ -550,11 +550,6 @@ function createCompounds() {
 
 /** Words that are written together with a neighbour have only letters, and not too few. Figures: decision 12. */
 const joinable = { word: /^\p{L}{2,}$/u, together: 5 }
-/** Short English words that say nothing about a name: `each is` asks for no `eachIs`. */
-const functionWords: ReadonlySet<string> = new Set(
-  'an as at be by do he if in is it me my no of on or so to up us we'.split(' '),
-)
-
 /** Collects the terms of neighbouring words with one space between them, written together. */
 function createJoined(text: string) {
   const terms = new Set<string>()
@@ -563,7 +558,8 @@ function createJoined(text: string) {
     terms,
     add: (start: number, end: number): void => {
       const word = text.slice(start, end).toLowerCase()
-      const isPlain = joinable.word.test(word) && !functionWords.has(word)
+      // `each is` asks for no `eachIs`.
+      const isPlain = joinable.word.test(word) && !lighter.has(stem(word))
       const both = last.word + word
       if (isPlain && last.end === start - 1 && text[last.end] === ' ' && both.length >= joinable.together)
         terms.add(stem(both))
