@@ -2,7 +2,7 @@ import { firstIndex } from '../core/kit/sorted.ts'
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold, isWordTerm, tokenize } from '../text/analyser.ts'
 import { impactOf, rarityOf } from '../text/relevance.ts'
-import { documentBeginning, documentForms, pathOf } from './part.ts'
+import { countGroups, documentBeginning, documentForms, pathOf, storedWeight, weightUnit } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**
@@ -30,9 +30,6 @@ const long = {
  * score. Figures: decision 12.
  */
 const ofPath = { averageLength: 8, share: 0.25, labelShare: 0.4 }
-/** Weights are stored as integers: multiples of 1/1000. */
-const unit = 1000
-
 export interface Documents {
   /** Their best passages, in no order. */
   readonly ids: readonly number[]
@@ -75,9 +72,16 @@ export async function documentsOf(
   ])
   const candidates = heads.map(({ id, weight, key, mount, parts }) => ({
     ...{ uri: key, path: pathOf(key, mount) },
-    ...{ first: id, count: parts, score: weight / unit },
+    ...{ first: id, count: parts, score: weight / weightUnit },
   }))
-  const paths = pathShares(candidates, words, labelScore)
+  const byWords = candidates.map(({ path }) => pathScore(path, words))
+  const bestPath = byWords.reduce((most, score) => Math.max(most, score), 0) || 1
+  const paths = new Map(
+    candidates.map(({ uri, path }, index) => [
+      uri,
+      (ofPath.share * (byWords[index] ?? 0)) / bestPath + ofPath.labelShare * (labelScore?.(path) ?? 0),
+    ]),
+  )
   const best = candidates.reduce((most, { score }) => Math.max(most, score), 0)
   const chosen = candidates
     .map((document) => ({ ...document, total: document.score + best * (paths.get(document.uri) ?? 0) }))
@@ -98,21 +102,6 @@ export async function documentsOf(
   }
 }
 
-/** Score of the path of each document, as a share of the best score, by its URI. */
-function pathShares(
-  documents: readonly { readonly uri: string; readonly path: string }[],
-  words: readonly RatedTerm[],
-  labelScore: ((path: string) => number) | undefined,
-): ReadonlyMap<string, number> {
-  const byWords = besideBest(documents.map(({ path }) => pathScore(path, words)))
-  return new Map(
-    documents.map(({ uri, path }, index) => [
-      uri,
-      ofPath.share * (byWords[index] ?? 0) + ofPath.labelShare * (labelScore?.(path) ?? 0),
-    ]),
-  )
-}
-
 function pathScore(path: string, words: readonly RatedTerm[]): number {
   const counts = new Map<string, number>()
   let length = 0
@@ -125,12 +114,6 @@ function pathScore(path: string, words: readonly RatedTerm[]): number {
   return words.reduce((sum, { term, weight }) => sum + weight * impactOf(counts.get(term) ?? 0, relative), 0)
 }
 
-/** Scores relative to the best of them. */
-function besideBest(scores: readonly number[]): readonly number[] {
-  const best = scores.reduce((most, score) => Math.max(most, score), 0) || 1
-  return scores.map((score) => score / best)
-}
-
 /** The number of documents with each word, and so its rarity: the rarest words, up to the limit. */
 async function rated(
   texts: Texts,
@@ -138,15 +121,15 @@ async function rated(
   size: number,
   among: TextSet | undefined,
 ): Promise<readonly WeightedTerm[]> {
-  const forms = words.map(({ term }) => documentForms(term))
-  const counts = await texts.counts(
-    forms.flatMap((some) => some.map(({ term }) => term)),
+  const beginnings = words.map(({ term }) => documentBeginning(term))
+  const forms = await countGroups(
+    texts,
+    words.map(({ term }) => documentForms(term)),
     among,
-    words.map(({ term }) => documentBeginning(term)),
+    beginnings,
   )
-  let at = 0
   const known = words.map(({ share }, index) => {
-    const some = (forms[index] ?? []).map((form) => ({ ...form, count: counts[at++] ?? 0 }))
+    const some = forms[index] ?? []
     return { share, forms: some, count: some.reduce((sum, { count }) => sum + count, 0) }
   })
   let sum = 0
@@ -157,12 +140,9 @@ async function rated(
       sum += count
       return index === 0 || sum <= long.occurrences
     })
-  return rare.flatMap(({ share, forms: some, count }) => {
-    const rarity = rarityOf(count, size)
-    return some.flatMap((form) =>
-      form.count === 0
-        ? []
-        : [{ term: form.term, weight: Math.max(1, Math.round(share * rarity * form.share * unit)) }],
-    )
-  })
+  return rare.flatMap(({ share, forms: some, count }) =>
+    some
+      .filter((form) => form.count > 0)
+      .map((form) => ({ term: form.term, weight: storedWeight(share * rarityOf(count, size) * form.share) })),
+  )
 }

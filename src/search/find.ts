@@ -5,7 +5,7 @@ import { createLabelScore, rarityOf } from '../text/relevance.ts'
 import { type Documents, documentsOf, documentWords } from './documents.ts'
 import type { VectorRanking } from './embedder.ts'
 import { afterHits, expandedBy, fusedTail, withForms } from './expansion.ts'
-import type { FoundPassage } from './part.ts'
+import { type FoundPassage, storedWeight } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
 import { hasPhrases, type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
@@ -25,8 +25,6 @@ const mostOfForm = 5000
 const mostFound = 200_000
 /** Share of all passages above which a word is too frequent to count more where the query repeats it. */
 const mostRepeated = 0.5
-/** Weights are stored as integers: multiples of 1/1000. */
-const unit = 1000
 
 /** Note with hits that have only single characters of the words. */
 const looseHits =
@@ -269,8 +267,7 @@ function firstTerms({ ranker, counts }: Pick<RankedQuery, 'ranker' | 'counts'>):
 }
 
 function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {
-  const whole = Math.max(1, Math.round(weight * share * unit))
-  return { term, weight: whole, ...(prefix ? { prefix } : {}) }
+  return { term, weight: storedWeight(weight * share), ...(prefix ? { prefix } : {}) }
 }
 
 /**

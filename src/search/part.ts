@@ -1,7 +1,7 @@
 import { defined } from '../core/kit/object.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
-import type { FoundPart, NewText } from '../store/index.ts'
+import type { FoundPart, NewText, TextSet, Texts } from '../store/index.ts'
 import { edition, fold, isWordTerm, tokenize } from '../text/analyser.ts'
 import { impactOf, wordBm25 } from '../text/relevance.ts'
 import { kindOf, type Passage, passagesOf } from '../text/structure.ts'
@@ -120,6 +120,26 @@ export interface FoundPassage {
   /** The path below the mount. */
   readonly path: string
   readonly title: string
+}
+
+/** The store takes weights as integers: multiples of 1 / `weightUnit`. */
+export const weightUnit = 1000
+
+export function storedWeight(weight: number): number {
+  return Math.max(1, Math.round(weight * weightUnit))
+}
+
+/** Adds to each term of several groups the number of passages with it, with one request to the store. */
+export async function countGroups<Term extends { readonly term: string }>(
+  texts: Texts,
+  groups: readonly (readonly Term[])[],
+  among: TextSet | undefined,
+  beginnings: readonly string[],
+): Promise<readonly (readonly (Term & { readonly count: number })[])[]> {
+  const all = groups.flatMap((group) => group.map(({ term }) => term))
+  const counts = all.length === 0 ? [] : await texts.counts(all, among, beginnings)
+  let at = 0
+  return groups.map((group) => group.map((term) => ({ ...term, count: counts[at++] ?? 0 })))
 }
 
 /** Parses a stored passage. */
