@@ -7,7 +7,7 @@ import {
   type QueryTerm,
   tokenize,
 } from '../text/analyser.ts'
-import { impactOf } from '../text/relevance.ts'
+import { impactOf, wordBm25 } from '../text/relevance.ts'
 import type { FoundPassage } from './part.ts'
 
 /** A word that is derived like a word of a query. */
@@ -33,7 +33,7 @@ export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' |
  * Okapi BM25, in which a term in a title or path counts several times (BM25F, with the length of the text only).
  * Repeated words matter more than repeated pairs of characters: `k1` sets how slowly repetition saturates. Figures: decision 12.
  */
-const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, title: 2, path: 0.5, beginning: 1 }
+const bm25 = { characters: { k1: 0.9, b: 0.75 }, title: 2, path: 0.5 }
 /** Weight of words that are close together: the best stretch of this many UTF-16 units. */
 const nearness = { share: 0.5, units: 80 }
 
@@ -109,19 +109,17 @@ export function createRanker(terms: readonly RatedTerm[]) {
       count(lookAt(passage.text), 1)
       count(lookAtName(title), bm25.title)
       count(lookAtName(path), bm25.path)
-      // A text of words may begin with empty lines.
-      if (isOfWords ? index === 0 : passage.start === 1) {
+      if (index === 0) {
         const units = isOfWords ? beginningUnits.words : beginningUnits.characters
         const opening = matchesOf(fold(passage.text.slice(0, units)).text)
         const isAbout = !isOfWords || new Set(opening.map(({ term }) => term)).size >= Math.min(2, terms.length)
         for (const { term, share } of isAbout ? opening : [])
-          if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + bm25.beginning * share
+          if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + share
       }
       const relative = length / Math.max(1, averageLength)
       let score = nearness.share * near
       for (const [index, { weight }] of terms.entries()) {
-        const k1 = areWords[index] ? bm25.k1.words : bm25.k1.characters
-        score += weight * impactOf(counts[index] ?? 0, relative, { k1, b: bm25.b })
+        score += weight * impactOf(counts[index] ?? 0, relative, areWords[index] ? wordBm25 : bm25.characters)
       }
       return { score, counts }
     },
