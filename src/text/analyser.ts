@@ -149,7 +149,7 @@ type Emit = (term: string, start: number, end: number, kind: TermKind) => void
 /** Maximum length of a stored word, in UTF-16 units. A longer word is truncated. */
 const longestTerm = 64
 
-/** The first units of the wanted terms: 1 at each UTF-16 unit. */
+/** First units of the wanted terms: 1 at each UTF-16 unit, followed by one entry for each pair of small ASCII letters. */
 export type Beginnings = Uint8Array
 
 /**
@@ -199,9 +199,22 @@ function pointAt(units: Units, index: number): number {
 
 /** Returns the beginnings of terms, for a quick test of a text. */
 export function beginningsOf(terms: Iterable<string>): Beginnings {
-  const wanted = new Uint8Array(0x10000)
-  for (const term of terms) wanted[term.charCodeAt(0)] = 1
+  const wanted = new Uint8Array(0x10000 + 26 * 26)
+  for (const term of terms) {
+    wanted[term.charCodeAt(0)] = 1
+    if (/^[a-z]{2}/.test(term)) wanted[pairOf(term.charCodeAt(0), term.charCodeAt(1))] = 1
+  }
   return wanted
+}
+
+function pairOf(first: number, second: number): number {
+  return 0x10000 + 26 * (first - 0x61) + second - 0x61
+}
+
+/** Whether a word of small letters of ASCII may be wanted: its stem has its first two letters. */
+function isWanted(units: Units, start: number, end: number, wanted: Beginnings): boolean {
+  const first = units[start] ?? 0
+  return wanted[first] === 1 && (end - start < 2 || wanted[pairOf(first, units[start + 1] ?? 0)] === 1)
 }
 
 /** Characters without spaces: pairs of neighbours, and Han characters by themselves. */
@@ -228,7 +241,7 @@ function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?:
 /** Emits a word, and the parts of a compound: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
 function emitWord(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
   const plain = endOfSmall(text, units, start)
-  if (plain > start && wanted !== undefined && wanted[units[start] ?? 0] !== 1) return plain
+  if (plain > start && wanted !== undefined && !isWanted(units, start, plain, wanted)) return plain
   const end = plain > start ? plain : endOfWord(text, units, start)
   if (plain === start && wanted !== undefined && !mayBegin(units, start, end, wanted)) return end
   const whole = text.slice(start, Math.min(end, start + 2 * longestTerm))
