@@ -1,8 +1,8 @@
 import { firstIndex } from '../core/kit/sorted.ts'
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
-import { classOf, fold, tokenize, wordClass } from '../text/analyser.ts'
+import { fold, isWordTerm, tokenize } from '../text/analyser.ts'
 import { impactOf, rarityOf } from '../text/relevance.ts'
-import { documentBeginning, documentForms, pathOf } from './part.ts'
+import { countGroups, documentBeginning, documentForms, pathOf, storedWeight, weightUnit } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**
@@ -10,8 +10,8 @@ import type { RatedTerm } from './rank.ts'
  * places is about them. Figures: decision 12.
  */
 const long = {
-  /** Minimum number of different words of a query that ranks documents, and of a long query. */
-  words: { least: 3, long: 12 },
+  /** Minimum number of different words of a query that ranks documents. */
+  words: 3,
   /** Minimum average number of passages in a document: below it, passages and documents are nearly the same. */
   averagePassages: 2,
   /** Number of documents that are ranked, as a share of the number of ranked passages. */
@@ -26,13 +26,10 @@ const long = {
   among: 10,
 }
 /**
- * Constants of the score of paths: those of BM25, with a fixed average length in terms; and the weights of the path itself and of its
- * match with the labels of the query, as shares of the best score. Figures: decision 12.
+ * Average length of a path in terms, for BM25; weights of the path and of its match with the labels of the query, as shares of the best
+ * score. Figures: decision 12.
  */
-const ofPath = { k1: 1.2, b: 0.75, averageLength: 8, share: 0.25, labelShare: 0.6 }
-/** Weights are stored as integers: multiples of 1/1000. */
-const unit = 1000
-
+const ofPath = { averageLength: 8, share: 0.25, labelShare: 0.4 }
 export interface Documents {
   /** Their best passages, in no order. */
   readonly ids: readonly number[]
@@ -48,18 +45,8 @@ export function documentWords(
   { texts, parts }: { readonly texts: number; readonly parts: number },
 ): readonly RatedTerm[] {
   if (parts < long.averagePassages * texts) return []
-  const words = terms.filter(({ term, prefix }) => !prefix && classOf(term.codePointAt(0) ?? 0) === wordClass)
-  return countOf(words) < long.words.least ? [] : words
-}
-
-/** Whether a query that ranks documents is long, such as the text of an issue. */
-export function isLong(words: readonly RatedTerm[]): boolean {
-  return countOf(words) >= long.words.long
-}
-
-/** The number of words, without the terms of two words that are written together. */
-function countOf(words: readonly RatedTerm[]): number {
-  return words.filter(({ joined }) => joined !== true).length
+  const words = terms.filter(({ term, prefix }) => !prefix && isWordTerm(term))
+  return words.filter(({ joined }) => joined !== true).length < long.words ? [] : words
 }
 
 /**
@@ -78,18 +65,23 @@ export async function documentsOf(
   labelScore: ((path: string) => number) | undefined,
 ): Promise<Documents> {
   const terms = await rated(texts, words, size, filter.among)
-  const isOfIssue = isLong(words)
   const wanted = Math.ceil(block * long.perBlock)
-  const most = isOfIssue && labelScore === undefined ? wanted : long.compared * wanted
   const [heads, passages] = await Promise.all([
-    texts.weigh({ terms, ...filter, limit: most }),
+    texts.weigh({ terms, ...filter, limit: long.compared * wanted }),
     texts.find({ terms: passageTerms, ...filter, limit: long.among * block }),
   ])
   const candidates = heads.map(({ id, weight, key, mount, parts }) => ({
     ...{ uri: key, path: pathOf(key, mount) },
-    ...{ first: id, count: parts, score: weight / unit },
+    ...{ first: id, count: parts, score: weight / weightUnit },
   }))
-  const paths = pathShares(candidates, isOfIssue ? [] : words, labelScore)
+  const byWords = candidates.map(({ path }) => pathScore(path, words))
+  const bestPath = byWords.reduce((most, score) => Math.max(most, score), 0) || 1
+  const paths = new Map(
+    candidates.map(({ uri, path }, index) => [
+      uri,
+      (ofPath.share * (byWords[index] ?? 0)) / bestPath + ofPath.labelShare * (labelScore?.(path) ?? 0),
+    ]),
+  )
   const best = candidates.reduce((most, { score }) => Math.max(most, score), 0)
   const chosen = candidates
     .map((document) => ({ ...document, total: document.score + best * (paths.get(document.uri) ?? 0) }))
@@ -110,21 +102,6 @@ export async function documentsOf(
   }
 }
 
-/** Score of the path of each document, as a share of the best score, by its URI. */
-function pathShares(
-  documents: readonly { readonly uri: string; readonly path: string }[],
-  words: readonly RatedTerm[],
-  labelScore: ((path: string) => number) | undefined,
-): ReadonlyMap<string, number> {
-  const byWords = besideBest(documents.map(({ path }) => (words.length === 0 ? 0 : pathScore(path, words))))
-  return new Map(
-    documents.map(({ uri, path }, index) => [
-      uri,
-      ofPath.share * (byWords[index] ?? 0) + ofPath.labelShare * (labelScore?.(path) ?? 0),
-    ]),
-  )
-}
-
 function pathScore(path: string, words: readonly RatedTerm[]): number {
   const counts = new Map<string, number>()
   let length = 0
@@ -134,13 +111,7 @@ function pathScore(path: string, words: readonly RatedTerm[]): number {
     length++
   })
   const relative = length / ofPath.averageLength
-  return words.reduce((sum, { term, weight }) => sum + weight * impactOf(counts.get(term) ?? 0, relative, ofPath), 0)
-}
-
-/** Scores relative to the best of them. */
-function besideBest(scores: readonly number[]): readonly number[] {
-  const best = scores.reduce((most, score) => Math.max(most, score), 0) || 1
-  return scores.map((score) => score / best)
+  return words.reduce((sum, { term, weight }) => sum + weight * impactOf(counts.get(term) ?? 0, relative), 0)
 }
 
 /** The number of documents with each word, and so its rarity: the rarest words, up to the limit. */
@@ -150,15 +121,15 @@ async function rated(
   size: number,
   among: TextSet | undefined,
 ): Promise<readonly WeightedTerm[]> {
-  const forms = words.map(({ term }) => documentForms(term))
-  const counts = await texts.counts(
-    forms.flatMap((some) => some.map(({ term }) => term)),
+  const beginnings = words.map(({ term }) => documentBeginning(term))
+  const forms = await countGroups(
+    texts,
+    words.map(({ term }) => documentForms(term)),
     among,
-    words.map(({ term }) => documentBeginning(term)),
+    beginnings,
   )
-  let at = 0
   const known = words.map(({ share }, index) => {
-    const some = (forms[index] ?? []).map((form) => ({ ...form, count: counts[at++] ?? 0 }))
+    const some = forms[index] ?? []
     return { share, forms: some, count: some.reduce((sum, { count }) => sum + count, 0) }
   })
   let sum = 0
@@ -169,12 +140,9 @@ async function rated(
       sum += count
       return index === 0 || sum <= long.occurrences
     })
-  return rare.flatMap(({ share, forms: some, count }) => {
-    const rarity = rarityOf(count, size)
-    return some.flatMap((form) =>
-      form.count === 0
-        ? []
-        : [{ term: form.term, weight: Math.max(1, Math.round(share * rarity * form.share * unit)) }],
-    )
-  })
+  return rare.flatMap(({ share, forms: some, count }) =>
+    some
+      .filter((form) => form.count > 0)
+      .map((form) => ({ term: form.term, weight: storedWeight(share * rarityOf(count, size) * form.share) })),
+  )
 }

@@ -1,7 +1,7 @@
 import type { TextSet, Texts } from '../store/index.ts'
 import { fold, tokenize } from '../text/analyser.ts'
 import { impactOf, rarityOf } from '../text/relevance.ts'
-import type { FoundPassage } from './part.ts'
+import { countGroups, type FoundPassage } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm, type WordForm } from './rank.ts'
 import { byScore, type Ranking, type ScoredPassage } from './rank-passages.ts'
 
@@ -22,7 +22,6 @@ const feedback = {
   fusion: 20,
   share: 0.7,
 }
-const bm25 = { k1: 1.6, b: 0.75 }
 
 /** The terms of a query and of the best passages, and the number of passages with each. */
 interface Expanded {
@@ -96,7 +95,7 @@ function sharedWords(ranked: readonly ScoredPassage[], averageLength: number): R
       if (kind === 'word' || kind === 'part') counts.set(term, (counts.get(term) ?? 0) + 1)
     })
     for (const [term, count] of counts) {
-      const impact = impactOf(count, length / Math.max(1, averageLength), bm25)
+      const impact = impactOf(count, length / Math.max(1, averageLength))
       impacts.set(term, [...(impacts.get(term) ?? []), impact])
     }
   }
@@ -141,19 +140,15 @@ export async function withForms(
     if (prefix || joined || (counts[index] ?? 0) > forms.mostPassages) return []
     const { base, words } = derivedFrom(term)
     if (words.length > 0) beginnings.push(base)
-    return words.filter((one) => !own.has(one))
+    return words.filter((one) => !own.has(one)).map((one) => ({ term: one }))
   })
-  const all = wanted.flat()
-  if (all.length === 0) return terms
-  const found = await texts.counts(all, among, beginnings)
-  let at = 0
+  const found = await countGroups(texts, wanted, among, beginnings)
   return terms.map((term, index) => {
     const rarity = rarityOf(counts[index] ?? 0, parts)
-    const some = (wanted[index] ?? []).flatMap((form): readonly WordForm[] => {
-      const count = found[at++] ?? 0
-      if (count === 0) return []
-      return [{ term: form, share: forms.share * Math.min(1, rarityOf(count, parts) / rarity), count }]
-    })
-    return some.length === 0 ? term : { ...term, forms: some }
+    const some = (found[index] ?? []).filter(({ count }) => count > 0)
+    const shareOf = (count: number) => forms.share * Math.min(1, rarityOf(count, parts) / rarity)
+    return some.length === 0
+      ? term
+      : { ...term, forms: some.map((form): WordForm => ({ ...form, share: shareOf(form.count) })) }
   })
 }

@@ -1,11 +1,11 @@
 import { defined } from '../core/kit/object.ts'
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
-import { type Compound, fold, parseQuery, type Query, type QueryTerm } from '../text/analyser.ts'
+import { type Compound, fold, isWordTerm, parseQuery, type Query, type QueryTerm } from '../text/analyser.ts'
 import { createLabelScore, rarityOf } from '../text/relevance.ts'
-import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
+import { type Documents, documentsOf, documentWords } from './documents.ts'
 import type { VectorRanking } from './embedder.ts'
 import { afterHits, expandedBy, fusedTail, withForms } from './expansion.ts'
-import type { FoundPassage } from './part.ts'
+import { type FoundPassage, storedWeight } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
 import { hasPhrases, type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
@@ -23,13 +23,8 @@ const leastTerms = 3
 const mostOfForm = 5000
 /** Maximum number of passages that one search examines, if the caller continues. */
 const mostFound = 200_000
-/**
- * Weight of the repetitions of a word in a query that does not rank documents first, and maximum share of all passages that have such a
- * word: a frequent one is not repeated because the query is about it. Figures: decision 12.
- */
-const repetition = { share: 0.7, mostPassages: 0.1 }
-/** Weights are stored as integers: multiples of 1/1000. */
-const unit = 1000
+/** Share of all passages above which a word is too frequent to count more where the query repeats it. */
+const mostRepeated = 0.5
 
 /** Note with hits that have only single characters of the words. */
 const looseHits =
@@ -174,16 +169,13 @@ async function ask(
   })
   const loose = looseParts(query.compounds, found)
   const known = found.map((term) => (loose.has(term.term) ? { ...term, loose: true } : term))
-  const once = known.map(({ count, times, ...term }): RatedTerm => {
-    const rarity = rarityOf(count, size.parts)
-    return { ...term, weight: term.weight * rarity, share: term.weight * (1 + Math.log(times)) }
+  const rated = known.map(({ count, times, ...term }): RatedTerm => {
+    const isRepeated = isWordTerm(term.term) && count <= mostRepeated * size.parts
+    const share = term.weight * (isRepeated ? 1 + Math.log(times) : 1)
+    return { ...term, share, weight: share * rarityOf(count, size.parts) }
   })
-  const words = documentWords(once, size)
-  const rated = words.length > 0 ? once : once.map((term, index) => repeated(term, known[index], size.parts))
   const counted = known.map(({ count }) => count)
-  // Forms of words would add little to a long query.
-  const hasForms = !isLong(words)
-  const formed = hasForms ? await withForms(texts, rated, counted, size.parts, visible?.set) : rated
+  const formed = await withForms(texts, rated, counted, size.parts, visible?.set)
   const averageLength = size.length / Math.max(1, size.parts)
   const averageDocumentLength = size.length / Math.max(1, size.texts)
   const among = visible === undefined ? {} : { among: visible.set }
@@ -224,11 +216,6 @@ function compoundTest(
     if ([...terms].some(({ term, loose }) => !loose && !parts.has(term))) return true
     return compounds.some((compound) => compound.parts.length > 0 && compound.parts.every((part) => names.has(part)))
   }
-}
-
-function repeated(term: RatedTerm, { count, times } = { count: 0, times: 1 }, parts: number): RatedTerm {
-  if (times === 1 || count > repetition.mostPassages * parts) return term
-  return { ...term, weight: term.weight * (1 + repetition.share * Math.log(times)) }
 }
 
 /**
@@ -280,8 +267,7 @@ function firstTerms({ ranker, counts }: Pick<RankedQuery, 'ranker' | 'counts'>):
 }
 
 function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {
-  const whole = Math.max(1, Math.round(weight * share * unit))
-  return { term, weight: whole, ...(prefix ? { prefix } : {}) }
+  return { term, weight: storedWeight(weight * share), ...(prefix ? { prefix } : {}) }
 }
 
 /**

@@ -1,8 +1,9 @@
 import { defined } from '../core/kit/object.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
-import type { FoundPart, NewText } from '../store/index.ts'
-import { classOf, edition, fold, tokenize, wordClass } from '../text/analyser.ts'
+import type { FoundPart, NewText, TextSet, Texts } from '../store/index.ts'
+import { edition, fold, isWordTerm, tokenize } from '../text/analyser.ts'
+import { impactOf, wordBm25 } from '../text/relevance.ts'
 import { kindOf, type Passage, passagesOf } from '../text/structure.ts'
 import type { DocumentFacts, SearchDocument } from './search-index.ts'
 
@@ -96,8 +97,7 @@ function cutOf({ text, start, end, heading }: Passage, names: NameTerms, whole: 
     counts.set(term, (counts.get(term) ?? 0) + 1)
     if (kind !== 'tail') length++
   })
-  // Pairs and single characters begin with a character of another class.
-  for (const [term, count] of counts) if (classOf(term.codePointAt(0) ?? 0) === wordClass) addTo(whole, term, count)
+  for (const [term, count] of counts) if (isWordTerm(term)) addTo(whole, term, count)
   const terms = [...new Set([...counts.keys(), ...names.terms])].slice(0, mostTerms)
   const stored: Stored = { t: plain, s: start, e: end, ...(heading === undefined ? {} : { h: heading.toWellFormed() }) }
   return { stored, terms, length }
@@ -120,6 +120,26 @@ export interface FoundPassage {
   /** The path below the mount. */
   readonly path: string
   readonly title: string
+}
+
+/** The store takes weights as integers: multiples of 1 / `weightUnit`. */
+export const weightUnit = 1000
+
+export function storedWeight(weight: number): number {
+  return Math.max(1, Math.round(weight * weightUnit))
+}
+
+/** Adds to each term of several groups the number of passages with it, with one request to the store. */
+export async function countGroups<Term extends { readonly term: string }>(
+  texts: Texts,
+  groups: readonly (readonly Term[])[],
+  among: TextSet | undefined,
+  beginnings: readonly string[],
+): Promise<readonly (readonly (Term & { readonly count: number })[])[]> {
+  const all = groups.flatMap((group) => group.map(({ term }) => term))
+  const counts = all.length === 0 ? [] : await texts.counts(all, among, beginnings)
+  let at = 0
+  return groups.map((group) => group.map((term) => ({ ...term, count: counts[at++] ?? 0 })))
 }
 
 /** Parses a stored passage. */
@@ -174,7 +194,8 @@ export function pathOf(uri: string, mount: string): string {
  * Parameters of the impact of a word in a whole document, quantized to small integers (Anh and Moffat, SIGIR 2006): BM25 without the
  * rarity of the word. `averageLength` is a fixed number of terms, since an index is written before it is known. Figures: decision 12.
  */
-const impact = { levels: 8, k1: 1.6, b: 0.75, averageLength: 800, about: 3 }
+const impact = { levels: 8, averageLength: 800, about: 3 }
+const perLevel = (wordBm25.k1 + 1) / impact.levels
 
 /** Prefix of the term, and what separates it from its level. No term begins with the one, and none has the other. */
 const mark = '.'
@@ -188,10 +209,9 @@ const separator = '_'
  */
 function documentTerms(counts: Map<string, number>, length: number, named: ReadonlySet<string>): readonly string[] {
   for (const term of named) addTo(counts, term, impact.about)
-  const long = impact.k1 * (1 - impact.b + (impact.b * length) / impact.averageLength)
   const byLevel: string[][] = Array.from({ length: impact.levels }, () => [])
   for (const [term, count] of counts) {
-    const level = Math.max(1, Math.round((impact.levels * count) / (count + long)))
+    const level = Math.max(1, Math.round(impactOf(count, length / impact.averageLength) / perLevel))
     byLevel[level - 1]?.push(`${documentBeginning(term)}${level}`)
   }
   return byLevel.reverse().flat()
@@ -206,6 +226,6 @@ export function documentBeginning(term: string): string {
 export function documentForms(term: string): readonly { readonly term: string; readonly share: number }[] {
   return Array.from({ length: impact.levels }, (_, index) => ({
     term: `${documentBeginning(term)}${index + 1}`,
-    share: ((impact.k1 + 1) * (index + 1)) / impact.levels,
+    share: perLevel * (index + 1),
   }))
 }

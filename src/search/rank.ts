@@ -1,14 +1,13 @@
 import {
   type Beginnings,
   beginningsOf,
-  classOf,
   type FoldedText,
   fold,
+  isWordTerm,
   type QueryTerm,
   tokenize,
-  wordClass,
 } from '../text/analyser.ts'
-import { impactOf } from '../text/relevance.ts'
+import { impactOf, wordBm25 } from '../text/relevance.ts'
 import type { FoundPassage } from './part.ts'
 
 /** A word that is derived like a word of a query. */
@@ -34,12 +33,9 @@ export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' |
  * Okapi BM25, in which a term in a title or path counts several times (BM25F, with the length of the text only).
  * Repeated words matter more than repeated pairs of characters: `k1` sets how slowly repetition saturates. Figures: decision 12.
  */
-const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, title: 2, path: 0.5, beginning: 1 }
-/**
- * Weight of terms that are close together: the best stretch of this many UTF-16 units. It is higher for a query with pairs of
- * characters.
- */
-const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, units: 100 } }
+const bm25 = { characters: { k1: 0.9, b: 0.75 }, title: 2, path: 0.5 }
+/** Weight of words that are close together: the best stretch of this many UTF-16 units. */
+const nearness = { share: 0.5, units: 80 }
 
 /**
  * Length of the beginning of a text, in UTF-16 units: it names the topic, so terms count once more there. For a query with pairs of
@@ -78,12 +74,11 @@ export function createRanker(terms: readonly RatedTerm[]) {
   const beginning = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [[term, index] as const] : [])))
   const wanted = beginningsOf([...complete.keys(), ...beginning.keys()])
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
-  const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === wordClass)
+  const areWords = terms.map(({ term }) => isWordTerm(term))
   const isOfWords = !areWords.includes(false)
-  const together = isOfWords ? nearness.words : nearness.characters
   const lookAt = (text: string): TextMatches => {
     const matches = matchesOf(fold(text).text)
-    return { matches, near: bestStretch(matches, terms, together.units).weight }
+    return { matches, near: isOfWords ? bestStretch(matches, terms, nearness.units).weight : 0 }
   }
   /** The titles and paths of documents, which several passages share. */
   const names = new Map<string, TextMatches>()
@@ -114,19 +109,17 @@ export function createRanker(terms: readonly RatedTerm[]) {
       count(lookAt(passage.text), 1)
       count(lookAtName(title), bm25.title)
       count(lookAtName(path), bm25.path)
-      // A text of words may begin with empty lines.
-      if (isOfWords ? index === 0 : passage.start === 1) {
+      if (index === 0) {
         const units = isOfWords ? beginningUnits.words : beginningUnits.characters
         const opening = matchesOf(fold(passage.text.slice(0, units)).text)
         const isAbout = !isOfWords || new Set(opening.map(({ term }) => term)).size >= Math.min(2, terms.length)
         for (const { term, share } of isAbout ? opening : [])
-          if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + bm25.beginning * share
+          if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + share
       }
       const relative = length / Math.max(1, averageLength)
-      let score = together.share * near
+      let score = nearness.share * near
       for (const [index, { weight }] of terms.entries()) {
-        const k1 = areWords[index] ? bm25.k1.words : bm25.k1.characters
-        score += weight * impactOf(counts[index] ?? 0, relative, { k1, b: bm25.b })
+        score += weight * impactOf(counts[index] ?? 0, relative, areWords[index] ? wordBm25 : bm25.characters)
       }
       return { score, counts }
     },
@@ -142,7 +135,7 @@ export function createRanker(terms: readonly RatedTerm[]) {
         if (areWords[index] !== true) continue
         let times = 0
         for (const { rating } of passages) times += rating.counts[index] ?? 0
-        score += weight * impactOf(times, relative, { k1: bm25.k1.words, b: bm25.b })
+        score += weight * impactOf(times, relative)
       }
       return score
     },

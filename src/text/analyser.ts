@@ -116,6 +116,11 @@ export function classOf(point: number): CharacterClass {
   return table[point] as CharacterClass
 }
 
+/** Whether a term is a word or a part of one: pairs and single characters begin with a character of another class. */
+export function isWordTerm(term: string): boolean {
+  return classOf(term.codePointAt(0) ?? 0) === wordClass
+}
+
 function classify(point: number): CharacterClass {
   const isSurrogate = point >= 0xd800 && point < 0xe000
   if (isSurrogate) return otherClass
@@ -258,18 +263,15 @@ interface Cut {
   readonly kind: TermKind
 }
 
-/** Cache of the terms of words, because words repeat: two generations of this many words. */
-const mostKnown = 6000
-let knownTerms = new Map<string, readonly Cut[]>()
-let knownBefore: ReadonlyMap<string, readonly Cut[]> = new Map()
+/** Cache of the terms of words, because words repeat, and its maximum number of words. */
+const mostKnown = 12_000
+const knownTerms = new Map<string, readonly Cut[]>()
 
 /** The terms of a word that is not too long. */
 function cutOf(text: string): readonly Cut[] {
   const found = knownTerms.get(text)
   if (found !== undefined) return found
-  const before = knownBefore.get(text)
   const own = ownCopy(text)
-  if (before !== undefined) return remember(own, before)
   const cuts: Cut[] = []
   const add = (part: string, at: number, length: number, kind: TermKind) => {
     const term = termOf(part)
@@ -282,15 +284,8 @@ function cutOf(text: string): readonly Cut[] {
     add(joined(parts), 0, own.length, 'word')
     for (const part of parts) add(part.text, part.at, part.text.length, 'part')
   }
-  return remember(own, cuts)
-}
-
-function remember(word: string, cuts: readonly Cut[]): readonly Cut[] {
-  if (knownTerms.size >= mostKnown) {
-    knownBefore = knownTerms
-    knownTerms = new Map()
-  }
-  knownTerms.set(word, cuts)
+  if (knownTerms.size >= mostKnown) knownTerms.clear()
+  knownTerms.set(own, cuts)
   return cuts
 }
 
@@ -484,17 +479,15 @@ const wordsOfQuestion = 3
 /** Number of words from which the parts of a compound are not required together. */
 const wordsOfLong = 12
 
-const hiragana = /^[\p{Script=Hiragana}ー]+$/u
-const katakana = /^[\p{Script=Katakana}ー]+$/u
-const anyHiragana = /\p{Script=Hiragana}/u
+const hiragana = /\p{Script=Hiragana}/u
 /** A Han character between two of these, or at an end of the run, is a word: 薬 in 「薬を飲む」. */
 const particles = /^[をはがのにでともへや]$/u
 
 /**
  * Weights of kinds of terms. Endings, particles and question words are written in hiragana and are rare in an answer, so by rarity alone
- * they would count more than the words that matter. Katakana are names and foreign words. Figures: decision 12.
+ * they would count more than the words that matter. Figures: decision 12.
  */
-const weights = { hiragana: 0.4, mixed: 0.6, katakana: 1.2, joined: 0.3, asking: 0.02, function: 0.3 }
+const weights = { hiragana: 0.4, joined: 0.3, asking: 0.02, function: 0.3 }
 
 /**
  * Words that turn an English sentence into a question, and function words. In code and short texts they are rare, so by rarity alone
@@ -570,11 +563,6 @@ function createCompounds() {
 
 /** Words that are written together with a neighbour have only letters, and not too few. Figures: decision 12. */
 const joinable = { word: /^\p{L}{2,}$/u, together: 5 }
-/** Short English words that say nothing about a name: `each is` asks for no `eachIs`. */
-const functionWords: ReadonlySet<string> = new Set(
-  'an as at be by do he if in is it me my no of on or so to up us we'.split(' '),
-)
-
 /** Collects the terms of neighbouring words with one space between them, written together. */
 function createJoined(text: string) {
   const terms = new Set<string>()
@@ -583,7 +571,8 @@ function createJoined(text: string) {
     terms,
     add: (start: number, end: number): void => {
       const word = text.slice(start, end).toLowerCase()
-      const isPlain = joinable.word.test(word) && !functionWords.has(word)
+      // `each is` asks for no `eachIs`.
+      const isPlain = joinable.word.test(word) && !lighter.has(stem(word))
       const both = last.word + word
       if (isPlain && last.end === start - 1 && text[last.end] === ' ' && both.length >= joinable.together)
         terms.add(stem(both))
@@ -606,11 +595,8 @@ function countWords(text: string): number {
 function addTerm(terms: Map<string, QueryTerm>, term: string, kind: TermKind, isLoose: boolean): void {
   const known = terms.get(term)
   const loose = isLoose && known?.loose !== false
-  const weight = kind === 'bigram' ? weightOfPair(term) : 1
-  const times = (known?.times ?? 0) + 1
-  if (known === undefined || known.weight < weight)
-    terms.set(term, { term, weight, times, prefix: kind === 'tail', loose })
-  else terms.set(term, { ...known, times, loose })
+  const weight = kind === 'bigram' && hiragana.test(term) ? weights.hiragana : 1
+  terms.set(term, { term, weight, times: (known?.times ?? 0) + 1, prefix: kind === 'tail', loose })
 }
 
 /** Whether a Han character is a word by itself: no other character of a word is beside it. */
@@ -625,10 +611,4 @@ function endsWord(point: number | undefined): boolean {
   const found = classOf(point)
   if (found === otherClass || found === wordClass) return true
   return found !== hanClass && particles.test(String.fromCodePoint(point))
-}
-
-function weightOfPair(pair: string): number {
-  if (hiragana.test(pair)) return weights.hiragana
-  if (anyHiragana.test(pair)) return weights.mixed
-  return katakana.test(pair) ? weights.katakana : 1
 }

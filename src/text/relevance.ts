@@ -12,12 +12,15 @@ interface Bm25 {
   readonly b: number
 }
 
+/** BM25 of the words of a search. Figures: decision 12. */
+export const wordBm25: Bm25 = { k1: 1.6, b: 0.75 }
+
 /**
  * The weight of the occurrences of a term in a text, from 0 to `k1 + 1`: Okapi BM25 without the rarity of the term.
  *
  * @param length The length of the text beside the average one.
  */
-export function impactOf(times: number, length: number, { k1, b }: Bm25): number {
+export function impactOf(times: number, length: number, { k1, b } = wordBm25): number {
   return times === 0 ? 0 : (times * (k1 + 1)) / (times + k1 * (1 - b + b * length))
 }
 

@@ -19,10 +19,16 @@ const tests = /^\s{0,8}(?:test|it|describe|suite|bench)(?:\.\w+)*\(/
 
 /** Returns for each line whether a heading, a declaration or a test begins there. */
 export function startsIn(lines: readonly string[], path: string, mimeType: string | undefined): readonly boolean[] {
-  if (!isProse(path, mimeType))
-    return lines.map((line) => line.length < 500 && (declarations.test(line) || values.test(line) || tests.test(line)))
+  const hasTests = !isProse(path, mimeType)
+  const isStart = createStartTest(path, mimeType)
+  return lines.map((line) => isStart(line) || (hasTests && line.length < 500 && tests.test(line)))
+}
+
+/** Returns a function that takes the lines one after the other, and returns whether a heading or a declaration begins there. */
+function createStartTest(path: string, mimeType: string | undefined): (line: string) => boolean {
+  if (!isProse(path, mimeType)) return (line) => line.length < 500 && (declarations.test(line) || values.test(line))
   const isFenced = createFence()
-  return lines.map((line) => !isFenced(line) && /^(?:#{1,6}|={1,5}) +\S/.test(line))
+  return (line) => !isFenced(line) && /^(?:#{1,6}|={1,5}) +\S/.test(line)
 }
 
 /**
@@ -43,23 +49,13 @@ function bodyOf(lines: readonly string[], text: string, path: string, mimeType =
     const keys = keysIn(text)
     if (keys !== undefined) return keys
   }
-  const found = isProse(path, mimeType) ? headingsIn(lines) : signaturesIn(lines)
+  const starts = numbered(lines, createStartTest(path, mimeType))
+  const found = isProse(path, mimeType) ? starts : starts.map((line) => line.replace(/\s*[{(=:]+\s*$/, ''))
   return found.length > 0 ? found : numbered(lines, (line) => line.trim() !== '').slice(0, 5)
 }
 
 function numbered(lines: readonly string[], isShown: (line: string) => boolean): readonly string[] {
   return lines.flatMap((line, index) => (isShown(line) ? [`${index + 1}: ${shortLine(line.trimEnd())}`] : []))
-}
-
-function headingsIn(lines: readonly string[]): readonly string[] {
-  const isFenced = createFence()
-  return numbered(lines, (line) => !isFenced(line) && /^(?:#{1,6}|={1,5}) +\S/.test(line))
-}
-
-function signaturesIn(lines: readonly string[]): readonly string[] {
-  return numbered(lines, (line) => line.length < 500 && (declarations.test(line) || values.test(line))).map((line) =>
-    line.replace(/\s*[{(=:]+\s*$/, ''),
-  )
 }
 
 function tableOf(lines: readonly string[]): readonly string[] {
