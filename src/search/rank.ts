@@ -34,8 +34,8 @@ export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' |
  * Repeated words matter more than repeated pairs of characters: `k1` sets how slowly repetition saturates. Figures: decision 12.
  */
 const bm25 = { characters: { k1: 0.9, b: 0.75 }, title: 2, path: 0.5 }
-/** Weight of words that are close together: the best stretch of this many UTF-16 units. */
-const nearness = { share: 0.5, units: 80 }
+/** Weight of terms that are close together: the best stretch of this many UTF-16 units. It is higher for a query with pairs of characters. */
+const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, units: 100 } }
 
 /**
  * Length of the beginning of a text, in UTF-16 units: it names the topic, so terms count once more there. For a query with pairs of
@@ -76,9 +76,10 @@ export function createRanker(terms: readonly RatedTerm[]) {
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
   const areWords = terms.map(({ term }) => isWordTerm(term))
   const isOfWords = !areWords.includes(false)
+  const together = isOfWords ? nearness.words : nearness.characters
   const lookAt = (text: string): TextMatches => {
     const matches = matchesOf(fold(text).text)
-    return { matches, near: isOfWords ? bestStretch(matches, terms, nearness.units).weight : 0 }
+    return { matches, near: bestStretch(matches, terms, together.units).weight }
   }
   /** The titles and paths of documents, which several passages share. */
   const names = new Map<string, TextMatches>()
@@ -117,7 +118,7 @@ export function createRanker(terms: readonly RatedTerm[]) {
           if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + share
       }
       const relative = length / Math.max(1, averageLength)
-      let score = nearness.share * near
+      let score = together.share * near
       for (const [index, { weight }] of terms.entries()) {
         score += weight * impactOf(counts[index] ?? 0, relative, areWords[index] ? wordBm25 : bm25.characters)
       }
