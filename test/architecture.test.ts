@@ -271,6 +271,23 @@ describe('the source code', () => {
     const riddles = [...comments, ...texts].filter(({ text }) => riddleIn(text) !== undefined)
     expect(riddles.map(({ file, line, text }) => `${file}:${line}: ${riddleIn(text)}`)).toEqual([])
   })
+
+  test('has no comment with a kind or a reason that errors do not have', () => {
+    const errors = readFileSync(join(root, 'src/core/errors.ts'), 'utf8')
+    const comments = code.flatMap((file) => file.comments)
+    for (const [type, name] of [
+      ['ErrorKind', /ResourceError `([a-z-]+)`/g],
+      ['ErrorReason', /\breasons? `([a-z-]+)`/g],
+    ] as const) {
+      const [, union = ''] = new RegExp(`export type ${type} =([\\s\\S]*?)\n\n`).exec(errors) ?? []
+      const known = [...union.matchAll(/'([a-z-]+)'/g)].map(([, word]) => word)
+      const named = comments.flatMap(({ file, line, text }) =>
+        [...text.matchAll(name)].map(([, word = '']) => ({ file, line, word })),
+      )
+      expect(named.length).toBeGreaterThan(30)
+      expect(named.filter(({ word }) => !known.includes(word))).toEqual([])
+    }
+  })
 })
 
 test('a read runs the files that docs/architecture.md lists, and no others', async () => {

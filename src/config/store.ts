@@ -20,7 +20,10 @@ export const store = z
     schema: z
       .string()
       .regex(/^[a-z_][a-z0-9_]{0,62}$/, {
-        error: refusal('This is not the name of a schema.', 'Write one of a-z, 0-9 and _, such as "hikidashi".'),
+        error: refusal(
+          'This is not the name of a schema.',
+          'Write at most 63 characters of a-z, 0-9 and _, no digit first, such as "hikidashi".',
+        ),
       })
       .optionalKey('The PostgreSQL schema of the tables. By default "hikidashi".'),
     connections: z

@@ -32,7 +32,7 @@ export const inputSchema: JsonObject = objectSchema([], {
       anyOf: [uriSchema, objectSchema(['uri'], { uri: uriSchema, level: { type: 'string', enum: levels } })],
     },
     description:
-      'Required URIs, in full; or { "uri", "level" } for exactly that level: "link", "outline", "windows" (the text around the words of the query) or "full".',
+      'URIs of resources that the context must have, each with its whole text; or { "uri", "level" } for exactly that level: "link", "outline", "windows" (the text around the words of the query) or "full".',
   },
   excludes: {
     type: 'array',

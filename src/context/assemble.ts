@@ -32,7 +32,7 @@ const formedPerItem = 2
  * Chooses the resources of a view that help with a query, and puts them into one text within a budget of tokens: first the
  * required resources, then those with the highest value per token. The same view, options and time give the same text.
  *
- * @throws ResourceError `invalid` for faulty options (reason `options`), or if the required resources do not fit (reason
+ * @throws ResourceError `invalid` for faulty options (reason `argument`), or if the required resources do not fit (reason
  *   `budget`, with the tokens that they take); `not-found` for a pin that does not exist; `unavailable` if a required resource
  *   cannot be read at the moment.
  */

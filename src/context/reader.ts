@@ -227,7 +227,7 @@ export function matcherOf(uris: readonly string[]): (uri: string) => boolean {
  * Resolves to the test of URIs that are left out ({@link matcherOf}). A text with an asterisk is a glob: over the paths in all mounts,
  * or below the scheme and host that it names.
  *
- * @throws ResourceError `invalid` (reason `glob`) for a malformed glob.
+ * @throws ResourceError `invalid` (reason `argument`) for a malformed glob.
  */
 export async function excluderOf(
   view: View,

@@ -70,7 +70,7 @@ export interface ServiceNetwork {
  * Creates the guard of a service whose URL is in the configuration. An address in that URL allows the address itself, and
  * `localhost` allows this machine. For any other name, every address must be on the internet or in `allowAddresses`.
  *
- * @throws ResourceError `invalid` (reason `address`) for a text in `allowAddresses` that is not an address.
+ * @throws ResourceError `invalid` (reason `configuration`) for a text in `allowAddresses` that is not an address.
  */
 export function createServiceGuard({ host }: HttpUrl, { allowAddresses = [], resolve }: ServiceNetwork = {}): Guard {
   const named = host === 'localhost' ? loopback : [host]
@@ -82,7 +82,7 @@ export function createServiceGuard({ host }: HttpUrl, { allowAddresses = [], res
 
 const loopback = ['127.0.0.0/8', '::1']
 
-/** Parses addresses and address blocks. Throws ResourceError `invalid` (reason `address`) for any other text. */
+/** Parses addresses and address blocks. Throws ResourceError `invalid` (reason `configuration`) for any other text. */
 export function parseAllowed(allowAddresses: readonly string[]): readonly AddressBlock[] {
   return allowAddresses.map((text) => {
     const block = addressBlock(text)

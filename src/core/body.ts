@@ -37,7 +37,7 @@ const firstPartBytes = 64 * 1024 - 1
  * of one version, each when the one before has been consumed.
  *
  * @param tooLarge The error of an earlier read of the whole resource. With it, the resource is read in parts at once.
- * @throws ResourceError as a read does, and `invalid` (reason `contents`) for a URI with several contents, such as a directory.
+ * @throws ResourceError as a read does, and `invalid` (reason `unreadable`) for a URI with several contents, such as a directory.
  */
 export async function openBody(
   read: ReadFor,

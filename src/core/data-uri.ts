@@ -27,7 +27,7 @@ export function canonicalDataUri(text: string): string {
  * In base64, white space is skipped, and the final `=` may be missing.
  *
  * @returns The content: type and subtype in lower case, and the parameters by their names in lower case.
- * @throws ResourceError `invalid` (reason `data-uri`).
+ * @throws ResourceError `invalid` (reason `uri`).
  */
 export function parseDataUri(text: string) {
   if (!isDataUri(text)) throw invalid('It does not begin with data:.', 'uri')

@@ -17,7 +17,7 @@ const maxLength = 4096
 const maxAlternatives = 1000
 const maxDepth = 20
 
-/** Parses a glob into tokens. Throws ResourceError `invalid` (reason `glob`) for a malformed glob, or one beyond a limit. */
+/** Parses a glob into tokens. Throws ResourceError `invalid` (reason `argument`) for a malformed glob, or one beyond a limit. */
 export function parseGlob(pattern: string): { readonly tokens: readonly GlobToken[]; readonly fault: GlobError } {
   const shown = pattern.length > 60 ? `${pattern.slice(0, 60)}…` : pattern
   const fault: GlobError = (what) => invalid(`The glob ${JSON.stringify(shown)} is malformed: ${what}.`, 'argument')

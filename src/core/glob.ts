@@ -25,7 +25,7 @@ const slash = 0x2f
  *
  * Matching takes at most time in proportion to the length of the glob times that of the path.
  *
- * @throws ResourceError `invalid` (reason `glob`) for a malformed glob, one longer than 4096 characters, or one with more than
+ * @throws ResourceError `invalid` (reason `argument`) for a malformed glob, one longer than 4096 characters, or one with more than
  * 1000 alternatives.
  */
 export function compileGlob(pattern: string, options: GlobOptions = {}): PathTest {
@@ -71,7 +71,7 @@ export interface GlobProgram {
  * Compiles a glob. Alternatives are forks of one program, so the program's size is in proportion to the length of the glob, no
  * matter how many alternatives its braces multiply out to.
  *
- * @throws ResourceError `invalid` (reason `glob`) for a malformed glob, or one beyond a limit.
+ * @throws ResourceError `invalid` (reason `argument`) for a malformed glob, or one beyond a limit.
  */
 export function compileGlobProgram(pattern: string): GlobProgram {
   const { tokens, fault } = parseGlob(pattern)

@@ -17,7 +17,7 @@ const maxLength = 8192
  * Parses a URL that begins with `http://` or `https://`. It is strict: a host is one name, or one address in its canonical
  * spelling (no `127.1`, `0x7f.1`, `2130706433`, no `%31`), without a final dot, a user name and password, or a zone.
  *
- * @throws ResourceError `invalid` (reason `url`), whose message does not repeat the URL.
+ * @throws ResourceError `invalid` (reason `uri`), whose message does not repeat the URL.
  */
 export function parseHttpUrl(text: string): HttpUrl {
   const [, scheme, authority, rest] = /^(https?):\/\/([^/?#\\]*)([^#]*)$/i.exec(withoutFragment(text)) ?? []

@@ -57,7 +57,7 @@ const notLiteral = /[\u0000-\u0020"<>\\^`{|}\u007f-\u009f\u2028\u2029]|%(?![0-9A
 /**
  * Parses a URI template (RFC 6570, level 4).
  *
- * @throws ResourceError `invalid` (reason `template`) for a malformed template, for percent-encoded triplets that are not UTF-8
+ * @throws ResourceError `invalid` (reason `configuration`) for a malformed template, for percent-encoded triplets that are not UTF-8
  * (no URI here matches them), for one longer than 8192 characters or with more than 100 variables.
  */
 export function parseTemplate(text: string): readonly TemplatePart[] {

@@ -51,7 +51,7 @@ export interface UriTemplate {
   /**
    * Expands the template. In a record, only own properties count as values.
    *
-   * @throws ResourceError `invalid` (reason `template-value`) for a prefix (`{name:3}`) of a list or map, and for text with a
+   * @throws ResourceError `invalid` (reason `argument`) for a prefix (`{name:3}`) of a list or map, and for text with a
    * lone surrogate.
    */
   expand(values: TemplateValues): string
@@ -89,7 +89,7 @@ export interface UriTemplate {
 /**
  * Compiles a URI template.
  *
- * @throws ResourceError `invalid` (reason `template`) for a malformed template, for percent-encoded triplets in it that are not
+ * @throws ResourceError `invalid` (reason `configuration`) for a malformed template, for percent-encoded triplets in it that are not
  * UTF-8, for one longer than 8192 characters or with more than 100 variables.
  */
 export function compileTemplate(text: string): UriTemplate {

@@ -241,7 +241,7 @@ export interface RecordStore {
   /**
    * Stores a record, and replaces the whole record with the same id. If that has the same content, nothing changes.
    *
-   * @throws ResourceError `invalid` (reason `record`, with `field`) for a malformed record, or one that has expired; `invalid`
+   * @throws ResourceError `invalid` (reason `argument`, with `field`) for a malformed record, or one that has expired; `invalid`
    * (reason `too-large`) beyond the limit; `unavailable` when the store does not answer.
    */
   put(value: unknown): Promise<Stored>

@@ -116,7 +116,10 @@ export async function loadOutside(name: string, url: string): Promise<Source | O
   const source = memberOf(loaded, 'source') ?? memberOf(loaded, 'default')
   const fault = faultOf(source)
   if (fault !== undefined)
-    return { message: `The module ${name} exports no source. ${fault}`, fix: 'docs/writing-a-provider.md shows one.' }
+    return {
+      message: `The module ${name} exports no valid source. ${fault}`,
+      fix: 'docs/writing-a-provider.md shows one.',
+    }
   const made = sourceFrom(source as OutsideSource<z.Shape>)
   keepOutside(url, made)
   return made
@@ -139,7 +142,8 @@ function faultOf(value: unknown): string | undefined {
   const { name, about, options = {}, open } = value
   if (typeof name !== 'string' || !/^[a-z][a-z0-9-]*$/.test(name))
     return 'Its "name" must be a word of small letters, digits and hyphens.'
-  if (sourceNamed(name) !== undefined) return `Its name ${JSON.stringify(name)} is that of a source of hikidashi.`
+  if (sourceNamed(name) !== undefined)
+    return `hikidashi has a source with its name ${JSON.stringify(name)}: choose another one.`
   if (typeof about !== 'string' || about === '') return 'Its "about" must describe what a mount serves.'
   if (typeof open !== 'function') return 'Its "open" must be a function that returns a provider.'
   const shown = shownFault(value)

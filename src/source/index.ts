@@ -1,4 +1,4 @@
-/** The toolkit of a source of another author: a module that a configuration names as `provider` (docs/writing-a-provider.md). */
+/** The toolkit for a source outside of hikidashi. A configuration names the module of such a source as `provider` (docs/writing-a-provider.md). */
 import type { OutsideSource } from '../providers/outside.ts'
 import * as z from '../schema/builder.ts'
 import { count, duration, durationFrom, glob, globs, secret, size, sizeUpTo, text } from '../schema/fields.ts'

@@ -117,7 +117,10 @@ export function notLoaded(why: string): ResourceError {
 
 /** Returns the error for a bug in this program: the engine rejects the request as invalid. */
 export function fault(code: string): ResourceError {
-  return new ResourceError('internal', `The store cannot execute the request. (${code})`)
+  return new ResourceError(
+    'internal',
+    `The store rejects a request as invalid (${code}). This is a bug in hikidashi: please report it.`,
+  )
 }
 
 /** Returns the error for a value that cannot be stored, or a query that cannot be answered. */

@@ -53,7 +53,10 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   ): Promise<T> => {
     const leave = await enter(context)
     const own = followAbort(context.signal)
-    const timer = setTimeout(() => own.abort(unavailable(`The source took longer than ${timeoutMs} ms.`)), timeoutMs)
+    const timer = setTimeout(
+      () => own.abort(unavailable(`The source did not answer within ${timeoutMs} ms. Try again later.`)),
+      timeoutMs,
+    )
     let streaming: T | undefined
     try {
       // The signal may have aborted just as a slot became free.
@@ -235,7 +238,7 @@ function createStopwatch(timeoutMs: number, own: AbortController) {
   let give: (error: unknown) => void = () => {}
   const look = () => {
     if (begun === undefined || performance.now() - begun < timeoutMs) return
-    own.abort(unavailable(`The source took longer than ${timeoutMs} ms.`))
+    own.abort(unavailable(`The source did not answer within ${timeoutMs} ms. Try again later.`))
   }
   const gone = () => give(signal.reason)
   signal.addEventListener('abort', gone)

@@ -60,7 +60,7 @@ export const maxLines = 100_000
 
 /**
  * Returns the number of last lines that the parameters request; undefined if they request none. Throws ResourceError `invalid`
- * (reason `tail`).
+ * (reason `parameter`).
  */
 export function tailIn(params: Params): number | undefined {
   const text = params.get(name)

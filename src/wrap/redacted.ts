@@ -64,7 +64,7 @@ export interface RedactedOptions {
  * cannot be scanned is withheld, with a text that says so. docs/redaction.md lists the secrets that are found and those that are
  * not.
  *
- * @throws ResourceError `invalid` (reason `mode`) for another mode, and for a malformed glob.
+ * @throws ResourceError `invalid` (reason `configuration`) for another mode, and for a malformed glob.
  */
 export function redacted(given: Provider, options: RedactedOptions = {}): Provider {
   const { mode = 'mask', key = randomBytes(32), log = () => {}, scrubber, except = [], without = [] } = options

@@ -48,7 +48,7 @@ const template: Template = {
  * Lines are found in the bytes, in any encoding that contains ASCII, and in UTF-16 with a byte order mark. So put `decoded`
  * around this wrapper.
  *
- * Reads throw ResourceError `invalid` (reason `tail`) for a malformed number, and for a resource that is not text.
+ * Reads throw ResourceError `invalid` (reason `parameter`) for a malformed number, and for a resource that is not text.
  */
 export function tailed(provider: Provider, options: TailedOptions = {}): Provider {
   const limit = options.maxBytes ?? 1024 * 1024
@@ -161,7 +161,7 @@ const isChange = (error: unknown) =>
 /**
  * Reads the end of a resource: enough for `count` lines and one more, but at most `limit` bytes.
  *
- * @throws ResourceError `invalid` (reason `tail`) for a resource with several contents.
+ * @throws ResourceError `invalid` (reason `parameter`) for a resource with several contents.
  */
 async function readEnding(
   provider: Provider,

@@ -129,7 +129,7 @@ describe('with a real authorization server', () => {
     expect((await read(url, two, closedUri)).json().result).toBeDefined()
   })
 
-  test('while an issuer is down, known tokens stay valid, and verification resumes when it is back', async () => {
+  test('while an issuer is down, requests get 503 until its keys are known; then each token of these keys is accepted', async () => {
     const { url, log } = await serve({ issuers: [jwtIssuer(second)] })
     const [token, later] = [await second.token({ resource: url }), await second.token({ resource: url })]
     await second.stop()

@@ -14,7 +14,7 @@ async function hrefsIn(provider: Provider, path: string): Promise<readonly strin
   return alternates.map(({ href }) => href).sort()
 }
 
-describe('the same document of a folder in other languages', () => {
+describe('a translation of a document in the same folder', () => {
   let folder: Folder
   let outside: Folder
   let provider: Provider
@@ -91,7 +91,7 @@ describe('the same document of a folder in other languages', () => {
     expect(await hrefs()).toEqual(['../ja/a/setup.md'])
   })
 
-  test('is named only while rules do not hide it', async () => {
+  test('is named by a read only while .gitignore does not hide it', async () => {
     folder.write({ 'README.md': '# Read me', 'README.ja.md': '# 読んで', '.gitignore': '*.ja.md\n' })
     settle()
     expect(await hrefsIn(provider, 'README.md')).toEqual([])
@@ -120,7 +120,7 @@ describe('the same document of a folder in other languages', () => {
   })
 })
 
-describe('the same document of another source in other languages', () => {
+describe('a translation of a document of another source', () => {
   const sourceOf = (stat: (path: string) => Promise<Entry>): Provider =>
     documented({
       list: async function* () {},

@@ -124,10 +124,10 @@ describe('an error in the module of a source gives one sentence', () => {
     [
       'it exports nothing',
       'export const a = 1',
-      'The module ./bad.mjs exports no source. It needs: export const source',
+      'The module ./bad.mjs exports no valid source. It needs: export const source',
     ],
     ['it has a bad name', 'export const source = { name: "A b" }', 'Its "name" must be a word'],
-    ['it takes a name', 'export const source = { name: "git" }', 'Its name "git" is that of a source of hikidashi.'],
+    ['it takes a name', 'export const source = { name: "git" }', 'hikidashi has a source with its name "git": choose another one.'],
     ['it does not say what it serves', 'export const source = { name: "a" }', 'Its "about" must describe'],
     ['it cannot be opened', 'export const source = { name: "a", about: "A." }', 'Its "open" must be a function'],
     [

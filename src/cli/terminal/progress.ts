@@ -55,7 +55,6 @@ export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: 
     else writeLine?.(plainLineOf({ done, total, what, format }))
   }
   const timer = setInterval(tell, intervalMs)
-  // The timer alone does not keep the process alive.
   timer.unref()
   const onInterrupt = () => {
     end()

@@ -25,7 +25,7 @@ export interface Held {
 export class LeadsOutError extends Error {
   constructor(path: string, folder: string) {
     super(
-      `${path} leads through a symbolic link, or out of ${folder}, and nobody named it. Name its target: in a configuration that you trust, or as the folder to serve.`,
+      `${path} leads through a symbolic link, or out of ${folder}. Name its target instead: in a configuration that you trust, or as the folder to serve.`,
     )
   }
 }

@@ -402,7 +402,7 @@ const refused = ['/proc', '/sys', '/dev']
 /**
  * Resolves and opens a root. A symbolic link at or above it is followed once, at this call, as far as `within` allows.
  *
- * @throws ResourceError `invalid` (reason `root`) for a root that is relative, missing, not a directory, not readable, or the whole machine.
+ * @throws ResourceError `invalid` (reason `configuration`) for a root that is relative, missing, not a directory, not readable, or the whole machine.
  */
 export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<Places> {
   const real = await resolveRoot(options)

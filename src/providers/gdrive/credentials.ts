@@ -80,7 +80,7 @@ function createOAuth(
 /**
  * Parses the key of a service account.
  *
- * @throws ResourceError `invalid` (reason `key`).
+ * @throws ResourceError `invalid` (reason `configuration`).
  */
 function parseKey(text: string): { readonly email: string; readonly key: string; readonly keyId?: string } {
   // The error of parsing is not shown: the text is a secret.

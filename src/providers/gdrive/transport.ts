@@ -85,7 +85,7 @@ async function bodyOf(response: Response, limit: number): Promise<Buffer<ArrayBu
 /**
  * Returns the address of a server that replaces Google: only on this machine, so that no token is ever sent elsewhere.
  *
- * @throws ResourceError `invalid` (reason `endpoint`).
+ * @throws ResourceError `invalid` (reason `configuration`).
  */
 export function standInEndpoint(text: string): string {
   const { url, host } = parseEndpoint(text, false)

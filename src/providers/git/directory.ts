@@ -323,7 +323,7 @@ export interface RepositoryPlace {
  * A `.git` file may lead out of the folder only when its target points back: a linked working tree (`git worktree add`), or a submodule. So a
  * planted `.git` file opens no other repository. Symbolic links inside the repository are not followed.
  *
- * @throws ResourceError `invalid` (reason `repository`); the message says what to do.
+ * @throws ResourceError `invalid` (reason `configuration`); the message says what to do.
  */
 export async function locateRepository(
   { repository, within }: RepositoryPlace,
@@ -534,7 +534,7 @@ const plain = /^(?:true|false|input|lf|crlf|native|minimal|default)$/
 /**
  * Reads the configuration of a git directory as data: git parses the text, without includes, and applies nothing of it.
  *
- * @throws ResourceError `invalid` (reason `repository`) for a file that cannot be read or parsed, and for an unknown repository format.
+ * @throws ResourceError `invalid` (reason `configuration`) for a file that cannot be read or parsed, and for an unknown repository format.
  */
 export async function readConfig(gitDir: Folder, launcher: Launcher): Promise<RepositoryConfig> {
   const values = await parse(await load(gitDir), launcher)

@@ -431,7 +431,7 @@ const relative = /^(\d{1,5})[ .+-]?(minute|hour|day|week|month|year)s?(?:[ .+-]a
  * Parses a time as seconds since 1970: `2026-11-21`, `2026-11-21T10:00`, with seconds and a time zone (default UTC), or relative to now: `3
  * days`, `2 weeks ago`. git's own parser accepts any text as some time.
  *
- * @throws ResourceError `invalid` (reason `time`) for anything else.
+ * @throws ResourceError `invalid` (reason `parameter`) for anything else.
  */
 export function parseTime(name: string, text: string, now: number): number {
   const back = relative.exec(text)

@@ -525,7 +525,7 @@ export interface Commits {
   /**
    * Finds the commit that a path begins with, and the rest of the path. Undefined when the path begins with none.
    *
-   * @throws ResourceError `invalid` (reason `ambiguous-ref`) for the name of both a branch and a tag, `not-found` (see `isMissing`) when the
+   * @throws ResourceError `invalid` (reason `uri`) for the name of both a branch and a tag, `not-found` (see `isMissing`) when the
    * object of the ref is missing.
    */
   find(

@@ -686,7 +686,7 @@ function isOlder([major, minor]: Version, than: Version): boolean {
   return major < than[0] || (major === than[0] && minor < than[1])
 }
 
-/** @throws ResourceError `invalid` (reason `repository`) for a repository that needs a newer git, with the version. */
+/** @throws ResourceError `invalid` (reason `configuration`) for a repository that needs a newer git, with the version. */
 function requireReader({ refStorage }: RepositoryConfig, version: Version): void {
   const needed = storages.get(refStorage)
   if (needed === undefined)
@@ -701,7 +701,7 @@ function requireReader({ refStorage }: RepositoryConfig, version: Version): void
  * Returns the absolute path of the git to run. A name is searched on the PATH of this process without its relative members, so that no program
  * in the working directory runs.
  *
- * @throws ResourceError `invalid` (reason `git`) when there is none.
+ * @throws ResourceError `invalid` (reason `configuration`) when there is none.
  */
 async function findGit(name: string): Promise<string> {
   if (isAbsolute(name)) {
@@ -715,7 +715,7 @@ async function findGit(name: string): Promise<string> {
   throw fault(`There is no ${JSON.stringify(name)} on the PATH.`)
 }
 
-/** Returns the version of git. @throws ResourceError `invalid` (reason `git`) for one that is too old, or a program that is not git. */
+/** Returns the version of git. @throws ResourceError `invalid` (reason `configuration`) for one that is too old, or a program that is not git. */
 async function requireVersion(path: string, launcher: Launcher): Promise<Version> {
   const { bytes } = await launcher.run({ args: ['--version'], limit: 1000, signal: new AbortController().signal })
   const found = /^git version (\d+)\.(\d+)/.exec(bytes.toString('utf8'))

@@ -224,7 +224,7 @@ export function reasonOf(error: unknown): string {
   return reasons[code] ?? (code.startsWith('HPE_') ? 'its answer is not one of HTTP' : code)
 }
 
-/** Returns the error code of the underlying failure. Never a text, which may hold parts of the answer. */
+/** Returns the error code of the underlying failure, or a fixed text if there is none. Never the message of an error, which may hold parts of the answer. */
 function codeOf(error: unknown): string {
   for (let at: unknown = error; at instanceof Error; at = at.cause)
     if ('code' in at && typeof at.code === 'string') return at.code

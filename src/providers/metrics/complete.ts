@@ -143,7 +143,7 @@ const hourSeconds = 3600
  * @param interval Interval of the samples, in seconds.
  * @param now The current time, in seconds since 1970.
  * @param spans Whether a request without `start` is for a span instead of one moment.
- * @throws ResourceError `invalid` (reasons `as`, `time`, `step`).
+ * @throws ResourceError `invalid` (reason `parameter`).
  */
 export function parseSeriesRequest(
   params: Params,

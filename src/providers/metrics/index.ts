@@ -45,7 +45,7 @@ const inAll = 12_000
  * JSON with a summary, CSV or a picture. The output is downsampled to a readable number of points, keeps every extreme ({@link downsample}),
  * and states how many series were left out.
  *
- * Reads throw ResourceError `invalid` (reasons `as`, `match`, `query`, `step`, `time`), and `too-large` for a query that asks for more than
+ * Reads throw ResourceError `invalid` (reason `parameter` or `query`), and `too-large` for a query that asks for more than
  * the source returns.
  *
  * @throws ResourceError `invalid` for options out of bounds, for an invalid URL and for a malformed glob.
@@ -219,7 +219,7 @@ function* differences(before: PollState, now: PollState, sampled: readonly strin
  *
  * @param allow Globs over the names of metrics as paths have them: a name with a slash is escaped ({@link segmentOf}), so that no part of a
  * name counts as the whole name.
- * @throws ResourceError `invalid` (reason `allow`) for a glob with a slash, and (reason `glob`) for a malformed one.
+ * @throws ResourceError `invalid` (reason `configuration`) for a glob with a slash, and (reason `argument`) for a malformed one.
  */
 function allowed(source: QuerySource, allow: readonly string[]): QuerySource {
   if (allow.some((glob) => glob.includes('/')))
@@ -296,7 +296,7 @@ const defaults = {
   maxBytes: 64 * 1024 * 1024,
 } as const
 
-/** @throws ResourceError `invalid` (reason `limit`) unless the value is a whole number within the bounds. */
+/** @throws ResourceError `invalid` (reason `configuration`) unless the value is a whole number within the bounds. */
 function bounded(name: string, value: number, least: number, most: number): number {
   if (Number.isSafeInteger(value) && value >= least && value <= most) return value
   throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'configuration')

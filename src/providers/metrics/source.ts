@@ -36,7 +36,7 @@ function wrong(why: string) {
  * Parses label matchers in PromQL syntax, with or without braces: `{job="node",instance!~"test.*"}`. Values are in double quotes, single
  * quotes, or backticks (without escapes).
  *
- * @throws ResourceError `invalid` (reason `match`) for anything else, and for a matcher of the name of the metric.
+ * @throws ResourceError `invalid` (reason `parameter`) for anything else, and for a matcher of the name of the metric.
  */
 export function parseMatchers(text: string): readonly Matcher[] {
   if (text.length > maxMatch) throw wrong(`is longer than ${maxMatch} characters`)

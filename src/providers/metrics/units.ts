@@ -140,7 +140,7 @@ export function parseDuration(text: string): number | undefined {
  * is optional), or Unix seconds.
  *
  * @param now The current time, in seconds since 1970.
- * @throws ResourceError `invalid` (reason `time`) for anything else.
+ * @throws ResourceError `invalid` (reason `parameter`) for anything else.
  */
 export function parseTime(name: string, text: string, now: number): number {
   const time = relativeTime(text, now) ?? unixTime(text) ?? calendarTime(text)
@@ -174,7 +174,7 @@ function calendarTime(text: string): number | undefined {
 /**
  * Parses a step to seconds: a duration (`30s`), or a number of seconds.
  *
- * @throws ResourceError `invalid` (reason `step`) for anything else, and for less than a millisecond.
+ * @throws ResourceError `invalid` (reason `parameter`) for anything else, and for less than a millisecond.
  */
 export function parseStep(text: string): number {
   const step = parseDuration(text) ?? unixTime(text)

@@ -28,7 +28,7 @@ export const guardedLookup = createLookup(isMetadataAddress, refusedAddress)
  * Parses an endpoint of the operator: `https://storage.example.com`, `http://127.0.0.1:9000`.
  *
  * @param insecure Whether requests beyond the loopback may be unencrypted.
- * @throws ResourceError `invalid` (reason `endpoint`); the message says what to do.
+ * @throws ResourceError `invalid` (reason `configuration`); the message says what to do.
  */
 export function parseEndpoint(text: string, insecure: boolean): Endpoint {
   const refuse = (message: string) => invalid(`The endpoint ${message}`, 'configuration')

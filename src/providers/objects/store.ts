@@ -68,8 +68,8 @@ export interface ObjectBody {
 /**
  * A remote object store.
  *
- * Every method throws ResourceError: `not-found` for an object that is missing or may not be read, `invalid` (reason `archived` or
- * `encrypted`) for one that exists but cannot be read as it is, `unavailable` for problems of the store, the connection and the credentials.
+ * Every method throws ResourceError: `not-found` for an object that is missing or may not be read, `invalid` (reason `withheld`)
+ * for one that is archived or encrypted, `unavailable` for problems of the store, the connection and the credentials.
  * The messages say what to do, and hold nothing from the store. An abort may reject with any error.
  */
 export interface ObjectStore {

@@ -179,6 +179,7 @@ const membersFor = {
   tools: { list: 'remoteTools', listen: 'addTools' },
 } as const
 
+/** A list of a mounted server beside its resources: of its prompts or its tools. */
 export type SideList = ReturnType<typeof sideListOf>
 
 /** Creates access to a list of prompts or tools. Its changes are the items that were added, removed or changed. */

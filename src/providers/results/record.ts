@@ -182,7 +182,7 @@ export function timeOf(text: string): number | undefined {
 /**
  * Validates a write. Returns it with U+FFFD for lone surrogates, and with the tags in NFC, unique and sorted.
  *
- * @throws ResourceError `invalid` (reason `record`), which names up to five faulty fields and their faults, but never their
+ * @throws ResourceError `invalid` (reason `argument`), which names up to five faulty fields and their faults, but never their
  *   values.
  */
 export function parseAnalysis(value: unknown): NewAnalysis {

@@ -31,7 +31,7 @@ export function createSettingsReader(options: DeskOptions) {
     /**
      * Resolves to the answer, with the facts of the file.
      *
-     * @throws ResourceError `invalid` (reason `settings`) for a file that cannot be read as its format, with line and column in
+     * @throws ResourceError `invalid` (reason `unreadable`) for a file that cannot be read as its format, with line and column in
      * the detail and nothing of the file; `too-large` beyond a limit.
      */
     ask: async (path: string, format: Format, want: SettingsPart, context: Context) => {

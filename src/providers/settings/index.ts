@@ -58,8 +58,8 @@ const template: Template = {
  * Of dotenv files, and with `show: 'allowed'` of all files, only values that `allow` names are shown. Hidden values are
  * replaced with `[redacted]`; names are always shown. Nothing is expanded, included or looked up.
  *
- * Reads throw ResourceError `invalid` (reason `settings`, with `line` and `column`) for a file that does not have the format of
- * its name, `too-large` beyond a limit, `invalid` (reason `pointer` or `as`) for a malformed request, `not-found` for a pointer
+ * Reads throw ResourceError `invalid` (reason `unreadable`, with `line` and `column`) for a file that does not have the format of
+ * its name, `too-large` beyond a limit, `invalid` (reason `parameter`) for a malformed request, `not-found` for a pointer
  * to nothing.
  *
  * @throws ResourceError `invalid` for a malformed glob or an unknown format.

@@ -67,7 +67,7 @@ export function textNode(text: string, span: Omit<Scalar, 'kind' | 'text' | 'jso
 /**
  * Parses a JSON pointer (RFC 6901) to its steps.
  *
- * @throws ResourceError `invalid` (reason `pointer`) for a malformed one.
+ * @throws ResourceError `invalid` (reason `parameter`) for a malformed one.
  */
 export function parsePointer(pointer: string): readonly string[] {
   if (pointer === '') return []

@@ -49,7 +49,7 @@ export function textOf(sql: string, tokens: readonly SqlToken[]): string {
   return first === undefined || last === undefined ? '' : sql.slice(first.start, last.end)
 }
 
-/** Returns a name without its quotes. */
+/** Returns the identifier that SQL writes as `[a]`, `"a"`, `` `a` `` or `'a'`, in which a doubled quote stands for one. */
 function unquoted(text: string): string {
   const mark = text[0]
   if (mark === '[') return text.slice(1, -1)

@@ -64,7 +64,7 @@ export function openFile(file: string, lockTimeoutMs: number, isLinkless = false
    * Checks that the file is still the opened one. Call this before and after a transaction, but never in one: it opens and
    * closes the file, which releases the locks of SQLite.
    *
-   * @throws ResourceError with the reason `stale` if the file was replaced or has changed.
+   * @throws ResourceError `unavailable` (fault `stale`) if the file was replaced or has changed.
    */
   const check = (): void => {
     if (identify(file) !== identity) throw replacedFileError()

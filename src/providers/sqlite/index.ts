@@ -189,16 +189,14 @@ async function startReader(
   }
 }
 
-/** Returns the path of the file, without links if nobody named it. */
+/** Returns the path of the file. One that no person has named must stay within its folder: a symbolic link on its path is refused. */
 async function placeOf({ file, within }: Pick<SqliteOptions, 'file' | 'within'>): Promise<string> {
   if (within === undefined) return file
   try {
     return await pathWithin(file, within)
   } catch (error) {
     if (error instanceof LeadsOutError)
-      throw refusedError(
-        'The path of the database leads through a symbolic link, and nobody named it. Name its target.',
-      )
+      throw refusedError('The path of the database leads through a symbolic link. Name its target instead.')
     // The process that opens the file says what is wrong with it.
     return file
   }

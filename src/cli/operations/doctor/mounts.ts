@@ -21,7 +21,11 @@ import { type LocalSetUp, openLocal, storeOf } from '../local.ts'
 import { searchMountsOf, textAt } from '../search-mounts.ts'
 import type { Findings } from './findings.ts'
 
-/** Opens each mount that lacks nothing, checks its answers, and watches it for a moment. */
+/**
+ * Opens each mount, checks its answers, and watches it for a moment.
+ *
+ * @param lacking Addresses of the mounts that are skipped, because something that they need is missing, such as a secret.
+ */
 export async function checkMounts(
   here: CheckFacts,
   lacking: ReadonlySet<string>,
