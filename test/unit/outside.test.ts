@@ -127,7 +127,11 @@ describe('an error in the module of a source gives one sentence', () => {
       'The module ./bad.mjs exports no valid source. It needs: export const source',
     ],
     ['it has a bad name', 'export const source = { name: "A b" }', 'Its "name" must be a word'],
-    ['it takes a name', 'export const source = { name: "git" }', 'hikidashi has a source with its name "git": choose another one.'],
+    [
+      'it takes a name',
+      'export const source = { name: "git" }',
+      'hikidashi has a source with its name "git": choose another one.',
+    ],
     ['it does not say what it serves', 'export const source = { name: "a" }', 'Its "about" must describe'],
     ['it cannot be opened', 'export const source = { name: "a", about: "A." }', 'Its "open" must be a function'],
     [

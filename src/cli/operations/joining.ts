@@ -4,7 +4,7 @@ import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { defaultConfig, stateFolder } from '../../config/state-folder.ts'
 import { createEvent } from '../../core/kit/abort.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
-import { createWriter, readLines } from '../../server/stdio/lines.ts'
+import { createWriter, readLines, resumedMethod } from '../../server/stdio/lines.ts'
 import type { Sharing } from '../terminal/io.ts'
 
 const fs = process.getBuiltinModule('node:fs')
@@ -343,11 +343,8 @@ function createRequests() {
 /** The messages that opened a session, by a name for each: a subscription that has ended is not made again. */
 function createOpening() {
   const lines = new Map<string, string>()
-  /**
-   * Requests that are sent again only for the state of the server: nobody waits for their answers. With the URI of a subscription, whose
-   * changes may have been missed.
-   */
-  const repeated = new Map<string, { readonly uri?: string }>()
+  /** The ids of requests that are sent again only for the state of the server: nobody waits for their answers. */
+  const repeated = new Set<string>()
   return {
     take: ({ method = '', params }: PassedMessage, line: string): void => {
       const subscribed = `subscribed ${String(params?.uri)}`
@@ -360,17 +357,11 @@ function createOpening() {
     /** The messages but those that have no answer yet, and so are sent again anyway. */
     linesBut: (pending: readonly string[]): readonly string[] => {
       const again = [...lines.values()].filter((line) => !pending.includes(line))
-      for (const { id, method, params } of again.flatMap(parsed))
-        if (id !== undefined)
-          repeated.set(JSON.stringify(id), method === 'resources/subscribe' ? { uri: String(params?.uri) } : {})
+      for (const { id } of again.flatMap(parsed)) if (id !== undefined) repeated.add(JSON.stringify(id))
       return again
     },
-    /** Takes the request of an answer for which nobody waits. */
-    takeAnswer: (id: string) => {
-      const request = repeated.get(id)
-      repeated.delete(id)
-      return request
-    },
+    /** Whether nobody waits for the answer to a request. */
+    takesAnswer: (id: string): boolean => repeated.delete(id),
   }
 }
 
@@ -443,7 +434,9 @@ function createSession() {
   /** Sends to a new server what it must know, and then the requests without an answer. */
   const resume = (to: Writable) => {
     to.on('drain', flow.set).on('close', flow.set)
-    for (const line of opening.linesBut([...pending.values()])) to.write(`${line}\n`)
+    const again = opening.linesBut([...pending.values()])
+    for (const line of again) to.write(`${line}\n`)
+    if (again.length > 0) to.write(`${JSON.stringify({ jsonrpc: '2.0', method: resumedMethod })}\n`)
     for (const key of pending.keys()) {
       const answer = requests.lastAnswer(key)
       if (answer === undefined) continue
@@ -455,19 +448,13 @@ function createSession() {
     server = to
     if (ended) tell()
   }
-  /** Tells a client of an earlier revision that something may have changed while nobody watched. */
-  const tellMissed = async (uri: string | undefined): Promise<void> => {
-    if (uri !== undefined) await write({ method: 'notifications/resources/updated', params: { uri } })
-    await write({ method: 'notifications/resources/list_changed' })
-  }
   /** Passes an answer on, unless nobody waits for it. */
   const give = async (line: Uint8Array): Promise<void> => {
     // The text of a large answer would take memory that stays.
     const head = textOf(line.subarray(0, maxHeadBytes))
     const [, id = '', of] = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+),"(\w+)"/.exec(head) ?? []
     const isAnswer = of === 'result' || of === 'error'
-    const repeated = isAnswer ? opening.takeAnswer(id) : undefined
-    if (repeated !== undefined) return tellMissed(repeated.uri)
+    if (isAnswer && opening.takesAnswer(id)) return
     await writer.write(() => Buffer.concat([line, newline])).catch(end)
     if (isAnswer) forget(id)
     else if (/^\{"jsonrpc":"2\.0","method":"notifications\/(?:subscriptions\/acknowledged|events\/active)"/.test(head))

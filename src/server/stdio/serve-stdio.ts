@@ -3,11 +3,11 @@ import { createEvent } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { createGate } from '../admission/gate.ts'
 import { JsonError, parseJson } from '../messages/json.ts'
-import { codes, failure, formatMessage } from '../messages/messages.ts'
+import { codes, failure, formatMessage, isObject } from '../messages/messages.ts'
 import { createConnection, type ReceiveOptions } from '../protocol/connection.ts'
 import { localPrincipal, openView, type ServeOptions } from '../serve.ts'
 import { sendConsoleTo } from './console.ts'
-import { createWriter, readLines } from './lines.ts'
+import { createWriter, readLines, resumedMethod } from './lines.ts'
 
 export interface StdioOptions extends ServeOptions {
   readonly input?: Readable
@@ -89,6 +89,10 @@ async function serveClient(options: StdioOptions): Promise<void> {
     } catch (error) {
       const message = error instanceof JsonError ? error.message : 'The message could not be read.'
       return write(failure(null, { code: codes.parse, message }))
+    }
+    if (isObject(value) && value.method === resumedMethod) {
+      await Promise.allSettled([...answering])
+      return connection.retell()
     }
     const response = await connection.receive(value, receiving)
     if (response !== undefined) await write(response)
