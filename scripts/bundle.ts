@@ -49,7 +49,7 @@ const providers = inSources('index')
 /** The modules that each start of the command line loads by name: joining, `serve` over stdio, a configuration, and `ls`. */
 const starts: Readonly<Record<string, readonly string[]>> = {
   // A process that joins another one, and a hook that asks one, load nothing else.
-  join: ['cli/main', 'cli/operations/joining', 'cli/hosts/answer-hook'],
+  join: ['cli/main', 'cli/operations/joining/index', 'cli/hosts/answer-hook'],
   serve: ['cli/main', 'cli/run', 'cli/commands/serve', 'config/set-up', 'server/stdio/serve-stdio'],
   // The schemas and openers of all sources share a chunk each: they are small, and opening a file takes longer than reading them.
   config: ['config/load', 'providers/inline/open', ...inSources('config')],

@@ -4,6 +4,7 @@ import { isBuiltin } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { guarantees, paths } from '../bench/special-paths.ts'
 import { circlesOf } from '../scripts/code/circles.ts'
 import { readSource } from '../scripts/code/source.ts'
 import * as table from '../src/providers/table.ts'
@@ -288,6 +289,14 @@ describe('the source code', () => {
       expect(named.filter(({ word }) => !known.includes(word))).toEqual([])
     }
   })
+})
+
+test('each special path and guarantee that bench/paths.ts measures is in the source code once', () => {
+  const replaced = [...paths, ...guarantees].flatMap(({ file, replaced }) => replaced.map(([code]) => ({ file, code })))
+  expect(replaced.length).toBeGreaterThan(10)
+  const isOnce = ({ file, code }: (typeof replaced)[number]) =>
+    readFileSync(join(source, file), 'utf8').split(code).length === 2
+  expect(replaced.filter((one) => !isOnce(one))).toEqual([])
 })
 
 test('a read runs the files that docs/architecture.md lists, and no others', async () => {

@@ -16,7 +16,7 @@ async function start(): Promise<void> {
     }
   }
   const isShared = words[0] === 'serve' && words.includes('--stdio')
-  const sharing = isShared ? await (await import('./operations/joining.ts')).joinServer(words) : undefined
+  const sharing = isShared ? await (await import('./operations/joining/index.ts')).joinServer(words) : undefined
   if (sharing === 'served') process.exit()
   const { runProcess } = await import('./run.ts')
   await runProcess(sharing)

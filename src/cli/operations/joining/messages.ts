@@ -1,0 +1,17 @@
+export interface PassedMessage {
+  readonly id?: string | number | null
+  readonly method?: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+/** The messages of a line; none for a text that is not JSON. */
+export function parsed(line: string): readonly PassedMessage[] {
+  try {
+    const value: unknown = JSON.parse(line)
+    return (Array.isArray(value) ? value : [value]).filter(
+      (one) => typeof one === 'object' && one !== null,
+    ) as PassedMessage[]
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,230 @@
+import type { Socket } from 'node:net'
+import { PassThrough, type Readable, type Writable } from 'node:stream'
+import { createEvent } from '../../../core/kit/abort.ts'
+import { createWriter, readLines, resumedMethod } from '../../../server/stdio/lines.ts'
+import { type PassedMessage, parsed } from './messages.ts'
+import { connect, type Greeted, patience } from './socket.ts'
+
+/** Maximum length of a message of the server and of the client, in bytes. That of the client is the limit of the server. */
+const maxLineBytes = { server: 64 * 1024 * 1024, client: 4 * 1024 * 1024 }
+/** The number of servers that may end before a request gets an error: it may be what ends them. */
+const maxServers = 2
+
+/** The requests of a client that have no answer yet, by the JSON of their ids. */
+function createRequests() {
+  const pending = new Map<string, string>()
+  /** How many servers have got each. */
+  const sent = new Map<string, number>()
+  /** The ids of streams of 2026-07-28 that a server has confirmed. */
+  const confirmed = new Set<string>()
+  const send = (id: string): void => void sent.set(id, (sent.get(id) ?? 0) + 1)
+  const forget = (id: string): void => {
+    pending.delete(id)
+    sent.delete(id)
+    confirmed.delete(id)
+  }
+  /** The answer to a request of a server that has ended, if the request is not repeated. */
+  const lastAnswer = (key: string): object | undefined => {
+    const servers = sent.get(key) ?? 0
+    // Changes may have been missed: the client listens anew, and reads again what it follows.
+    if (confirmed.has(key)) return { result: { resultType: 'complete', _meta: { [streamKey]: JSON.parse(key) } } }
+    if (servers > 0 && callsOtherTool(pending.get(key) ?? '')) return { error: unknownEffect }
+    return servers >= maxServers ? { error: repeatedEnd } : undefined
+  }
+  return { pending, confirmed, send, forget, lastAnswer }
+}
+
+/** The messages that opened a session, by a name for each: a subscription that has ended is not made again. */
+function createOpening() {
+  const lines = new Map<string, string>()
+  /** The ids of requests that are sent again only for the state of the server: nobody waits for their answers. */
+  const repeated = new Set<string>()
+  return {
+    take: ({ method = '', params }: PassedMessage, line: string): void => {
+      const subscribed = `subscribed ${String(params?.uri)}`
+      if (method === 'initialize' || method === 'notifications/initialized' || method === 'logging/setLevel')
+        lines.set(method, line)
+      else if (method === 'resources/subscribe') lines.set(subscribed, line)
+      else if (method === 'resources/unsubscribe') lines.delete(subscribed)
+    },
+    hasSubscriptions: () => [...lines.keys()].some((name) => name.startsWith('subscribed ')),
+    /** The messages but those that have no answer yet, and so are sent again anyway. */
+    linesBut: (pending: readonly string[]): readonly string[] => {
+      const again = [...lines.values()].filter((line) => !pending.includes(line))
+      for (const { id } of again.flatMap(parsed)) if (id !== undefined) repeated.add(JSON.stringify(id))
+      return again
+    },
+    /** Whether nobody waits for the answer to a request. */
+    takesAnswer: (id: string): boolean => repeated.delete(id),
+  }
+}
+
+/** Closes the socket of a server that does not greet any more while its client waits. `end` returns whether that has happened. */
+function watchServer(socket: Socket, path: string, isWaiting: () => boolean) {
+  let isStuck = false
+  const timer = setInterval(async () => {
+    if (!isWaiting()) return
+    const probe = await connect(path, patience.laterMs)
+    if (typeof probe !== 'string') probe.socket.destroy()
+    else if (probe === 'unusable') {
+      isStuck = true
+      socket.destroy()
+    }
+  }, patience.everyMs)
+  return {
+    end: () => {
+      clearInterval(timer)
+      return isStuck
+    },
+  }
+}
+
+/** The messages of the client that a server must have seen, so that it can go on where another one has stopped. */
+export function createSession() {
+  const writer = createWriter(process.stdout)
+  const stop = new AbortController()
+  const end = () => stop.abort()
+  process.once('SIGTERM', end).once('SIGINT', end)
+  const opening = createOpening()
+  const requests = createRequests()
+  const { pending, confirmed, forget } = requests
+  let ended = false
+  /** The server that the messages go to. */
+  let server: Writable | undefined
+  let cursorSecret = ''
+  const flow = createEvent()
+  let tell = () => {}
+
+  const take = (line: string): void => {
+    const messages = parsed(line)
+    for (const message of messages) {
+      const { id, method = '', params } = message
+      opening.take(message, line)
+      if (method === 'notifications/cancelled') forget(JSON.stringify(params?.requestId))
+      if (id === undefined || method === '') continue
+      pending.set(JSON.stringify(id), line)
+      if (server !== undefined) requests.send(JSON.stringify(id))
+    }
+    server?.write(`${line}\n`)
+  }
+  /** Waits for a server that takes messages more slowly than the client sends them. */
+  const drained = async () => {
+    while (server?.writableNeedDrain === true && !server.destroyed) await flow.wait()
+  }
+  const write = (message: object) =>
+    writer.write(() => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).catch(end)
+  const pump = async () => {
+    for await (const lines of readLines(process.stdin, maxLineBytes.client, stop.signal))
+      for (const line of lines) {
+        if (line === 'too-long') await write({ id: null, error: tooLong })
+        else take(textOf(line))
+        await drained()
+      }
+    ended = true
+    tell()
+  }
+  void pump()
+
+  /** Sends to a new server what it must know, and then the requests without an answer. */
+  const resume = (to: Writable) => {
+    to.on('drain', flow.set).on('close', flow.set)
+    const again = opening.linesBut([...pending.values()])
+    for (const line of again) to.write(`${line}\n`)
+    if (again.length > 0) to.write(`${JSON.stringify({ jsonrpc: '2.0', method: resumedMethod })}\n`)
+    for (const key of pending.keys()) {
+      const answer = requests.lastAnswer(key)
+      if (answer === undefined) continue
+      void write({ id: JSON.parse(key), ...answer })
+      forget(key)
+    }
+    for (const line of new Set(pending.values())) to.write(`${line}\n`)
+    for (const id of pending.keys()) requests.send(id)
+    server = to
+    if (ended) tell()
+  }
+  /** Passes an answer on, unless nobody waits for it. */
+  const give = async (line: Uint8Array): Promise<void> => {
+    // The text of a large answer would take memory that stays.
+    const head = textOf(line.subarray(0, maxHeadBytes))
+    const [, id = '', of] = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+),"(\w+)"/.exec(head) ?? []
+    const isAnswer = of === 'result' || of === 'error'
+    if (isAnswer && opening.takesAnswer(id)) return
+    await writer.write(() => Buffer.concat([line, newline])).catch(end)
+    if (isAnswer) forget(id)
+    else if (/^\{"jsonrpc":"2\.0","method":"notifications\/(?:subscriptions\/acknowledged|events\/active)"/.test(head))
+      for (const { params } of parsed(textOf(line))) confirmed.add(JSON.stringify(memberOf(params?._meta, streamKey)))
+    // A batch, and an answer in another form.
+    else if (!head.startsWith('{"jsonrpc":"2.0","method"'))
+      for (const { id } of parsed(textOf(line))) forget(JSON.stringify(id))
+  }
+  const giveAll = async (from: Readable) => {
+    for await (const lines of readLines(from, maxLineBytes.server, new AbortController().signal))
+      for (const line of lines) if (line !== 'too-long') await give(line)
+  }
+
+  return {
+    /** The secret of the last server, with which a new one opens the cursors that the client has. */
+    cursorSecret: () => cursorSecret,
+    /**
+     * Passes messages between the client and a server. Resolves to `lost` if the server ends before the client, and to `stuck` if it does
+     * not answer, while the client waits, that it is alive.
+     */
+    relay: async (greeted: Greeted, path: string): Promise<'served' | 'lost' | 'stuck'> => {
+      const { socket } = greeted
+      cursorSecret = greeted.cursorSecret
+      tell = () => socket.end()
+      socket.write(`${JSON.stringify({ hikidashi: 'join', env: process.env })}\n`)
+      resume(socket)
+      const isWaiting = () => pending.size > 0 || ended || opening.hasSubscriptions()
+      const watch = watchServer(socket, path, isWaiting)
+      await giveAll(socket)
+      server = undefined
+      flow.set()
+      socket.destroy()
+      const isStuck = watch.end()
+      if (ended && (pending.size === 0 || stop.signal.aborted)) return 'served'
+      return isStuck ? 'stuck' : 'lost'
+    },
+    /** Streams with which this process itself serves the client from now on. */
+    takeOver: () => {
+      const input = new PassThrough()
+      const output = new PassThrough()
+      tell = () => input.end()
+      resume(input)
+      void giveAll(output)
+      return { input, output }
+    },
+  }
+}
+
+/** The beginning of a message, which tells what it is. */
+const maxHeadBytes = 1024
+const newline = Buffer.from('\n')
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
+
+/** The member of `_meta` with the id of a stream (2026-07-28). */
+const streamKey = 'io.modelcontextprotocol/subscriptionId'
+const tooLong = { code: -32700, message: 'The message is longer than the limit.' }
+const repeatedEnd = { code: -32603, message: 'Several servers have ended during this request. It is not repeated.' }
+const unknownEffect = {
+  code: -32603,
+  message: 'The server ended while the tool ran. Look at its effects before you call it again.',
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
+}
+
+/** The tools of hikidashi that only read. */
+const readingTools = new Set([
+  ...['list_resources', 'browse_directory', 'read_resource', 'search_in_resource', 'search_resources'],
+  ...['browse', 'assemble_context', 'what_changed', 'search', 'fetch'],
+])
+
+/** Whether a message calls a tool that may change something, such as one of a mounted server. */
+function callsOtherTool(line: string): boolean {
+  return parsed(line).some(({ method, params }) => method === 'tools/call' && !readingTools.has(String(params?.name)))
+}

@@ -1,0 +1,134 @@
+import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
+import { defaultConfig, stateFolder } from '../../../config/state-folder.ts'
+import { isPrivate } from './socket.ts'
+
+const fs = process.getBuiltinModule('node:fs')
+
+/** The options with which a server can be shared, and those of them that take a value. */
+const options = new Set(['--stdio', '--strict', '--config', '--name', '--only', '--log-level', '--log-format'])
+const valued = new Set(['--config', '--name', '--only', '--log-level', '--log-format'])
+/** Maximum length of the path of a socket in bytes: that of macOS, which has the shortest. */
+const maxPathBytes = 103
+/** The largest configuration that is compared, in bytes. */
+const maxConfigBytes = 1024 * 1024
+
+/** The socket of a command line; `undefined` if it cannot be shared. Its name begins with the digest of its configuration or folder. */
+export function socketOf(words: readonly string[]): string | undefined {
+  const folders: string[] = []
+  const rest: string[] = []
+  let config: string | undefined
+  for (let at = 1; at < words.length; at++) {
+    const word = words[at] ?? ''
+    const [, name = '', given] = /^(--[^=]+)(?:=(.*))?$/s.exec(word) ?? []
+    if (name === '' && !word.startsWith('-')) folders.push(resolve(word))
+    else if (!options.has(name)) return undefined
+    else if (name === '--config') config = resolve(given ?? words[++at] ?? '')
+    else rest.push(name, valued.has(name) ? (given ?? words[++at] ?? '') : '')
+  }
+  // A named pipe of Windows cannot be limited to its user with Node.
+  if (!rest.includes('--stdio') || process.platform === 'win32') return undefined
+  const found = folders.length === 0 && fs.existsSync(defaultConfig) ? resolve(defaultConfig) : undefined
+  const file = config ?? found
+  const first = folders[0] ?? (file === undefined ? resolve('.') : dirname(file))
+  try {
+    // A person at a terminal wants to see this server.
+    if (fs.fstatSync(0).isCharacterDevice()) return undefined
+    const settings = file === undefined ? [] : settingsOf(file)
+    if (settings === undefined) return undefined
+    const served = file === undefined && folders.length === 0 ? [first] : folders
+    // A folder can be spelled in several ways, and its address is the one that was given.
+    const seen = [served.map((folder) => [folder, realPath(folder)]), spelledFolder()]
+    const facts = [
+      programFacts(),
+      rest,
+      config === undefined,
+      settings,
+      seen,
+      variablesOf(common),
+      programsHere(),
+      rights(),
+    ]
+    const path = join(stateFolder(), 'run', `${digest(realPath(file ?? first))}-${digest(JSON.stringify(facts))}`)
+    return Buffer.byteLength(path) <= maxPathBytes ? path : undefined
+  } catch {
+    // The server itself reports what is missing.
+    return undefined
+  }
+}
+
+/** The sockets of running servers of a configuration, or of a folder without one, the newest first. */
+export function socketsOf(path: string): readonly string[] {
+  const run = join(stateFolder(), 'run')
+  try {
+    const mine = fs.readdirSync(run).filter((name) => name.startsWith(`${digest(realPath(path))}-`))
+    const paths = mine.map((name) => join(run, name))
+    return isPrivate(run) ? paths.sort((a, b) => fs.statSync(b).mtimeMs - fs.statSync(a).mtimeMs) : []
+  } catch {
+    return []
+  }
+}
+
+/** The program and the Node that runs it. An installation of another version is another file. */
+function programFacts(): readonly unknown[] {
+  const main = fs.realpathSync(process.argv[1] ?? '')
+  const { ino, mtimeMs, size } = fs.statSync(main)
+  return [main, ino, mtimeMs, size, process.version, process.execPath, process.execArgv]
+}
+
+/** The current folder as the shell spells it, if that differs: URIs may be spelled so. */
+function spelledFolder(): readonly string[] {
+  const { PWD: shown } = process.env
+  const cwd = process.cwd()
+  return shown === undefined || shown === cwd ? [] : [shown, cwd]
+}
+
+/** The variables that change what a server does. */
+const common =
+  /^(?:HOME|TZ|TESSDATA_PREFIX|UV_\w+|XDG_\w+_HOME|GIT_CONFIG\w*|HIKIDASHI_\w+|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_\w+|USE_\w+))$/
+/** The variables that sources of a configuration use, too. */
+const configured =
+  /^(?:AWS|AZURE|GOOGLE|GCLOUD|CLOUDSDK|METADATA|PG|MYSQL|SSL|DISPLAY|WAYLAND|XDG|XAUTHORITY)|^(?:LOGNAME|PATH|SHELL|TERM|USER)$|_PROXY$/i
+
+function variablesOf(used: RegExp): readonly unknown[] {
+  return Object.entries(process.env)
+    .filter(([name]) => used.test(name))
+    .map(([name, value = '']) => [name, name === 'PATH' ? foreignFolders(value) : value])
+    .sort()
+}
+
+/** The folders of the PATH in which the programs are that a folder needs. Hosts put folders of their own into the PATH. */
+function programsHere(): readonly unknown[] {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute)
+  return ['git', 'tesseract'].map((name) => folders.find((folder) => fs.existsSync(join(folder, name))))
+}
+
+/** The folders of a PATH, without those that npm puts before it, which differ with the current folder. */
+function foreignFolders(path: string): readonly string[] {
+  return path.split(delimiter).filter((folder) => !/[\\/]node_modules[\\/]\.bin$|[\\/]node-gyp-bin$/.test(folder))
+}
+
+/** Facts that differ for a process in a container or a sandbox, or with other rights: it sees other files. */
+function rights(): readonly unknown[] {
+  const { dev, ino } = fs.statSync('/')
+  const place = [process.getBuiltinModule('node:os').hostname(), dev, ino, process.getgroups?.()]
+  if (process.platform !== 'linux') return place
+  const spaces = ['mnt', 'net', 'pid', 'user'].map((name) => fs.readlinkSync(`/proc/self/ns/${name}`))
+  const status = fs.readFileSync('/proc/self/status', 'utf8')
+  return [...place, ...spaces, status.match(/^(?:Uid|Gid|CapEff|NoNewPrivs|Seccomp):.*$/gm)]
+}
+
+/** All that a configuration depends on; `undefined` for one that names the environment, which differs between hosts. */
+function settingsOf(file: string): readonly unknown[] | undefined {
+  if (fs.statSync(file).size > maxConfigBytes) return undefined
+  const text = fs.readFileSync(file, 'utf8')
+  // An escape could hide a name.
+  return /"env"|"audit"|\\u/.test(text) ? undefined : [realPath(file), text, variablesOf(configured)]
+}
+
+function realPath(path: string): string {
+  return fs.realpathSync(path)
+}
+
+function digest(text: string): string {
+  return process.getBuiltinModule('node:crypto').createHash('sha256').update(text).digest('hex').slice(0, 12)
+}

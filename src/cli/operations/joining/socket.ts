@@ -1,0 +1,130 @@
+import type { Server, Socket } from 'node:net'
+import { makeFolder } from '../../../core/kit/make-folder.ts'
+import type { Sharing } from '../../terminal/io.ts'
+import { parsed } from './messages.ts'
+
+const fs = process.getBuiltinModule('node:fs')
+
+/** How long a server may take to greet, at the start and while a client waits, and how often it is then asked, in milliseconds. */
+export const patience = { startMs: 2000, laterMs: 4000, everyMs: 2000 }
+
+/** A connection to a server that has greeted. */
+export interface Greeted {
+  readonly socket: Socket
+  /** The secret with which its lists seal their cursors. */
+  readonly cursorSecret: string
+  readonly pid: number
+}
+
+/** Nobody listens at a socket any more, or the process that listens does not answer, or may not be asked. */
+type Unreached = 'gone' | 'unusable'
+
+/** Connects to a socket, and waits for the greeting: a stopped process accepts connections, too. */
+export function connect(path: string, timeoutMs: number): Promise<Greeted | Unreached> {
+  const { createConnection } = process.getBuiltinModule('node:net')
+  return new Promise((done) => {
+    const socket = createConnection({ path })
+    let read = Buffer.alloc(0)
+    const end = (result: Greeted | Unreached) => {
+      clearTimeout(timer)
+      socket.off('error', onError).off('close', onClose).off('data', onData)
+      socket.on('error', () => {})
+      if (typeof result === 'string') socket.destroy()
+      done(result)
+    }
+    const onError = ({ code = '' }: NodeJS.ErrnoException) =>
+      end(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code) ? 'gone' : 'unusable')
+    const onClose = () => end('gone')
+    const onData = (chunk: Buffer) => {
+      read = Buffer.concat([read, chunk])
+      const at = read.indexOf(0x0a)
+      if (at === -1) return
+      socket.pause()
+      if (at + 1 < read.length) socket.unshift(read.subarray(at + 1))
+      const [{ cursorSecret, pid } = {}] = parsed(read.toString('utf8', 0, at)) as Partial<Omit<Greeted, 'socket'>>[]
+      end(cursorSecret === undefined || pid === undefined ? 'unusable' : { socket, cursorSecret, pid })
+    }
+    const timer = setTimeout(() => end('unusable'), timeoutMs)
+    socket.on('error', onError).on('close', onClose).on('data', onData)
+  })
+}
+
+/** Makes the folder of the sockets, which only this user may enter. Returns whether it is so. */
+export function isPrivate(folder: string): boolean {
+  try {
+    makeFolder(folder, 0o700)
+    const { uid, mode } = fs.lstatSync(folder)
+    return uid === process.getuid?.() && (mode & 0o077) === 0
+  } catch {
+    return false
+  }
+}
+
+/** Listens at a path, and greets each client. Resolves to `taken` if there is a socket, and to `undefined` where none can be. */
+export async function listen(
+  path: string,
+  cursorSecret = process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64'),
+): Promise<Sharing | 'taken' | undefined> {
+  const { createServer } = process.getBuiltinModule('node:net')
+  const greeting = `${JSON.stringify({ cursorSecret, pid: process.pid })}\n`
+  const waiting: Socket[] = []
+  let serve = (socket: Socket): void => void waiting.push(socket)
+  const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.on('error', () => {})
+    socket.write(greeting)
+    serve(socket)
+  })
+  const failure = await new Promise<string | undefined>((done) => {
+    server.once('error', ({ code }: NodeJS.ErrnoException) => done(code ?? 'unknown'))
+    server.listen({ path }, () => done(undefined))
+  })
+  if (failure !== undefined) return failure === 'EADDRINUSE' ? 'taken' : undefined
+  fs.chmodSync(path, 0o600)
+  server.on('error', () => {})
+  // Only the own client keeps the process alive.
+  server.unref()
+  const own = identityOf(path)
+  const isOwn = () => own !== undefined && identityOf(path) === own
+  const remove = () => {
+    if (isOwn()) fs.rmSync(path, { force: true })
+  }
+  process.once('exit', remove)
+  return {
+    cursorSecret,
+    onClient: (next) => {
+      serve = next
+      for (const socket of waiting.splice(0)) serve(socket)
+    },
+    leave: () => {
+      process.off('exit', remove)
+      serve = (socket) => socket.destroy()
+      // This removes the socket, too, if it is still this one.
+      if (isOwn()) server.close()
+    },
+  }
+}
+
+/** Tells a socket from another one at the same path; undefined if there is none, or the folder cannot be read. The number of a file alone is soon given again. */
+function identityOf(path: string): string | undefined {
+  try {
+    const { ino, mtimeMs } = fs.statSync(path)
+    return `${ino} ${mtimeMs}`
+  } catch {
+    return undefined
+  }
+}
+
+/** Removes a socket at which nobody listens. */
+export function removeStale(path: string): void {
+  const stale = identityOf(path)
+  if (stale === undefined) return
+  const aside = `${path}.${process.pid}`
+  try {
+    fs.renameSync(path, aside)
+    // Another process may have begun to listen meanwhile: it gets its place back.
+    if (identityOf(aside) === stale) fs.rmSync(aside)
+    else fs.renameSync(aside, path)
+  } catch {
+    // Another process was faster.
+  }
+}
