@@ -93,6 +93,32 @@ describe('a large binary content over HTTP', () => {
     await channel.close()
   })
 
+  test.each([65_535, 65_536, 500_001, 2 * mib])(
+    'of %i bytes is the same as in an answer that is made at once, without the known secrets',
+    async (size) => {
+      const bytes = randomBytes(size)
+      bytes.write(`\0${secret}`, size >> 1)
+      const name = `clip-${size}.mp4`
+      await writeFile(join(root, name), bytes)
+      const { url, view } = await start({ scrubber: createScrubber([secret]) })
+      const asked = { ...message, params: { ...message.params, uri: `file:///r/${name}` } }
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { ...headers, 'mcp-name': asked.params.uri },
+        body: JSON.stringify(asked),
+      })
+      const text = await response.text()
+      // Shorter answers have a length.
+      expect(response.headers.has('content-length')).toBe(size < 65_536)
+      const whole = { view, log, name: 'test', version: '1', scrubber: createScrubber([secret]) }
+      const channel = await openView(whole, localPrincipal, 'modern')
+      expect(text === JSON.stringify(await channel.request(asked))).toBe(true)
+      const { result } = JSON.parse(text) as { result: { contents: [{ blob: string }] } }
+      expect(Buffer.from(result.contents[0].blob, 'base64').includes(secret)).toBe(false)
+      await channel.close()
+    },
+  )
+
   test('is the same if a source reads each part in several steps', async () => {
     const limit = 300_000
     const { url } = await start({}, async ({ range }) => {

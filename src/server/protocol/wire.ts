@@ -122,12 +122,27 @@ export async function readToWire(
   streams = false,
 ): Promise<Wire> {
   const contents: Wire[] = []
+  const isAlone = result.contents.length === 1
   // One content after the other: a stream is collected in memory.
   for (const content of result.contents)
-    contents.push(contentToWire(streams ? content : await collected(content), revision))
+    contents.push(contentToWire(streams && isAlone ? streamOfLong(content) : await collected(content), revision))
   // Formatting it as JSON, which follows, blocks all other requests.
   if (contents.some(({ text, blob }) => String(text ?? blob).length > longText)) await turn()
   return { contents, ...cacheHintFields(result.cache, revision) }
+}
+
+/** Size from which bytes are encoded in pieces while they are sent, in bytes: as one string of JSON they would be copied several times. */
+const longBytes = 64 * 1024
+
+/** Returns a content of many bytes as a stream of them. */
+function streamOfLong(content: ResourceContent): ResourceContent {
+  if (!('bytes' in content) || content.bytes.length < longBytes) return content
+  const { bytes, ...facts } = content
+  return { ...facts, stream: onePiece(bytes), length: bytes.length }
+}
+
+async function* onePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
 }
 
 /** Returns a content with its bytes, if it is a stream. */
