@@ -71,6 +71,73 @@ async function start(options: Partial<HttpOptions> = {}, before: (asked: Asked) 
 
 const ask = (url: string) => fetch(url, { method: 'POST', headers, body: JSON.stringify(message) })
 
+/** Begins a session of an older revision. Returns a function that posts a message, or a batch, in it. */
+async function openSession(url: string, protocolVersion: string) {
+  const accepted = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const post = (body: unknown, more: Record<string, string> = {}) =>
+    fetch(url, { method: 'POST', headers: { ...accepted, ...more }, body: JSON.stringify(body) })
+  const clientInfo = { name: 'test', version: '1' }
+  const begun = await post({
+    ...{ jsonrpc: '2.0', id: 0, method: 'initialize' },
+    params: { protocolVersion, capabilities: {}, clientInfo },
+  })
+  await begun.text()
+  const session = { 'mcp-session-id': begun.headers.get('mcp-session-id') ?? '' }
+  return (body: unknown) => post(body, session)
+}
+
+interface ReadAnswer {
+  readonly id: number
+  readonly result: { readonly contents: readonly [{ readonly blob: string }] }
+}
+
+describe('a large binary content in a session', () => {
+  const read = (id: number, meta: object = {}) =>
+    ({ jsonrpc: '2.0', id, method: 'resources/read', params: { uri, _meta: meta } }) as const
+
+  test.each(['2025-03-26', '2025-06-18', '2025-11-25'])(
+    'of %s is sent in parts, without known secrets',
+    async (revision) => {
+      const { url, parts } = await start({ scrubber: createScrubber([secret]) })
+      const response = await (await openSession(url, revision))(read(1))
+      expect(response.headers.get('content-length')).toBeNull()
+      const { result } = (await response.json()) as ReadAnswer
+      expect(parts.length).toBeGreaterThan(9)
+      const bytes = Buffer.from(result.contents[0].blob, 'base64')
+      expect(bytes.subarray(0, secretAt).equals(movie.subarray(0, secretAt))).toBe(true)
+      expect(bytes.includes(secret)).toBe(false)
+    },
+  )
+
+  test('is the same in an event after progress', async () => {
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const { url } = await start({}, () => released)
+    // The head of the answer comes with the first notification of progress.
+    const response = await (await openSession(url, '2025-11-25'))(read(1, { progressToken: 'p' }))
+    release()
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    const events = [...(await response.text()).matchAll(/^data: (.*)$/gm)].map(
+      ([, data = '']) => JSON.parse(data) as Partial<ReadAnswer>,
+    )
+    expect(events.length).toBeGreaterThan(1)
+    expect(events.at(-1)?.result?.contents[0].blob === movie.toString('base64')).toBe(true)
+  })
+
+  test('is whole in a batch', async () => {
+    await writeFile(join(root, 'clip.mp4'), movie.subarray(0, mib))
+    const { url } = await start()
+    const post = await openSession(url, '2025-03-26')
+    const clip = (id: number) => ({ ...read(id), params: { uri: 'file:///r/clip.mp4' } })
+    const answers = (await (await post([clip(1), clip(2)])).json()) as readonly ReadAnswer[]
+    expect(answers.map(({ id }) => id).sort()).toEqual([1, 2])
+    for (const { result } of answers)
+      expect(result.contents[0].blob === movie.subarray(0, mib).toString('base64')).toBe(true)
+  })
+})
+
 describe('a large binary content over HTTP', () => {
   test.each([
     ['without secrets', undefined],

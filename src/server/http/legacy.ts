@@ -23,6 +23,7 @@ import {
   failure,
   isObject,
   isRevision,
+  isStreamed,
   legacyRevisions,
   type RequestId,
   type Response,
@@ -31,6 +32,7 @@ import {
 import { type Connection, createConnection } from '../protocol/connection.ts'
 import { type Announcements, openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
+import { sendStreamed } from './modern.ts'
 import { createMailbox, createSessions, type HttpSession } from './sessions.ts'
 
 const idHeader = 'Mcp-Session-Id'
@@ -99,12 +101,15 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     { trace, headers = () => ({}) }: ExchangeOptions,
   ) => {
     let stream: EventStream | undefined
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
     if (isObject(body) && isObject(body.params) && typeof body.method === 'string')
       offerLink(response, { method: body.method, params: body.params }, linkFor)
     // In these revisions a disconnect does not cancel the request.
     const answer = await connection.receive(body, {
       trace,
       taken: () => untilTaken(response),
+      sending: { signal: gone.signal, timeoutMs: options.timeoutMs ?? limits.timeout },
       linkFor,
       onNotification: (message) => {
         stream ??= openEventStream(response, headers())
@@ -118,7 +123,8 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     } else if (stream === undefined) {
       const later = Array.isArray(answer) ? undefined : statusOfOverload(answer as Response)
       await replyLong(response, later?.status ?? statusOf(answer), answer, { ...headers(), ...later?.headers })
-    } else {
+    } else if (isStreamed(answer)) await sendStreamed(response, answer as Response, stream)
+    else {
       for (const message of [answer].flat()) stream.send(message)
       stream.end()
     }

@@ -236,7 +236,7 @@ function endWith(stream: EventStream, answer: Response): void {
 }
 
 /** Sends an answer whose content is a stream. After a notification it is an event, which is made as a whole. */
-async function sendStreamed(
+export async function sendStreamed(
   response: ServerResponse,
   answer: Response,
   stream: EventStream | undefined,

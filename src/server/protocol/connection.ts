@@ -21,6 +21,7 @@ import {
 } from '../messages/messages.ts'
 import type { Channel, RequestOptions } from './channel.ts'
 import { claimedRevision, envelopeFault, immediateMethods } from './envelope.ts'
+import type { AnswerSender } from './large.ts'
 import { type StreamMethod, streams } from './streams.ts'
 
 /** Maximum number of messages in one batch. */
@@ -36,6 +37,8 @@ export interface ReceiveOptions extends Pick<RequestOptions, 'linkFor' | 'trace'
   readonly deliver?: ((answer: Response | readonly Response[]) => Promise<void>) | undefined
   /** Resolves when the reader has taken the answer; undefined when that cannot be known. */
   readonly taken?: () => Promise<unknown>
+  /** How the caller sends a content that is read meanwhile. It then writes the answer of a single request with `replyLong`. */
+  readonly sending?: Pick<AnswerSender, 'signal' | 'timeoutMs'>
 }
 
 const tooLong: WireError = {
@@ -121,10 +124,11 @@ export function createConnection(
     channel: Channel,
     request: Request,
     cancel: AbortController,
-    { onNotification, deliver, taken, linkFor, trace }: ReceiveOptions,
+    { onNotification, deliver, taken, linkFor, trace, sending }: ReceiveOptions,
   ): Promise<Response | undefined> => {
+    const sender = sending && (() => ({ ...sending, gate, share: server.share }))
     const ask = async (pass?: TaskHandle): Promise<Response | undefined> => {
-      const response = await channel.request(request, { cancel, onNotification, pass, linkFor, trace })
+      const response = await channel.request(request, { cancel, onNotification, pass, linkFor, trace, sending: sender })
       if (response === undefined || deliver === undefined) return response
       await deliver(response)
       return undefined
@@ -201,7 +205,7 @@ export function createConnection(
     if (agreed === undefined || !hasBatches(agreed)) return refused('There are no batches in this protocol revision.')
     if (values.length === 0) return refused('The batch is empty.')
     if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
-    const { deliver, taken: _, ...rest } = options
+    const { deliver, taken: _, sending: __, ...rest } = options
     const ran = await batches.run(async () => {
       const responses: Response[] = []
       let left = maxBatchBytes
