@@ -11,8 +11,8 @@ import { defaultConfig, stateFolder } from './state-folder.ts'
 
 /** The remedy for a path of another kind, by the kind that is expected. */
 const remedies = {
-  file: 'Name a file.',
-  folder: 'Name the folder that it is in, and what to take from it in "include".',
+  file: 'Name a file instead.',
+  folder: 'Name the folder that contains it, and list the file in "include".',
 }
 
 /** Checks that a file or a folder exists. Returns the findings at `key`, or none. */
@@ -29,11 +29,11 @@ export async function checkPath(
   } catch (error) {
     const code = errorCodeOf(error) ?? 'unknown'
     if (!isMissing(code)) return finding(`The ${kind} ${path} cannot be opened (${code}).`, 'Let this user read it.')
-    return finding(`There is no ${kind} ${path}.`, `Create it, or correct the path; ${relativePaths}`)
+    return finding(`There is no ${kind} ${path}.`, `Create it, or correct the path. ${relativePaths}`)
   }
 }
 
-const relativePaths = 'a relative one starts at the configuration file.'
+const relativePaths = 'A relative path starts at the configuration file.'
 
 function isMissing(code: string): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'

@@ -188,7 +188,7 @@ async function withPolling(provider: Provider, config: MountConfig): Promise<Pro
   const refusal =
     provider.watch === undefined
       ? source.unchanging?.(config)
-      : 'It reports changes by itself, sooner and at less cost.'
+      : 'The source reports its changes by itself, so it need not be polled.'
   if (refusal === undefined) return polled(provider, { intervalMs: poll })
   await provider.close?.()
   throw invalid(`${refusal} Remove "poll".`, 'configuration')

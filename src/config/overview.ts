@@ -172,7 +172,10 @@ function withOverviewUpdates(
       const own = new Set(uris.filter(isOverview))
       if (own.size === 0) return inner.add(uris, options)
       if (new Set([...spellings, ...own]).size > maxSpellings)
-        throw invalid('The overview is listened to in too many spellings.', 'too-many')
+        throw invalid(
+          `A client may subscribe to at most ${maxSpellings} spellings of ${overviewUri}. Use one of them.`,
+          'too-many',
+        )
       const others = uris.filter((uri) => !own.has(uri))
       const honoured = others.length === 0 ? [] : await inner.add(others, options)
       for (const uri of own) spellings.add(uri)

@@ -50,7 +50,7 @@ function createReader(languages: readonly string[]): PictureReader {
       return missing.length === 0 ? undefined : `tesseract lacks the languages ${missing.join(', ')}.`
     },
     read: (picture, signal) => {
-      if (installed === undefined) throw unavailable('tesseract is missing.')
+      if (installed === undefined) throw unavailable('tesseract is not on the PATH of this process, or does not run.')
       return readPicture(installed.program, languages, picture, signal)
     },
   }

@@ -53,7 +53,7 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
       const value = Buffer.from((await seal()).seal([name, id], JSON.stringify(one)))
       await (await rows()).put({ key: id, value, expires: one.until })
     } catch (error) {
-      log('warn', 'a subscription could not be kept', { subscription: id, error })
+      log('warn', 'a webhook subscription could not be stored', { subscription: id, error })
     }
   }
   const writeAll = async (): Promise<void> => {
@@ -74,7 +74,9 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
       const one = jsonIn((await seal()).open([name, id], Buffer.from(value).toString()))
       return isKept(one) ? [one] : []
     } catch {
-      log('warn', 'a subscription cannot be continued, because it was kept with another key', { subscription: id })
+      log('warn', 'a webhook subscription cannot be continued, because it was stored with another key', {
+        subscription: id,
+      })
       add(id, undefined)
       return []
     }
@@ -126,7 +128,11 @@ async function readKey(file: string): Promise<Uint8Array> {
     await unlink(fresh)
     return read()
   })
-  if (key.length !== keyBytes) throw invalid(`The file ${file} is not a key that this server wrote.`, 'configuration')
+  if (key.length !== keyBytes)
+    throw invalid(
+      `The file ${file} does not hold a key of this server. Move it away: the server then creates a new key.`,
+      'configuration',
+    )
   if (process.platform !== 'win32') await chmod(file, 0o600)
   return key
 }

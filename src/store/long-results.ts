@@ -105,7 +105,7 @@ function writerFor(rows: Collection, keepMs: number, now: () => number): (row: N
   let skew = 0
   const put = async (row: NewRow, expires: number): Promise<Row> => {
     const written = await rows.put({ ...row, expires })
-    if (written === undefined) throw new Error('a write without a condition was not done')
+    if (written === undefined) throw new Error('the store did not do a write that has no condition')
     return written
   }
   return async (row) => {

@@ -191,8 +191,8 @@ function repairPart(
 function tooLargeFor(limit: number): (size: number | undefined) => ResourceError {
   return (size) =>
     tooLarge(
-      `This text is in another encoding than UTF-8, and at most ${limit} bytes of such a text are decoded. ` +
-        'Ask for its end with ?tail=200, or convert it to UTF-8.',
+      `The text is not in UTF-8, and at most ${limit} bytes of such a text are decoded. ` +
+        'Read its end with ?tail=200, or convert it to UTF-8.',
       { limit, ...defined({ size }) },
     )
 }

@@ -32,7 +32,10 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
     const seen = new Map<string, string>()
     for await (const entry of entries(signal)) {
       signal.throwIfAborted()
-      if (seen.size >= limit) throw unavailable(`There are more than ${limit} entries, too many to compare.`)
+      if (seen.size >= limit)
+        throw unavailable(
+          `The source has more than ${limit} entries, too many to compare. Remove "poll", or serve fewer.`,
+        )
       seen.set(entry.path, stampOf(entry))
     }
     return seen

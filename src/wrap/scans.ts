@@ -85,7 +85,8 @@ export function createScans(options: ScansOptions) {
   const isMissing = async (): Promise<boolean> => {
     if (asked === undefined || performance.now() > asked.until) {
       const reason = await reader.missing(closing.signal)
-      if (reason !== undefined && reason !== asked?.reason) log('warn', 'scans cannot be read by OCR', { reason })
+      if (reason !== undefined && reason !== asked?.reason)
+        log('warn', 'OCR cannot read the scans of a mount', { reason })
       asked = { reason, until: performance.now() + missingMs }
     }
     return asked.reason !== undefined
@@ -100,7 +101,7 @@ export function createScans(options: ScansOptions) {
       } catch (error) {
         if (closing.signal.aborted || !isResourceError(error)) throw error
         if (attempt < tries) continue
-        log('warn', 'a page cannot be read by OCR', { path: scan.path, page: page + 1, error })
+        log('warn', 'OCR cannot read a page', { path: scan.path, page: page + 1, error })
         return undefined
       }
     }
@@ -127,7 +128,7 @@ export function createScans(options: ScansOptions) {
     if (isWhole)
       await kept
         ?.put(key, scan.path, reading)
-        .catch((error: unknown) => log('warn', 'a result of OCR cannot be kept', { error }))
+        .catch((error: unknown) => log('warn', 'a result of OCR cannot be stored', { error }))
   }
 
   const work = async (): Promise<void> => {
@@ -140,7 +141,7 @@ export function createScans(options: ScansOptions) {
           if (closing.signal.aborted) return
           const isFinal = isResourceError(error, 'invalid') || isResourceError(error, 'too-large')
           const known = isFinal ? error : failedScan()
-          if (!isFinal) log('warn', 'a document cannot be read by OCR', { path: scan.path, error })
+          if (!isFinal) log('warn', 'OCR cannot read a document', { path: scan.path, error })
           if (!isResourceError(error, 'unavailable') && !isResourceError(error, 'not-found'))
             failed.set(key, { error: known, until: performance.now() + failedMs })
         })
@@ -203,7 +204,7 @@ async function keptOf(kept: KeptScans | undefined, key: string, log: Log): Promi
   try {
     return await kept?.get(key)
   } catch (error) {
-    log('warn', 'the results of OCR cannot be read', { error })
+    log('warn', 'the stored results of OCR cannot be read', { error })
     return undefined
   }
 }

@@ -63,7 +63,7 @@ export function createS3Store(client: S3Client, bucket: string, requesterPays: b
       // An error answer to HEAD has no body, so the reason is unknown. GET fails for the same reason, and states it in its body.
       const { discard } = await open({ key }, signal)
       discard()
-      throw notFound('HEAD is refused, GET is not')
+      throw notFound('it refuses HEAD, but not GET')
     }
   }
 

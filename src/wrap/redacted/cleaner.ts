@@ -90,10 +90,10 @@ export function cleanCompletion({ values, total, hasMore }: Completion): Complet
 type Reason = Failure | 'secret' | 'encoding' | 'vault'
 
 const reasons: Readonly<Record<Reason, string>> = {
-  secret: 'it holds a secret that cannot be removed from it.',
-  vault: 'files of this name hold secrets.',
+  secret: 'it contains a secret that cannot be removed from it.',
+  vault: 'files with this name usually contain secrets.',
   encoding: 'it is text in an encoding that cannot be searched for secrets.',
-  late: 'it could not be searched for secrets in time. Ask for a part of it.',
+  late: 'it could not be searched for secrets in time. Read a part of it.',
   crashed: 'it could not be searched for secrets.',
 }
 
@@ -228,7 +228,7 @@ async function collect({ stream, length }: Stream): Promise<Buffer> {
     }
   if (Math.max(collected, length) <= maxStreamBytes) return Buffer.concat(pieces)
   throw tooLarge(
-    `The resource has ${length} bytes. Content that is not text is searched for secrets as a whole, up to ${maxStreamBytes} bytes.`,
+    `The resource has ${length} bytes. A content that is not text can be searched for secrets only up to ${maxStreamBytes} bytes.`,
     { reason: 'withheld', size: length, limit: maxStreamBytes },
   )
 }
