@@ -9,7 +9,7 @@ import { pathExists } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
 import { defaultConfig, stateFolder } from './state-folder.ts'
 
-/** The remedy for a path of another kind, by the kind that is expected. */
+/** The advice for a path that is not of the expected kind, by that kind. */
 const remedies = {
   file: 'Name a file instead.',
   folder: 'Name the folder that contains it, and list the file in "include".',
@@ -130,7 +130,7 @@ async function skillsIn(folder: string): Promise<readonly string[]> {
   return found
 }
 
-/** Examines the entries of a folder in a folder, if it is there. One that is reached through a symbolic link is not, because the link may lead anywhere. */
+/** Examines the entries of a subfolder, if it exists. A symbolic link is skipped, because it may lead anywhere. */
 async function lookInto(folder: string, name: string, look: (entries: readonly Dirent[], at: string) => void) {
   await openWithin(join(folder, name), { folder, symlinks: 'deny' }, async ({ at }) =>
     look(await readdir(at, { withFileTypes: true }), at),

@@ -296,7 +296,6 @@ function pathFindings(config: unknown): readonly Finding[] {
   return [{ path: ['http', 'path'], message, fix: 'Write another path, such as "/mcp".' }]
 }
 
-/** Whether a file lies in a folder that a mount serves. */
 function isServed(file: string, mount: unknown, folder: string, schemas: MountSchemas): boolean {
   return pathsOf(mount, schemas).some(
     ({ kind, name }) => kind === 'served folder' && isInside(file, resolveFolder(name, folder)),

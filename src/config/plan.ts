@@ -159,7 +159,6 @@ export function servesFiles({ provider }: MountConfig): boolean {
   return sourceNamed(provider)?.folder?.isPlain === true
 }
 
-/** Whether a mount searches other mounts. */
 export function isSearch({ provider }: MountConfig): boolean {
   return sourceNamed(provider)?.searches !== undefined
 }
@@ -198,12 +197,10 @@ export function scopesIn(mounts: readonly PlannedMount[]): (uri: string) => read
   }
 }
 
-/** A mount that searches others. */
 interface SearchMount extends Mount {
   readonly provider: Provider & IndexFeeder
 }
 
-/** The mounts of a catalog that search others. */
 export function searchesOf({ mounts }: Pick<Catalog, 'mounts'>): readonly SearchMount[] {
   return mounts.filter((mount): mount is SearchMount => mount.provider.feedStatus !== undefined)
 }

@@ -17,7 +17,7 @@ interface OcrConfig {
 
 interface ScanSettings {
   readonly log: Log
-  /** The mode of redaction: results of another one are not used. */
+  /** The mode of redaction: results that were stored with another mode are not used. */
   readonly redact: string
   /** Removes secrets from what a provider reads. */
   readonly through?: (provider: Provider) => Provider

@@ -64,7 +64,7 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
     writing = undefined
   }
   const add = (id: string, one: KeptSubscription | undefined): void => {
-    // At the end of the order, because an earlier state may be being written.
+    // Moved to the end, so that it is written after an earlier state that is being written.
     waiting.delete(id)
     waiting.set(id, one)
     writing ??= writeAll()
@@ -110,7 +110,7 @@ function isKept(value: unknown): value is KeptSubscription {
 }
 
 /**
- * Reads the key in a file that only this user may read. A missing one is made.
+ * Reads the key in a file that only this user may read. If the file does not exist, it is created.
  *
  * @throws ResourceError `invalid` for a file that is not a key.
  */
@@ -121,7 +121,7 @@ async function readKey(file: string): Promise<Uint8Array> {
     const fresh = `${file}.${randomBytes(6).toString('hex')}.new`
     makeFolder(dirname(file), 0o700)
     await writeFile(fresh, randomBytes(keyBytes), { flag: 'wx', mode: 0o600, flush: true })
-    // Another process may have made one meanwhile: that one stays.
+    // Another process may have created the file meanwhile: its key is used.
     await link(fresh, file).catch((fault: unknown) => {
       if (errorCodeOf(fault) !== 'EEXIST') throw fault
     })

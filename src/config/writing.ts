@@ -33,7 +33,7 @@ export function writingOf(catalog: Catalog): WriteAccess | undefined {
     (mount.writers.includes('*') || principal.roles.some((role) => mount.writers.includes(role))) &&
     catalog.allows(principal, formatUri(parseAddress(mount.address), 'results/'))
 
-  /** A principal must not replace a result that it may not see. */
+  /** Refuses to replace a result that the principal may not see. */
   const checkVisible: CheckVisible = (mount, value, principal) => {
     const id = typeof value === 'object' && value !== null && 'id' in value ? value.id : undefined
     if (typeof id === 'string' && isWrittenAlike(id) && !catalog.allows(principal, uriOf(mount, id)))

@@ -36,7 +36,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
       await prepare()
       return await server.ask(sql, values)
     } catch (error) {
-      // They are prepared again at the next use.
+      // The next use creates the missing tables again.
       if (isMissing(error)) prepare.forget()
       throw failureOf(error)
     }

@@ -19,7 +19,7 @@ export interface LimitedOptions {
   readonly pauseMs?: number
   readonly maxPauseMs?: number
   readonly log?: Log
-  /** Receives the outcome of each request: an answer, the kind of an error, or that the caller aborted (or a bug here). */
+  /** Receives the outcome of each request: an answer, the kind of an error, or that the caller aborted. */
   readonly observe?: (outcome: Outcome) => void
 }
 

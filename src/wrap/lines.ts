@@ -68,7 +68,7 @@ export function createLineReader(provider: Provider, limit: number) {
       }
     } catch (error) {
       if (mark.at === 0) throw error
-      // It may have become shorter, or no text: it is counted again from the beginning.
+      // The resource may have become shorter, or is not text any more: its lines are counted again.
       marks.forget(key)
       throw isResourceError(error, 'invalid') ? new ChangedError() : error
     }
@@ -81,7 +81,6 @@ function withTextType(facts: ContentFacts): ContentFacts {
   return facts.mimeType === 'application/octet-stream' ? { ...facts, mimeType: 'text/plain' } : facts
 }
 
-/** State of the line count. */
 interface Scan {
   /** The number of the line that contains `at`, and the start of that line. */
   line: number

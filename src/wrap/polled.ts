@@ -103,7 +103,7 @@ export function createPoller<T>(options: PollerOptions<T>): Poller {
     const asked = next
     next = createQuestion()
     isAsked = false
-    // Nobody may be waiting for it.
+    // A rejection that no caller waits for must not end the process.
     asked.promise.catch(() => {})
     return asked
   }

@@ -122,7 +122,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
       const { path, range } = request
       if (isSecretPath(path)) throw notFound('a secret in the path')
       if (mode === 'withhold' && tailIn(request.params) !== undefined) {
-        // The end may have no secret although the rest has one.
+        // The end may contain no secret although the rest contains one, so the whole is read.
         const whole = await readWhole(withoutTail(request), context)
         if (whole.some(({ meta }) => meta?.[redactedKey] !== undefined)) return whole
         return tailed({ ...provider, read: async () => whole }).read(request, context)

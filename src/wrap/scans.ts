@@ -62,7 +62,7 @@ const [failedMs, missingMs] = [10 * 60_000, 60_000]
 const [maxFailures, tries] = [3, 2]
 const noText = '(OCR has found no text on this page.)'
 
-/** One document at a time is read, in the whole process. */
+/** The end of the last reading: one document at a time is read in the whole process. */
 let last: Promise<unknown> = Promise.resolve()
 function inTurn<T>(work: () => Promise<T>): Promise<T> {
   const turn = last.then(work)
@@ -109,7 +109,7 @@ export function createScans(options: ScansOptions) {
 
   const readScan = async (key: string, scan: Scan): Promise<void> => {
     const bytes = await scan.readBytes(closing.signal)
-    // A changed document is another one. Its next read asks again.
+    // The document has changed meanwhile. Its next read starts OCR again.
     if (keyOf(bytes) !== key) return
     const texts = new Map<number, string>()
     const end = performance.now() + timeoutMs

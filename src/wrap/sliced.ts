@@ -123,7 +123,7 @@ async function readBytes(
     if (end >= to) break
   }
   const { size } = facts
-  // Most parts come as one piece, and a copy of up to 1 MiB is work for the collector.
+  // Most parts come as one piece, which need not be copied.
   const [only, ...others] = pieces
   const found = only !== undefined && others.length === 0 ? only : Buffer.concat(pieces)
   const start = begin ?? from

@@ -170,7 +170,6 @@ export function resultsInMemory(bounds: LongResultBounds, now: () => number = Da
   const results = new Map<string, SpilledResult>()
   let timer: NodeJS.Timeout | undefined
 
-  /** Drops expired results. */
   const sweep = (): void => {
     clearTimeout(timer)
     for (const { id, expires } of results.values()) {

@@ -7,7 +7,6 @@ import { estimateTokens, lengthOfTokens, outlineOf } from '../text/excerpt.ts'
 import type { Spill } from './spill.ts'
 
 export interface SpilledOptions {
-  /** Keeps the long results. */
   readonly spill: Spill
   /** Estimated number of tokens above which a result is kept as a resource. Default 8,000. */
   readonly maxTokens?: number

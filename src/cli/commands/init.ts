@@ -108,7 +108,6 @@ export function mountsFor(folder: string, address: string, survey: Survey): read
   return [...mounts, searchMount(name, mounts)]
 }
 
-/** The comments above the mounts, by provider. */
 const comments: Partial<Record<MountConfig['provider'], string>> = {
   git: `The git history: files at any branch, tag or commit, the log, commits, diffs, and the author of each line.
 A history may contain secrets that were committed by mistake: "redact" shows them as [redacted].`,

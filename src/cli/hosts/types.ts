@@ -175,7 +175,6 @@ function lineAndColumn(text: string, offset: number): string {
   return `${line}:${offset - before.lastIndexOf('\n')}`
 }
 
-/** Returns the line end that a text uses. */
 export function lineEndOf(text: string): string {
   return /\r?\n/.exec(text)?.[0] ?? '\n'
 }

@@ -23,7 +23,6 @@ import {
 } from '../objects/store.ts'
 import { isWithoutReason, toCallerError, translateBody } from './errors.ts'
 
-/** Object store for a bucket of S3 or of a compatible store. */
 export function createS3Store(client: S3Client, bucket: string, requesterPays: boolean, log: Log): ObjectStore {
   const seldom = createThrottledLog(log)
   const common = { Bucket: bucket, ...(requesterPays ? { RequestPayer: 'requester' as const } : {}) }

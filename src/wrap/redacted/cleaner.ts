@@ -23,7 +23,7 @@ const policy = 1
 /** Turns a version of the source into one that reveals nothing of it. */
 export type Seal = (path: string, version: string) => string
 
-/** A keyed hash: without the key, nobody can compare it with the hash of a guess, or conclude that two secrets are equal. */
+/** A keyed hash: without the key it cannot be compared with the hash of a guess, and does not show that two secrets are equal. */
 export function createSeal(key: Uint8Array, mode: string): Seal {
   return (path, version) =>
     createHmac('sha256', key)
@@ -86,7 +86,7 @@ export function cleanCompletion({ values, total, hasMore }: Completion): Complet
   return { values: kept, ...defined({ hasMore }) }
 }
 
-/** Why a content is not shown at all. */
+/** Why a content is withheld. `vault`: its file name is that of a file with credentials. */
 type Reason = Failure | 'secret' | 'encoding' | 'vault'
 
 const reasons: Readonly<Record<Reason, string>> = {
@@ -118,7 +118,6 @@ interface CleanerOptions {
   readonly without: readonly Layer[]
 }
 
-/** Removes the secrets from contents. */
 export interface Cleaner {
   /**
    * A complete content.
