@@ -225,7 +225,7 @@ export function commandMeantBy(word: string): string | undefined {
 
 /** Sentences for commands of other versions. They name the commands to use. */
 export const replacementHints: Readonly<Record<string, string>> = {
-  tui: `There is no command 'tui'. hikidashi ui shows the resources in a browser. In a terminal: hikidashi ls, tree, search and read, and pack for a context.`,
+  tui: `The command 'tui' does not exist. hikidashi ui shows the resources in a browser. In a terminal: hikidashi ls, tree, search and read, and pack for a context.`,
 }
 
 /** Returns the text for a call without a command: first steps for a person, the command to start for a host. */

@@ -18,7 +18,7 @@ export const streamEndedCode = -32_097
 
 /** Returns the error of an answer that exceeds this client's limit. */
 export function tooLargeError(limit: number): ResourceError {
-  return new ResourceError('too-large', `The server's answer is longer than ${limit} bytes.`, {
+  return new ResourceError('too-large', `The answer of the server is longer than ${limit} bytes.`, {
     reason: 'too-large',
     limit,
   })
@@ -57,7 +57,7 @@ export function memoryError(limitBytes: number): ResourceError {
   const limit = `${Math.floor(limitBytes / (1024 * 1024))} MiB`
   return new ResourceError(
     'unavailable',
-    `The command and what it started held more than ${limit} of memory, and were killed. Raise "memory" if they need more.`,
+    `The command and the processes that it started used more than ${limit} of memory, and were killed. Raise "memory" if they need more.`,
     { fault: memoryFault },
   )
 }
@@ -76,7 +76,12 @@ function fromProtocol(error: ProtocolError, method: string): ResourceError {
     case codes.methodNotFound:
       return new ResourceError('internal', `The server does not know ${method}.`, { code: error.code }, options)
     case unreadableCode:
-      return new ResourceError('internal', `The server's answer to ${method} is malformed: ${message}.`, {}, options)
+      return new ResourceError(
+        'internal',
+        `The answer of the server to ${method} is malformed: ${message}.`,
+        {},
+        options,
+      )
     case streamEndedCode:
       return unavailable(`The connection ended before ${method} was answered. Try again.`, error)
   }
@@ -95,7 +100,7 @@ function fromSdk(error: SdkError, method: string): ResourceError {
     case SdkErrorCode.InvalidResult:
     case SdkErrorCode.UnsupportedResultType:
     case SdkErrorCode.InputRequiredRoundsExceeded:
-      return new ResourceError('internal', `The server's answer to ${method} is malformed.`, {}, { cause: error })
+      return new ResourceError('internal', `The answer of the server to ${method} is malformed.`, {}, { cause: error })
     default:
       return new ResourceError('internal', `${method} failed: ${error.message}`, {}, { cause: error })
   }

@@ -120,7 +120,7 @@ async function pagesOf(
       if (!isResourceError(error)) throw error
       const isNone = pages === 1 && key === 'resourceTemplates' && isUnknownMethod(error)
       if (isNone) return listed(true)
-      return listed(false, failed(`${method} failed. ${error.message}`, 'Look into the log of the server.'))
+      return listed(false, failed(`${method} failed. ${error.message}`, 'Look at the log of the server.'))
     }
     const fault = await faultOf(schema, answer)
     if (fault !== undefined) return listed(false, failed(`The answer to ${method} is malformed: ${fault}.`, conform))
@@ -129,7 +129,7 @@ async function pagesOf(
     cursor = cursorOf(answer)
     if (cursor === undefined) return listed(true)
     if (cursors.has(cursor))
-      return listed(false, failed(`${method} gave the same cursor twice.`, 'Let the last page have no nextCursor.'))
+      return listed(false, failed(`${method} gave the same cursor twice.`, 'Leave nextCursor out of the last page.'))
     cursors.add(cursor)
     if (pages === maxPages) return listed(false)
   }
@@ -147,10 +147,10 @@ async function read(connection: Connection, resources: readonly Wire[]): Promise
       const fault = await faultOf('ReadResourceResult', answer)
       if (fault !== undefined) return failed(`The answer to reading ${shown} is malformed: ${fault}.`, conform)
       if (Array.isArray(answer.contents) && answer.contents.length === 0)
-        return failed(`Reading ${shown} answers no content.`, 'Answer one, or the error for a missing resource.')
+        return failed(`Reading ${shown} returns no content.`, 'Return a content, or the error for a missing resource.')
     } catch (error) {
       if (!isResourceError(error)) throw error
-      return failed(`${shown} is listed, and cannot be read. ${error.message}`, 'Look into the log of the server.')
+      return failed(`${shown} is listed, but cannot be read. ${error.message}`, 'Look at the log of the server.')
     }
   }
   return ok(`${small.length} of the resources that are listed`)
@@ -173,8 +173,8 @@ async function subscribe(connection: Connection, resources: readonly Wire[]): Pr
     return ok('a resource can be subscribed to')
   } catch (error) {
     if (!isResourceError(error)) throw error
-    const found = `It declares subscriptions, and refuses one. ${error.message}`
-    return failed(found, 'Serve it, or do not declare "subscribe".')
+    const found = `It declares subscriptions, but refuses one. ${error.message}`
+    return failed(found, 'Accept subscriptions, or do not declare "subscribe".')
   }
 }
 
@@ -185,13 +185,13 @@ async function unknown(connection: Connection): Promise<CheckResult> {
     const answer = await connection.request('resources/read', { uri }, undefined)
     const empty = Array.isArray(answer.contents) && answer.contents.length === 0
     return failed(
-      `A URI without a resource answers ${empty ? 'no content' : 'a content'}, and no error.`,
-      'Answer the error -32602 with data { "uri" } (before 2026-07-28: -32002).',
+      `Reading a URI without a resource returns ${empty ? 'no content' : 'a content'} instead of an error.`,
+      'Return the error -32602 with data { "uri" } (before 2026-07-28: -32002).',
     )
   } catch (error) {
     if (!isResourceError(error)) throw error
     const { cause } = error
-    if (!(cause instanceof ProtocolError)) return failed(error.message, 'Look into the log of the server.')
+    if (!(cause instanceof ProtocolError)) return failed(error.message, 'Look at the log of the server.')
     const code = Number(cause.code)
     const names = objectOf(cause.data).uri === uri
     if (code === -32_602 || code === -32_002) {
@@ -204,8 +204,8 @@ async function unknown(connection: Connection): Promise<CheckResult> {
           )
     }
     return failed(
-      `A URI without a resource answers the error ${code}: ${printableText(cause.message)}.`,
-      'Answer -32602 with data { "uri" } (before 2026-07-28: -32002).',
+      `Reading a URI without a resource returns the error ${code}: ${printableText(cause.message)}.`,
+      'Return the error -32602 with data { "uri" } (before 2026-07-28: -32002).',
     )
   }
 }

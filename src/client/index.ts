@@ -65,6 +65,6 @@ export async function connect(target: Target, options: ConnectOptions = {}): Pro
 
 function requireTarget(target: unknown): void {
   const isUrl = typeof target === 'object' && target !== null && 'url' in target
-  if (isUrl) requireKeys('connect({ url })', target, { url: 'a text' })
-  else requireKeys('connect({ command }) or connect({ url })', target, { command: 'a text' })
+  if (isUrl) requireKeys('connect({ url })', target, { url: 'a string' })
+  else requireKeys('connect({ command }) or connect({ url })', target, { command: 'a string' })
 }

@@ -85,7 +85,9 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
         const uris = [...new Set(given)]
         const fresh = uris.filter((uri) => !own.uris.has(uri))
         if (names.size + fresh.length > maxUris)
-          throw invalid(`There may be at most ${maxUris} URIs in all.`, 'too-many', { limit: maxUris })
+          throw invalid(`The limit of ${maxUris} URIs is reached. Unsubscribe from some.`, 'too-many', {
+            limit: maxUris,
+          })
         // Count the URIs as wanted from now on: if the connection is lost meanwhile, the new one subscribes to them too.
         for (const uri of fresh) {
           own.uris.add(uri)

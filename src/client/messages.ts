@@ -41,7 +41,7 @@ function faultOf({ jsonrpc, result, error }: Wire): string | undefined {
   if (error !== undefined && error !== null) {
     if (!isObject(error)) return 'error is not an object'
     if (!Number.isSafeInteger(error.code)) return 'error.code is not a whole number'
-    return typeof error.message === 'string' ? undefined : 'error.message is not a text'
+    return typeof error.message === 'string' ? undefined : 'error.message is not a string'
   }
   if (!isObject(result)) return 'result is not an object'
   const { _meta } = result
@@ -56,18 +56,18 @@ function isHandshake(result: Wire): boolean {
 
 function handshakeFault({ protocolVersion, supportedVersions, serverInfo, capabilities, instructions }: Wire) {
   if (supportedVersions === undefined && typeof protocolVersion !== 'string')
-    return 'result.protocolVersion is not a text'
+    return 'result.protocolVersion is not a string'
   if (supportedVersions !== undefined && !Array.isArray(supportedVersions))
     return 'result.supportedVersions is not an array'
   if (capabilities !== undefined && capabilities !== null && !isObject(capabilities))
     return 'result.capabilities is not an object'
   if (instructions !== undefined && instructions !== null && typeof instructions !== 'string')
-    return 'result.instructions is not a text'
+    return 'result.instructions is not a string'
   // Since 2026-07-28 the name of the server is optional.
   if (supportedVersions !== undefined && (serverInfo === undefined || serverInfo === null)) return undefined
   if (!isObject(serverInfo)) return 'result.serverInfo is not an object'
   const missing = ['name', 'version'].find((name) => typeof serverInfo[name] !== 'string')
-  return missing === undefined ? undefined : `result.serverInfo.${missing} is not a text`
+  return missing === undefined ? undefined : `result.serverInfo.${missing} is not a string`
 }
 
 /** Returns a result without the optional members that are null. Lists are read by their readers, to which null is an empty list. */

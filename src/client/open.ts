@@ -83,7 +83,7 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
       memoryBytes: limits.memoryBytes,
       onExceeded: (usedBytes) => {
         state.fault = memoryError(limits.memoryBytes)
-        limits.log('warn', 'a command holds more memory than its limit: it is killed', {
+        limits.log('warn', 'a command uses more memory than its limit, and is killed', {
           command: target.command,
           usedBytes,
           limitBytes: limits.memoryBytes,
@@ -152,10 +152,10 @@ function urlFault(url: URL, error: unknown): ResourceError {
   const said = refusal instanceof ProtocolError ? ` It said: ${printableText(refusal.message)}` : ''
   if (status === 401) return cannot(`it requires authentication (HTTP 401). Send a token in the headers.${said}`)
   if (status === 403)
-    return cannot(`it refuses this client (HTTP 403). A token in the headers may be needed, or another one.${said}`)
+    return cannot(`it refuses this client (HTTP 403). Send a token in the headers, or another token.${said}`)
   if (isUnreadable(refusal)) return cannot(`its first answer is malformed: ${refusal.message}.`)
   if (said !== '') return cannot(`it refused to begin.${said}`)
-  if (status >= 500) return cannot(`it answered with HTTP ${status}. Try again later, or look into its log.`)
+  if (status >= 500) return cannot(`it answered with HTTP ${status}. Try again later, or look at its log.`)
   if (status !== 0) return cannot(`it answered with HTTP ${status}. Check that it is an MCP server.`)
   if (error instanceof SdkError && error.code === SdkErrorCode.ClientHttpUnexpectedContent)
     return noServer('it answered with something else, such as a web page')
@@ -163,7 +163,7 @@ function urlFault(url: URL, error: unknown): ResourceError {
   const network = networkFault(url, error)
   if (network !== undefined) return cannot(network)
   const isUnusable = error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed
-  if (isUnusable || error instanceof SyntaxError) return noServer('it answered with what is not JSON-RPC')
+  if (isUnusable || error instanceof SyntaxError) return noServer('its answer is not JSON-RPC')
   return cannot(lowerFirst(toResourceError(error, 'the opening of the connection').message))
 }
 
@@ -172,7 +172,7 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
   const code = systemCode(error)
   if (code === 'ENOENT')
     return unavailable(
-      `The command ${command} cannot be started: there is no such program (ENOENT). Install it, or give its full path.`,
+      `The command ${command} cannot be started: the program does not exist (ENOENT). Install it, or give its full path.`,
       error,
     )
   if (code !== undefined)
@@ -210,7 +210,7 @@ function networkFault(url: URL, error: unknown): string | undefined {
       return 'nothing listens there (ECONNREFUSED). Start the server, or correct the host and port.'
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `there is no host named ${url.hostname} (${code}). Correct it, or check the network.`
+      return `the host ${url.hostname} does not exist (${code}). Correct it, or check the network.`
     case 'ECONNRESET':
     case 'EPIPE':
     case 'UND_ERR_SOCKET':

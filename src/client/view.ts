@@ -157,7 +157,8 @@ function createPaged(link: Link): Paged {
     const { nextCursor: raw, ...page } = await get(position.cursor)
     const isLast = raw === '' && link.connection.revision < emptyCursorSince
     const { repeats, ...next } = nextCursor(position, isLast ? undefined : raw)
-    if (repeats) link.log('warn', 'a list of the server ends where its cursor repeats', { pages: position.pages + 1 })
+    if (repeats)
+      link.log('warn', 'a list of the server is cut off, because its cursor repeats', { pages: position.pages + 1 })
     return { ...page, ...next } as Awaited<ReturnType<typeof get>>
   }
 }
@@ -195,9 +196,13 @@ function createGathering(
       const page = await list(cursor, options)
       for (const resource of page.items) resources.push(resource)
       if (resources.length > maxGathered)
-        throw new ResourceError('too-large', `The server shows no tree, and lists over ${maxGathered} resources.`, {
-          limit: maxGathered,
-        })
+        throw new ResourceError(
+          'too-large',
+          `The server has no directories, and lists more than ${maxGathered} resources, too many to build a tree.`,
+          {
+            limit: maxGathered,
+          },
+        )
       cursor = page.nextCursor
       if (cursor === undefined) return resources
     }
@@ -272,7 +277,7 @@ export function nextCursor(
   if (pages > maxPages)
     throw new ResourceError(
       'internal',
-      `The listing of the server does not end: it was abandoned after ${maxPages} pages.`,
+      `The list of the server does not end: reading it was stopped after ${maxPages} pages.`,
     )
   const isPowerOfTwo = (pages & (pages - 1)) === 0
   return { nextCursor: `${pages}.${isPowerOfTwo ? mark : position.mark}.${raw}` }
@@ -306,9 +311,13 @@ function createRemoteTools(link: Link, paged: Paged): RemoteTools {
           ? undefined
           : await outputFault(outputSchema, structuredContent)
       if (fault !== undefined)
-        throw new ResourceError('internal', `The structured result breaks its schema: ${printableText(fault)}`, {
-          fault: brokenOutput,
-        })
+        throw new ResourceError(
+          'internal',
+          `The structured result does not match its output schema: ${printableText(fault)}`,
+          {
+            fault: brokenOutput,
+          },
+        )
       return { content: blocks, ...defined({ structured }), failed: isError === true }
     },
   }

@@ -244,7 +244,7 @@ function countOf(value: unknown): number | undefined {
 }
 
 export function malformedAnswer(what: string): ResourceError {
-  return new ResourceError('internal', `The server's answer is malformed: ${what}.`)
+  return new ResourceError('internal', `The answer of the server is malformed: ${what}.`)
 }
 
 /** @throws ResourceError `internal` for an answer without prompts. */

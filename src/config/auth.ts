@@ -26,8 +26,8 @@ function isTrusted(url: string): boolean {
 
 const endpoint = text.refine(isTrusted, {
   error: refusal(
-    'This URL is not secure.',
-    'Write one that begins with https:// (http:// is for this machine, such as http://127.0.0.1:9000/), without a query.',
+    'The URL is not allowed here.',
+    'Write an https:// URL without a user name and a query. For this machine, http:// is allowed, too.',
   ),
 })
 
@@ -46,7 +46,7 @@ const roles = z
   .array(
     z.union([role, roleRule], {
       error: refusal(
-        'This gives no roles.',
+        'This is not a rule that gives roles.',
         'Write the name of a role, or { "claim": "groups", "map": { "staff": "reader" } }.',
       ),
     }),
@@ -114,7 +114,7 @@ const issuer = z
   })
   .refine(({ jwks, introspection }) => jwks !== undefined || introspection !== undefined, {
     error: refusal(
-      'There is no way to check the tokens.',
+      'The issuer has neither "jwks" nor "introspection", so its tokens cannot be checked.',
       'Add "jwks" for JWTs, or "introspection" for opaque tokens.',
     ),
   })
@@ -132,7 +132,7 @@ export const auth = z
       })
       .refine((issuers) => issuers.filter((one) => one.introspection !== undefined).length < 2, {
         error: refusal(
-          'Two issuers have introspection. An opaque token does not name its issuer, and no other server may see it.',
+          'Two issuers have "introspection". An opaque token does not name its issuer, and only its issuer may see it.',
           'Keep "introspection" for one of them, and use "jwks" for the other.',
         ),
       })
@@ -166,7 +166,7 @@ export const auth = z
   })
   .refine(({ issuers, tokens }) => issuers !== undefined || tokens !== undefined, {
     error: refusal(
-      'There is no way to authenticate.',
+      '"auth" has neither "issuers" nor "tokens", so no client can authenticate.',
       'Add "issuers", or "tokens" with the name of a file for `hikidashi token add`.',
     ),
   })
@@ -218,8 +218,8 @@ export async function loadAuth(
     else if (/^(?:undefined|null)$/.test(found.value))
       findings.push({
         path: at,
-        message: `The secret is the word ${found.value}, the text of a variable that was not set.`,
-        fix: 'Set it to the secret.',
+        message: `The secret is the word ${found.value}, which usually comes from a variable that is not set.`,
+        fix: 'Set it to the secret of the client.',
       })
     else issuers.push({ ...rest, introspection: { ...introspection, clientSecret: found.value } })
     const source = introspection.clientSecret

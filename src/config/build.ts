@@ -113,7 +113,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
       mounts: [...mounts, ...(spilling === undefined ? [] : [spilling.mount])],
       log,
       ...defined({ pages, changes }),
-      // A store that nothing else needs is not made for this.
+      // Earlier texts are kept only if a mount needs the store anyway.
       ...(store !== undefined && planned.some(({ config }) => sourceOf(config).keeps === true)
         ? {
             earlier: async () => {

@@ -23,7 +23,7 @@ export function createDeliveries(store: LazyStore, log: Log) {
       await rows.put({ key, value: Buffer.from(JSON.stringify(delivery)), terms: [delivery.subscription] })
       if (count % writesPerEviction === 1) await rows.evict(bounds)
     } catch (error) {
-      log('warn', 'a delivery could not be recorded', { error })
+      log('warn', 'a delivery of a webhook could not be recorded', { error })
     } finally {
       waiting--
     }

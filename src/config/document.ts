@@ -41,22 +41,31 @@ export function parseDocument(file: string, text: string) {
   }
 }
 
-const unknownFault = { message: 'This is not valid JSON.', fix: 'Correct the text here.' }
+const unknownFault = { message: 'This is not valid JSON.', fix: 'Correct the syntax at this position.' }
 const syntaxFaults: Readonly<Record<string, { readonly message: string; readonly fix: string }>> = {
-  InvalidSymbol: { message: 'This is not a value of JSON.', fix: 'Put texts and keys in double quotes.' },
-  InvalidNumberFormat: { message: 'This is not a number of JSON.', fix: 'Write it as digits, such as 42 or 0.5.' },
+  InvalidSymbol: { message: 'This is not a JSON value.', fix: 'Put strings and keys in double quotes.' },
+  InvalidNumberFormat: { message: 'This is not a JSON number.', fix: 'Write it as digits, such as 42 or 0.5.' },
   PropertyNameExpected: { message: 'A key is missing here.', fix: 'Write it in double quotes, such as "mounts".' },
   ValueExpected: { message: 'A value is missing here.', fix: 'Write one, or remove the key.' },
-  ColonExpected: { message: 'A colon is missing between key and value.', fix: 'Put a : here.' },
-  CommaExpected: { message: 'A comma is missing between two members.', fix: 'Put a , before this.' },
+  ColonExpected: { message: 'A colon is missing between key and value.', fix: 'Put a colon here.' },
+  CommaExpected: { message: 'A comma is missing between two members.', fix: 'Put a comma before this position.' },
   CloseBraceExpected: { message: 'An object is not closed.', fix: 'Put a } here.' },
   CloseBracketExpected: { message: 'An array is not closed.', fix: 'Put a ] here.' },
-  EndOfFileExpected: { message: 'Something follows the end of the object.', fix: 'Remove it.' },
+  EndOfFileExpected: { message: 'There is text after the end of the object.', fix: 'Remove it.' },
   UnexpectedEndOfComment: { message: 'A comment is not closed.', fix: 'Put */ at its end.' },
-  UnexpectedEndOfString: { message: 'A text is not closed.', fix: 'Put a " at its end, on the same line.' },
-  InvalidUnicode: { message: 'An escape in a text is not valid.', fix: 'Write \\u and four hexadecimal digits.' },
-  InvalidEscapeCharacter: { message: 'An escape in a text is not valid.', fix: 'Write \\\\ for a backslash.' },
-  InvalidCharacter: { message: 'A text holds a control character.', fix: 'Write it as an escape, such as \\n or \\t.' },
+  UnexpectedEndOfString: { message: 'A string is not closed.', fix: 'Put a " at its end, on the same line.' },
+  InvalidUnicode: {
+    message: 'An escape sequence in a string is not valid.',
+    fix: 'Write \\u and four hexadecimal digits.',
+  },
+  InvalidEscapeCharacter: {
+    message: 'An escape sequence in a string is not valid.',
+    fix: 'Write \\\\ for a backslash.',
+  },
+  InvalidCharacter: {
+    message: 'A string contains a control character.',
+    fix: 'Write it as an escape sequence, such as \\n or \\t.',
+  },
 }
 
 /** The value of a node. Unlike jsonc-parser's own, it keeps `__proto__` as the ordinary key that it is in JSON. */

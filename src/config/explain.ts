@@ -86,7 +86,7 @@ function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_type': {
       const wanted = typeNames[issue.expected] ?? issue.expected
       if (issue.input === undefined) return refusal('The key is missing.', `Add it; its value is ${wanted}.`)
-      return refusal(`This is ${typeOf(issue.input)}.`, `It must be ${wanted}.`)
+      return refusal(`The value is ${typeOf(issue.input)}.`, `It must be ${wanted}.`)
     }
     case 'invalid_value':
       return unknownWord(issue.input, issue.values.map(String), 'value')
@@ -94,10 +94,10 @@ function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
       return issue.discriminator === undefined ? undefined : describeDiscriminator(issue)
     case 'too_small':
       if (issue.origin === 'string' || issue.origin === 'array')
-        return refusal('This is empty.', 'Write something, or remove the key.')
-      return refusal(`This is less than ${issue.minimum}.`, `It must be at least ${issue.minimum}.`)
+        return refusal('The value is empty.', 'Write a value, or remove the key.')
+      return refusal(`The value is less than ${issue.minimum}.`, `It must be at least ${issue.minimum}.`)
     case 'too_big':
-      return refusal(`This is more than ${issue.maximum}.`, `It must be at most ${issue.maximum}.`)
+      return refusal(`The value is more than ${issue.maximum}.`, `It must be at most ${issue.maximum}.`)
     case 'unrecognized_keys':
       // Return the known keys: the caller makes a problem of each unknown key, with a fix that names them.
       return JSON.stringify(keysOf(issue.inst))
@@ -120,7 +120,7 @@ function describeDiscriminator({
   const isNear = typeof value === 'string' && nearest(value, known) !== undefined
   return isNear
     ? unknown
-    : `${unknown} A source of your own is named by its path, such as "./my-source.js", or its package.`
+    : `${unknown} To use a source of your own, write the path of its module, such as "./my-source.js", or the name of its package.`
 }
 
 function keysOf(schema: unknown): readonly string[] {

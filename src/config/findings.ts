@@ -67,7 +67,7 @@ export function overviewFindings(config: unknown, addresses: readonly string[]):
     .filter((address) => isAddress(address) && overlap(parseAddress(address), own))
     .map((address) => ({
       path: ['mounts', address],
-      message: `The server puts its overview at ${overviewUri}.`,
+      message: `The address overlaps with the overview of the server, ${overviewUri}.`,
       fix: 'Choose another address, or turn the overview off: "overview": false.',
     }))
 }
@@ -83,8 +83,8 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
     const other = seen.get(path)
     seen.set(path, address)
     if (other === undefined) return []
-    const message = `Results would be posted to it at ${path}, and to ${JSON.stringify(other)} as well.`
-    return [{ path: ['mounts', address, 'write'], message, fix: 'Give one of them another address.' }]
+    const message = `Clients would post results for this mount to ${path}, which is also the path for ${JSON.stringify(other)}.`
+    return [{ path: ['mounts', address, 'write'], message, fix: 'Give one of the two mounts another address.' }]
   })
 }
 
@@ -102,8 +102,8 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
     if (option === undefined) return []
     const over = memberOf(mount, option)
     if (over === '*' && [...providers.values()].every((name) => sourceNamed(name)?.isUnsearched === true)) {
-      const fix = 'Mount something that can be searched, or remove the search.'
-      return [{ path: ['mounts', address, option], message: 'There is nothing to search.', fix }]
+      const fix = 'Add a mount that can be searched, or remove this search.'
+      return [{ path: ['mounts', address, option], message: 'No mount of this configuration can be searched.', fix }]
     }
     return (Array.isArray(over) ? over : []).flatMap((one: unknown, index) => {
       if (typeof one !== 'string') return []
@@ -126,7 +126,9 @@ export function clientFindings(config: unknown, addresses: readonly string[]): r
     (list?.mounts ?? []).flatMap((address, index) => {
       if (isAddress(address) && known.has(parseAddress(address).text)) return []
       const path = ['clients', 'profiles', profile, 'list', 'mounts', index]
-      return [{ path, message: 'Nothing is mounted there.', fix: 'Write the address of a mount, or remove it.' }]
+      return [
+        { path, message: 'Nothing is mounted at this address.', fix: 'Write the address of a mount, or remove it.' },
+      ]
     }),
   )
 }
@@ -151,12 +153,15 @@ export function replicasFindings(value: unknown): readonly Finding[] {
   const document = Object(value) as Readonly<Record<string, unknown>>
   if (document.replicas !== true) return []
   const webhooks = memberOf(document.events, 'webhooks')
-  const alone = { message: 'Only one process can deliver webhooks.', fix: 'Remove "webhooks", or "replicas".' }
+  const alone = {
+    message: 'Replicas cannot deliver webhooks: only a single process can.',
+    fix: 'Remove "webhooks" or "replicas".',
+  }
   return [
     ...(webhooks === undefined ? [] : [{ path: ['events', 'webhooks'], ...alone }]),
     ...Object.entries(needed).flatMap(([key, fix]) =>
       document[key] === undefined
-        ? [{ path: ['replicas'], message: `Replicas need "${key}", and there is none.`, fix }]
+        ? [{ path: ['replicas'], message: `Replicas need "${key}", which is missing.`, fix }]
         : [],
     ),
   ]

@@ -9,10 +9,10 @@ import { pathExists } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
 import { defaultConfig, stateFolder } from './state-folder.ts'
 
-/** The remedy for a path of another kind, by the kind that is expected. */
+/** The advice for a path that is not of the expected kind, by that kind. */
 const remedies = {
-  file: 'Name a file.',
-  folder: 'Name the folder that it is in, and what to take from it in "include".',
+  file: 'Name a file instead.',
+  folder: 'Name the folder that contains it, and list the file in "include".',
 }
 
 /** Checks that a file or a folder exists. Returns the findings at `key`, or none. */
@@ -29,11 +29,11 @@ export async function checkPath(
   } catch (error) {
     const code = errorCodeOf(error) ?? 'unknown'
     if (!isMissing(code)) return finding(`The ${kind} ${path} cannot be opened (${code}).`, 'Let this user read it.')
-    return finding(`There is no ${kind} ${path}.`, `Create it, or correct the path; ${relativePaths}`)
+    return finding(`There is no ${kind} ${path}.`, `Create it, or correct the path. ${relativePaths}`)
   }
 }
 
-const relativePaths = 'a relative one starts at the configuration file.'
+const relativePaths = 'A relative path starts at the configuration file.'
 
 function isMissing(code: string): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'
@@ -130,7 +130,7 @@ async function skillsIn(folder: string): Promise<readonly string[]> {
   return found
 }
 
-/** Examines the entries of a folder in a folder, if it is there. One that is reached through a symbolic link is not, because the link may lead anywhere. */
+/** Examines the entries of a subfolder, if it exists. A symbolic link is skipped, because it may lead anywhere. */
 async function lookInto(folder: string, name: string, look: (entries: readonly Dirent[], at: string) => void) {
   await openWithin(join(folder, name), { folder, symlinks: 'deny' }, async ({ at }) =>
     look(await readdir(at, { withFileTypes: true }), at),

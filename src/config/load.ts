@@ -190,9 +190,9 @@ function missingFileProblem(file: string, error: unknown): ConfigProblem {
     line: 0,
     column: 0,
     key: '',
-    message: missing ? 'There is no such file.' : `The file cannot be read (${code}).`,
+    message: missing ? 'The file does not exist.' : `The file cannot be read (${code}).`,
     fix: missing
-      ? 'Correct the path, or write one with: hikidashi init.'
+      ? 'Correct the path, or create a configuration with: hikidashi init.'
       : 'Correct the path, or let this user read it.',
   }
 }
@@ -254,7 +254,7 @@ function twinFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] 
     const hidesPaths = rules?.some(({ match }) => match !== undefined) === true
     if (!hidesPaths || !Array.isArray(languages) || languages.length === 0) return []
     const message =
-      'Documents would name translations that some callers may not see: the access rules of this mount hide some paths.'
+      'With "languages", a document would name its translations, even those that the access rules of this mount hide.'
     const fix = 'Remove "languages", or mount the restricted paths separately.'
     return [{ path: ['mounts', address, 'languages'], message, fix }]
   })
@@ -276,8 +276,8 @@ function listenFindings(config: unknown): readonly Finding[] {
   return [
     {
       path: ['http', 'listen'],
-      message: `Other machines can reach ${listen.host}, and no host names are allowed.`,
-      fix: 'Add "allowedHosts" with the names that clients will use, or listen on the loopback.',
+      message: `Other machines can reach ${listen.host}, but "allowedHosts" names no host.`,
+      fix: 'Add "allowedHosts" with the host names that clients use, or listen on the loopback interface.',
     },
   ]
 }
@@ -292,11 +292,10 @@ function pathFindings(config: unknown): readonly Finding[] {
   if (memberOf(http, 'sse') === true) taken.push('/sse', '/messages')
   const isLink = path.startsWith('/content/') && memberOf(http, 'contentLinks') !== false
   if (!isLink && !taken.includes(path)) return []
-  const message = `The server answers ${path} itself, so no client could reach the endpoint.`
+  const message = `The server uses the path ${path} for something else, so no client could reach the MCP endpoint.`
   return [{ path: ['http', 'path'], message, fix: 'Write another path, such as "/mcp".' }]
 }
 
-/** Whether a file lies in a folder that a mount serves. */
 function isServed(file: string, mount: unknown, folder: string, schemas: MountSchemas): boolean {
   return pathsOf(mount, schemas).some(
     ({ kind, name }) => kind === 'served folder' && isInside(file, resolveFolder(name, folder)),

@@ -117,12 +117,12 @@ function mountOf({ address, aliases, config }: PlannedMount, opened: Provider, s
   }
 }
 
-/** Returns the kind of the data of a mount, as a page shows it. A source with a label serves more than one resource, unless it says so. */
+/** Returns the kind of the data of a mount, as the explorer shows it. A source with a label serves more than one resource, unless it says so. */
 function kindOf(source: Source, config: MountConfig): MountKind {
   const { name, noun = name, icon, label, purpose, isLive, folder, searches } = source
   const isSingle = source.isSingle?.(config) ?? (label === undefined ? undefined : false)
   const isSearch = searches === undefined ? undefined : true
-  // A mount of one resource has the name of it.
+  // The label of a source is a plural, which does not fit a mount of one resource.
   const calling = isSingle === true ? undefined : label
   return { noun, ...defined({ icon, label: calling, purpose, isFirst: folder?.isPlain, isSearch, isLive, isSingle }) }
 }
@@ -188,7 +188,7 @@ async function withPolling(provider: Provider, config: MountConfig): Promise<Pro
   const refusal =
     provider.watch === undefined
       ? source.unchanging?.(config)
-      : 'It reports changes by itself, sooner and at less cost.'
+      : 'The source reports its changes by itself, so it need not be polled.'
   if (refusal === undefined) return polled(provider, { intervalMs: poll })
   await provider.close?.()
   throw invalid(`${refusal} Remove "poll".`, 'configuration')

@@ -85,7 +85,7 @@ export function withOverview(views: Views, sources: OverviewSources): Views {
     view: (principal) => extended(views.view(principal), principal, true),
     narrowed: (narrowing) => {
       const { most } = narrowing
-      // The overview counts as one of the resources that a host accepts. A list of one resource has the most important resource instead.
+      // The overview counts towards the resources that a host accepts. If that is one, the most important resource is listed instead.
       const isListed = most === undefined || most > 1
       const viewOf = views.narrowed(most === undefined || !isListed ? narrowing : { ...narrowing, most: most - 1 })
       return (principal) => extended(viewOf(principal), principal, isListed)
@@ -172,7 +172,10 @@ function withOverviewUpdates(
       const own = new Set(uris.filter(isOverview))
       if (own.size === 0) return inner.add(uris, options)
       if (new Set([...spellings, ...own]).size > maxSpellings)
-        throw invalid('The overview is listened to in too many spellings.', 'too-many')
+        throw invalid(
+          `A client may subscribe to at most ${maxSpellings} spellings of ${overviewUri}. Use one of them.`,
+          'too-many',
+        )
       const others = uris.filter((uri) => !own.has(uri))
       const honoured = others.length === 0 ? [] : await inner.add(others, options)
       for (const uri of own) spellings.add(uri)

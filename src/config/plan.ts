@@ -93,7 +93,7 @@ export function planFolders(
   const { name } = options
   if (name !== undefined && folders.length !== 1)
     throw invalid(
-      'One name stands for one folder: give each its address in a configuration file instead.',
+      'A name needs exactly one folder. To serve several folders, give each an address in a configuration file.',
       'configuration',
     )
   return folders.map((folder) => {
@@ -105,7 +105,10 @@ export function planFolders(
 
 function addressOf(name: string): string {
   if (name === '' || !isPath(name) || name.endsWith('/'))
-    throw invalid(`${JSON.stringify(name)} is not a name: write one such as docs, or team/docs.`, 'configuration')
+    throw invalid(
+      `${JSON.stringify(name)} is not a valid name for a folder. Write a name such as docs or team/docs.`,
+      'configuration',
+    )
   return formatUri(parseAddress('file:///'), name)
 }
 
@@ -156,7 +159,6 @@ export function servesFiles({ provider }: MountConfig): boolean {
   return sourceNamed(provider)?.folder?.isPlain === true
 }
 
-/** Whether a mount searches other mounts. */
 export function isSearch({ provider }: MountConfig): boolean {
   return sourceNamed(provider)?.searches !== undefined
 }
@@ -195,12 +197,10 @@ export function scopesIn(mounts: readonly PlannedMount[]): (uri: string) => read
   }
 }
 
-/** A mount that searches others. */
 interface SearchMount extends Mount {
   readonly provider: Provider & IndexFeeder
 }
 
-/** The mounts of a catalog that search others. */
 export function searchesOf({ mounts }: Pick<Catalog, 'mounts'>): readonly SearchMount[] {
   return mounts.filter((mount): mount is SearchMount => mount.provider.feedStatus !== undefined)
 }

@@ -28,8 +28,8 @@ export function locateFinding(
 
 /** Returns the finding for a private file that a mount serves. `what`: the subject of the message. */
 export function servedFileFinding(path: Finding['path'], what: string, address: string): Finding {
-  const message = `${what} lies in the folder that ${JSON.stringify(address)} serves.`
-  return { path, message, fix: 'Move it to a place that is not served.' }
+  const message = `${what} lies in the folder that the mount ${JSON.stringify(address)} serves.`
+  return { path, message, fix: 'Move it to a folder that no mount serves.' }
 }
 
 /** A problem as one line of text: `hikidashi.json:3:5: mounts: MESSAGE. FIX.` */

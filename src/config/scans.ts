@@ -17,7 +17,7 @@ interface OcrConfig {
 
 interface ScanSettings {
   readonly log: Log
-  /** The mode of redaction: results of another one are not used. */
+  /** The mode of redaction: results that were stored with another mode are not used. */
   readonly redact: string
   /** Removes secrets from what a provider reads. */
   readonly through?: (provider: Provider) => Provider
@@ -50,7 +50,7 @@ function createReader(languages: readonly string[]): PictureReader {
       return missing.length === 0 ? undefined : `tesseract lacks the languages ${missing.join(', ')}.`
     },
     read: (picture, signal) => {
-      if (installed === undefined) throw unavailable('tesseract is missing.')
+      if (installed === undefined) throw unavailable('tesseract is not on the PATH of this process, or does not run.')
       return readPicture(installed.program, languages, picture, signal)
     },
   }

@@ -53,7 +53,7 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
       const value = Buffer.from((await seal()).seal([name, id], JSON.stringify(one)))
       await (await rows()).put({ key: id, value, expires: one.until })
     } catch (error) {
-      log('warn', 'a subscription could not be kept', { subscription: id, error })
+      log('warn', 'a webhook subscription could not be stored', { subscription: id, error })
     }
   }
   const writeAll = async (): Promise<void> => {
@@ -64,7 +64,7 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
     writing = undefined
   }
   const add = (id: string, one: KeptSubscription | undefined): void => {
-    // At the end of the order, because an earlier state may be being written.
+    // Moved to the end, so that it is written after an earlier state that is being written.
     waiting.delete(id)
     waiting.set(id, one)
     writing ??= writeAll()
@@ -74,7 +74,9 @@ export function createSubscriptionKeeper({ store, config, log }: KeeperOptions) 
       const one = jsonIn((await seal()).open([name, id], Buffer.from(value).toString()))
       return isKept(one) ? [one] : []
     } catch {
-      log('warn', 'a subscription cannot be continued, because it was kept with another key', { subscription: id })
+      log('warn', 'a webhook subscription cannot be continued, because it was stored with another key', {
+        subscription: id,
+      })
       add(id, undefined)
       return []
     }
@@ -108,7 +110,7 @@ function isKept(value: unknown): value is KeptSubscription {
 }
 
 /**
- * Reads the key in a file that only this user may read. A missing one is made.
+ * Reads the key in a file that only this user may read. If the file does not exist, it is created.
  *
  * @throws ResourceError `invalid` for a file that is not a key.
  */
@@ -119,14 +121,18 @@ async function readKey(file: string): Promise<Uint8Array> {
     const fresh = `${file}.${randomBytes(6).toString('hex')}.new`
     makeFolder(dirname(file), 0o700)
     await writeFile(fresh, randomBytes(keyBytes), { flag: 'wx', mode: 0o600, flush: true })
-    // Another process may have made one meanwhile: that one stays.
+    // Another process may have created the file meanwhile: its key is used.
     await link(fresh, file).catch((fault: unknown) => {
       if (errorCodeOf(fault) !== 'EEXIST') throw fault
     })
     await unlink(fresh)
     return read()
   })
-  if (key.length !== keyBytes) throw invalid(`The file ${file} is not a key that this server wrote.`, 'configuration')
+  if (key.length !== keyBytes)
+    throw invalid(
+      `The file ${file} does not hold a key of this server. Move it away: the server then creates a new key.`,
+      'configuration',
+    )
   if (process.platform !== 'win32') await chmod(file, 0o600)
   return key
 }

@@ -33,7 +33,7 @@ export function writingOf(catalog: Catalog): WriteAccess | undefined {
     (mount.writers.includes('*') || principal.roles.some((role) => mount.writers.includes(role))) &&
     catalog.allows(principal, formatUri(parseAddress(mount.address), 'results/'))
 
-  /** A principal must not replace a result that it may not see. */
+  /** Refuses to replace a result that the principal may not see. */
   const checkVisible: CheckVisible = (mount, value, principal) => {
     const id = typeof value === 'object' && value !== null && 'id' in value ? value.id : undefined
     if (typeof id === 'string' && isWrittenAlike(id) && !catalog.allows(principal, uriOf(mount, id)))
@@ -116,8 +116,8 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
       if (mount === undefined || (isOne && address !== undefined))
         throw invalid(
           isOne
-            ? 'to: There is no such key.'
-            : `to: It must be one of ${addresses.map((text) => JSON.stringify(text)).join(', ')}.`,
+            ? '"to" is not allowed, because only one mount saves results. Leave it out.'
+            : `"to" must be one of ${addresses.map((text) => JSON.stringify(text)).join(', ')}.`,
           'argument',
           { field: 'to' },
         )
@@ -134,7 +134,7 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
 const sentences: Readonly<Record<Stored['status'], string>> = {
   created: 'Saved:',
   replaced: 'Replaced the earlier result:',
-  unchanged: 'It was there already:',
+  unchanged: 'Already saved, nothing changed:',
 }
 
 /**
@@ -149,7 +149,7 @@ function postingTo(mount: WritableMount, put: Put, checkVisible: CheckVisible): 
         return { answer: { ...saved }, created: saved.status === 'created', location: saved.uri }
       }
       if (value.length === 0 || value.length > mostAtOnce)
-        throw invalid(`There are ${value.length} analyses. Send from 1 to ${mostAtOnce} at once.`, 'argument', {
+        throw invalid(`The request has ${value.length} analyses. Send 1 to ${mostAtOnce} at once.`, 'argument', {
           field: '',
         })
       for (const [index, one] of value.entries()) {

@@ -99,7 +99,7 @@ async function measured(view: View, options: AssembleOptions): Promise<ToolAnswe
   const fits = tokens <= usable
   const lines = items.map(({ uri, level, tokens: each, levels, missing }) => {
     const all = Object.entries(levels).map(([name, count]) => `${name} ${count}`)
-    return `- ${uri}  ${missing ? 'is not there, or may not be seen' : `${level}: ${each} tokens (${all.join(', ')})`}`
+    return `- ${uri}  ${missing ? 'does not exist, or may not be seen' : `${level}: ${each} tokens (${all.join(', ')})`}`
   })
   return {
     text: [...lines, `${tokens} tokens in all, which ${fits ? 'fit' : 'do not fit'} into ${usable}.`].join('\n'),

@@ -102,10 +102,10 @@ export function parseContextCall(given: JsonObject, now: () => number): ContextC
   const args = argumentsIn(given, inputSchema)
   const suggest = args.flag('suggest')
   const measure = args.flag('measure')
-  if (suggest && measure) throw invalid('measure: Ask to suggest or to measure, not for both.', 'argument')
+  if (suggest && measure) throw invalid('"suggest" and "measure" exclude each other. Leave one out.', 'argument')
   const query = args.text('query', most.query)
   const pins = args.list('pins', most.pins, pinIn)
-  if (measure && pins === undefined) throw invalid('pins: There are none to measure.', 'argument')
+  if (measure && pins === undefined) throw invalid('"measure" needs "pins". Add the URIs to measure.', 'argument')
   const halfLife = args.number('half_life_days')
   const format = args.choice('format', formats)
   const encoding = args.choice('encoding', encodings)
@@ -134,7 +134,7 @@ function budgetIn(value: unknown): number {
   if (value === undefined) return otherwise.budget
   const budget = typeof value === 'string' ? parseBudget(value) : value
   if (typeof budget === 'number' && Number.isSafeInteger(budget) && budget >= 0 && budget <= most.budget) return budget
-  throw invalid(`budget: It is not a number of tokens from 0 to ${most.budget}, such as 8000 or "8k".`, 'argument')
+  throw invalid(`"budget" must be a number of tokens from 0 to ${most.budget}, such as 8000 or "8k".`, 'argument')
 }
 
 /** Parses a budget such as `8000`, `200,000`, `32k`, `1.5k` or `1m`, in tokens. `undefined` if it is invalid. */
@@ -149,8 +149,8 @@ export function parseBudget(text: string): number | undefined {
 }
 
 function uriIn(value: unknown, name: string): string {
-  if (typeof value !== 'string' || value === '') throw invalid(`${name}: It is not a URI.`, 'argument')
-  if (value.length > most.uri) throw invalid(`${name}: It is longer than ${most.uri} characters.`, 'argument')
+  if (typeof value !== 'string' || value === '') throw invalid(`"${name}" must be a URI.`, 'argument')
+  if (value.length > most.uri) throw invalid(`"${name}" must have at most ${most.uri} characters.`, 'argument')
   return value
 }
 
@@ -159,22 +159,23 @@ function pinIn(value: unknown, name: string): string | Pin {
   const { uri, level, ...rest } = value as Readonly<Record<string, unknown>>
   const wanted = levels.find((one) => one === level)
   if (Object.keys(rest).length > 0)
-    throw invalid(`${name}: There is an unknown member. The members are: uri, level.`, 'argument')
+    throw invalid(`"${name}" has an unknown member. The members are: uri, level.`, 'argument')
   if (level !== undefined && wanted === undefined)
-    throw invalid(`${name}.level: It must be one of ${levels.join(', ')}.`, 'argument')
+    throw invalid(`"${name}.level" must be one of ${levels.join(', ')}.`, 'argument')
   return { uri: uriIn(uri, `${name}.uri`), ...defined({ level: wanted }) }
 }
 
 /** The members of an entry of an earlier manifest that decide whether the same text can be shown again. */
 function entryIn(value: unknown, name: string): ManifestEntry {
   if (typeof value !== 'object' || value === null)
-    throw invalid(`${name}: It is not an entry of a manifest.`, 'argument')
+    throw invalid(`"${name}" must be an entry of a manifest.`, 'argument')
   const { uri, level, ranges = [], prefix } = value as Readonly<Record<string, unknown>>
   const wanted = levels.find((one) => one === level)
-  if (wanted === undefined) throw invalid(`${name}.level: It must be one of ${levels.join(', ')}.`, 'argument')
+  if (wanted === undefined) throw invalid(`"${name}.level" must be one of ${levels.join(', ')}.`, 'argument')
   if (!Array.isArray(ranges) || ranges.length > most.ranges)
-    throw invalid(`${name}.ranges: It is not an array of at most ${most.ranges} ranges of lines.`, 'argument')
-  if (prefix !== undefined && typeof prefix !== 'string') throw invalid(`${name}.prefix: It is not a text.`, 'argument')
+    throw invalid(`"${name}.ranges" must be an array of at most ${most.ranges} ranges of lines.`, 'argument')
+  if (prefix !== undefined && typeof prefix !== 'string')
+    throw invalid(`"${name}.prefix" must be a string.`, 'argument')
   const lines = ranges.map((range: { readonly start?: unknown; readonly end?: unknown } | null) => ({
     start: Number(range?.start),
     end: Number(range?.end),
@@ -186,6 +187,6 @@ function timeIn(args: Arguments): number | undefined {
   const text = args.text('now', 40)
   if (text === undefined) return undefined
   const time = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(time)) throw invalid('now: It is not a time such as 2026-01-31T12:00:00Z.', 'argument')
+  if (Number.isNaN(time)) throw invalid('"now" must be a time, such as 2026-01-31T12:00:00Z.', 'argument')
   return time
 }

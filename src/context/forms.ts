@@ -157,7 +157,7 @@ function sizeOf(text: string, least: number): number {
 }
 
 const faults = {
-  'not-found': 'it is not there',
+  'not-found': 'it does not exist',
   'too-large': 'it is too large to be read as a whole',
   'not-text': 'it is not text',
   unreadable: 'its text cannot be read: it is damaged, or holds only pictures',

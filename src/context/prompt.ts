@@ -61,7 +61,8 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
 
   const fill: PromptView['get'] = async ({ arguments: given = new Map() }, call) => {
     for (const name of given.keys())
-      if (!known.includes(name)) throw invalid('There is an argument that this prompt does not have.', 'argument')
+      if (!known.includes(name))
+        throw invalid('The request has an argument that this prompt does not have.', 'argument')
     const query = given.get('query')?.trim() ?? ''
     if (query === '') throw invalid('The argument "query" is missing.', 'argument', { argument: 'query' })
     const [budget, mounts] = [given.get('budget')?.trim(), wordsIn(given.get('mounts'))]

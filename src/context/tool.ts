@@ -232,5 +232,5 @@ export function createFairSemaphore(most: number): FairSemaphore {
 
 /** Returns the error of a task whose caller has gone. */
 export function abortedError(): ResourceError {
-  return new ResourceError('unavailable', 'It was stopped.')
+  return new ResourceError('unavailable', 'The caller has cancelled the request.')
 }

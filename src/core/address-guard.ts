@@ -54,7 +54,7 @@ export function createGuard(allowed: readonly AddressBlock[], resolve: Resolve =
       if (addressBytes(host) !== undefined && !allows(host)) return notPublic
       return undefined
     },
-    lookup: guardedLookup((address) => !allows(address), refusedHost, resolve),
+    lookup: createGuardedLookup((address) => !allows(address), refusedHost, resolve),
   }
 }
 
@@ -87,7 +87,10 @@ export function parseAllowed(allowAddresses: readonly string[]): readonly Addres
   return allowAddresses.map((text) => {
     const block = addressBlock(text)
     if (block === undefined)
-      throw invalid(`"allowAddresses" names no address: write one such as 10.0.0.5, or 10.0.0.0/8.`, 'configuration')
+      throw invalid(
+        `"allowAddresses" has an entry that is not an address. Write one such as 10.0.0.5 or 10.0.0.0/8.`,
+        'configuration',
+      )
     return block
   })
 }
@@ -96,7 +99,7 @@ export function parseAllowed(allowAddresses: readonly string[]): readonly Addres
 const notPublic = 'its host resolves to this machine or a private network ("allowAddresses" permits addresses there)'
 
 /** Creates a look-up for sockets that fails with `code` when any address of the host is refused. */
-export function guardedLookup(
+export function createGuardedLookup(
   isRefused: (address: string) => boolean,
   code: string,
   resolve: Resolve = resolveHost,

@@ -63,7 +63,9 @@ const truncated = tooLarge('The resource is too large to be read at once.')
 function onlyContent({ contents }: ReadResult): ResourceContent {
   const [content] = contents
   if (content === undefined || contents.length > 1)
-    throw new ResourceError('invalid', 'This URI has several contents: a link is for one.', { reason: 'unreadable' })
+    throw new ResourceError('invalid', 'The resource has several contents, and a link can serve only one.', {
+      reason: 'unreadable',
+    })
   return content
 }
 
@@ -124,7 +126,7 @@ async function openParts(read: ReadFor, uri: string, options: ReadOptions, error
     let piece = start === 0 && end === undefined ? first : await part(start, end)
     for (;;) {
       if (piece.content.version !== first.content.version || piece.first !== at)
-        throw unavailable('The resource changed while it was read.')
+        throw unavailable('The resource changed while it was read. Try again.')
       yield piece.bytes
       at = piece.last + 1
       if (piece.next === undefined || at >= (end ?? Number.POSITIVE_INFINITY)) return

@@ -84,7 +84,7 @@ export interface Catalog {
 export function createCatalog(options: CatalogOptions): Catalog {
   requireKeys('createCatalog({ mounts })', options, { mounts: 'an array' })
   for (const mount of options.mounts) {
-    requireKeys('A mount of createCatalog', mount, { address: 'a text', provider: 'an object' })
+    requireKeys('A mount of createCatalog', mount, { address: 'a string', provider: 'an object' })
     if (mount.access !== undefined) requireKeys('A mount of createCatalog', mount, { access: 'a function' })
     if (mount.provider instanceof Promise)
       throw invalid(`The provider at ${mount.address} is a promise: await it.`, 'argument')

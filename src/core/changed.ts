@@ -94,7 +94,9 @@ async function versionsOf(list: ChangedOptions['list']) {
     }
     for (const address of page.unavailable ?? []) unavailable.add(address.replace(/\/$/, ''))
     if (versions.size > maxListed)
-      throw tooLarge(`There are more than ${maxListed} resources, too many to compare.`, { limit: maxListed })
+      throw tooLarge(`There are more than ${maxListed} resources, too many to compare. Name a URI to compare fewer.`, {
+        limit: maxListed,
+      })
     cursor = page.nextCursor
   } while (cursor !== undefined)
   return { versions, unavailable: [...unavailable] }

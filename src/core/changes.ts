@@ -41,7 +41,7 @@ export function createQuota(most: ChangeLimits) {
 
   /** Returns the error for a limit that is reached. `of` is its owner: the limit of one subscription is permanent, the others may have room later. */
   const refuse = (what: string, limit: number, of: 'subscription' | 'client' | 'all') =>
-    invalid(`There may be no more than ${limit} ${what}.`, 'too-many', { limit, of })
+    invalid(`The limit of ${limit} ${what} is reached. Unsubscribe from some.`, 'too-many', { limit, of })
 
   return {
     /**
@@ -54,7 +54,7 @@ export function createQuota(most: ChangeLimits) {
       if (share.subscriptions >= most.subscriptions)
         throw refuse('subscriptions of one client', most.subscriptions, 'client')
       if (totalSubscriptions >= most.totalSubscriptions)
-        throw refuse('subscriptions in all', most.totalSubscriptions, 'all')
+        throw refuse('subscriptions of all clients', most.totalSubscriptions, 'all')
       share.subscriptions++
       totalSubscriptions++
       shares.set(principal, share)
@@ -70,7 +70,7 @@ export function createQuota(most: ChangeLimits) {
           if (own + uris > most.perSubscription)
             throw refuse('URIs in one subscription', most.perSubscription, 'subscription')
           if (share.uris + uris > most.perPrincipal) throw refuse('URIs of one client', most.perPrincipal, 'client')
-          if (total + uris > most.total) throw refuse('URIs in all', most.total, 'all')
+          if (total + uris > most.total) throw refuse('URIs of all clients', most.total, 'all')
           count(uris)
         },
         release: (uris: number) => count(-uris),

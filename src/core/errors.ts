@@ -150,7 +150,7 @@ export function invalid(message: string, reason: ErrorReason, detail: ErrorDetai
 
 /** The error for a cursor that the listing did not give to this principal. */
 export function foreignCursor(): ResourceError {
-  return invalid('The cursor is not one that this listing gave to you. Begin again.', 'cursor')
+  return invalid('The cursor does not belong to this list. Begin again without it.', 'cursor')
 }
 
 /** Returns the code of an error of the system or of a library, such as `ENOENT`. Undefined when it has none. */

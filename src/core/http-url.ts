@@ -68,7 +68,7 @@ function parseHost(authority: string): { readonly host: string; readonly port?: 
   if (bracketed !== undefined ? addressBytes(host)?.length !== 16 : !isHost(host))
     throw fault('Its host is neither a valid name nor a valid address.')
   const port = digits === undefined ? undefined : Number(digits)
-  if (port !== undefined && (port === 0 || port > 65_535)) throw fault('There is no such port.')
+  if (port !== undefined && (port === 0 || port > 65_535)) throw fault('Its port is not a number from 1 to 65535.')
   return port === undefined ? { host } : { host, port }
 }
 

@@ -6,7 +6,6 @@ import type { Change, ChangedKind, Degradation, Principal, Provider } from './pr
 import { formatUri } from './uri.ts'
 import type { ViewChange } from './view.ts'
 
-/** One listener of a mount. */
 export interface Listener {
   readonly principal: Principal
   readonly notify: (change: ViewChange) => void

@@ -121,7 +121,7 @@ function createOpeningView(
 
 /** A method that the view of every catalog has. */
 function ofCatalog<Method>(method: Method | undefined): Method {
-  if (method === undefined) throw new ResourceError('internal', 'The view is not that of a catalog.')
+  if (method === undefined) throw new ResourceError('internal', 'The view was not made by a catalog.')
   return method
 }
 
@@ -143,7 +143,7 @@ function openingHistory(whole: (options: CallOptions | undefined) => Promise<Vie
   return {
     open: async (filter, options) => {
       const { history } = await whole(options)
-      if (history === undefined) throw invalid('Nothing here reports its changes.', 'refused')
+      if (history === undefined) throw invalid('No mount of this server reports changes.', 'refused')
       return history.open(filter, options)
     },
   }

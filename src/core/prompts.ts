@@ -132,7 +132,7 @@ export function createPrompts(
 async function embed(uri: string, view: Pick<View, 'read'>, context: Context): Promise<readonly PromptContent[]> {
   const { contents } = await view.read(uri, { signal: context.signal }).catch((error: unknown) => {
     if (!isResourceError(error, 'not-found')) throw error
-    throw invalid('A resource that this prompt holds is not there.', 'argument', { uri: uri.slice(0, 1024) })
+    throw invalid('A resource that this prompt includes does not exist.', 'argument', { uri: uri.slice(0, 1024) })
   })
   return contents.map((resource) => ({ resource }))
 }
@@ -149,7 +149,7 @@ async function contentsOf(
   const { path } = 'entry' in part ? part.entry : part.content
   const uri = mount.uriOf(path)
   if (!mount.access(context.principal, path))
-    throw invalid('A resource that this prompt holds is not there.', 'argument', { uri: uri.slice(0, 1024) })
+    throw invalid('A resource that this prompt includes does not exist.', 'argument', { uri: uri.slice(0, 1024) })
   if ('entry' in part) return [{ link: mount.resourceOf(part.entry) }]
   return [{ resource: { ...cleanTexts(part.content), uri, name: baseName(path) } }]
 }
@@ -169,7 +169,7 @@ async function fillMessages(
         bytes += 'bytes' in part ? part.bytes.length : contentLength(part.resource)
       }
       if (contents > maxContents || bytes > maxEmbeddedBytes)
-        throw invalid('The resources of this prompt are too large, or too many.', 'too-large', {
+        throw invalid('The resources that this prompt includes are too large or too many.', 'too-large', {
           limit: maxEmbeddedBytes,
         })
       filled.push({ role, content: part })
@@ -232,9 +232,11 @@ function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<
       throw invalid(`The argument ${JSON.stringify(name)} is missing.`, 'argument', { argument: name })
   const known = new Set(declared.map(({ name }) => name))
   for (const [name, value] of given) {
-    if (!known.has(name)) throw invalid('There is an argument that this prompt does not have.', 'argument')
+    if (!known.has(name)) throw invalid('The request has an argument that this prompt does not have.', 'argument')
     if (value.length > maxArgument)
-      throw invalid(`The argument ${JSON.stringify(name)} is too long.`, 'argument', { limit: maxArgument })
+      throw invalid(`The argument ${JSON.stringify(name)} must have at most ${maxArgument} characters.`, 'argument', {
+        limit: maxArgument,
+      })
   }
 }
 

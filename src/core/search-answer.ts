@@ -140,7 +140,7 @@ export function searchMounts(templates: readonly ResourceTemplate[]): readonly S
         const uri = compiled.expand({ q: query, ...rest })
         if (uri.length <= maxUriBytes) return uri
         const limit = `1000 characters, and ${maxUriBytes} bytes in a URI, where a Japanese character takes nine`
-        throw invalid(`The text to search for is too long: at most ${limit}.`, 'parameter', { parameter: 'q' })
+        throw invalid(`The query is too long. It may have at most ${limit}.`, 'parameter', { parameter: 'q' })
       },
     }
     return [mount]

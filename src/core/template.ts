@@ -93,7 +93,7 @@ export interface UriTemplate {
  * UTF-8, for one longer than 8192 characters or with more than 100 variables.
  */
 export function compileTemplate(text: string): UriTemplate {
-  requireArgument('compileTemplate(text)', 'text', text, 'a text')
+  requireArgument('compileTemplate(text)', 'text', text, 'a string')
   const parts = parseTemplate(text)
   const expressions = parts.filter((part) => typeof part !== 'string')
   const reserved = new Set(
@@ -136,7 +136,10 @@ function expandVariable(operator: Operator, variable: Variable, value: Defined):
     return [named(name, encode(text))]
   }
   if (limit !== Number.POSITIVE_INFINITY)
-    throw invalid(`The template takes a prefix of ${name}, whose value is a list or a map.`, 'argument')
+    throw invalid(
+      `The template takes a prefix of the variable ${name}, so its value must not be a list or a map.`,
+      'argument',
+    )
   if (value instanceof Map) {
     const pairs = Array.from(
       value as ReadonlyMap<string, string>,

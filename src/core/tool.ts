@@ -162,14 +162,14 @@ export function argumentsIn(sent: JsonObject, schema: JsonObject) {
   const known = Object.keys(properties)
   const unknown = Object.keys(given).find((name) => !known.includes(name))
   if (unknown !== undefined)
-    throw invalid(`There is an unknown argument. The arguments are: ${known.join(', ')}.`, 'argument')
+    throw invalid(`The call has an unknown argument. The arguments are: ${known.join(', ')}.`, 'argument')
 
   const text = (name: string, most = maxText): string | undefined => {
     const value = given[name]
     if (value === undefined) return undefined
-    if (typeof value !== 'string') throw invalid(`${name}: It is not a text.`, 'argument')
+    if (typeof value !== 'string') throw invalid(`"${name}" must be a string.`, 'argument')
     if (value.length > most)
-      throw invalid(`${name}: It is longer than ${most} characters.`, 'argument', { limit: most })
+      throw invalid(`"${name}" must have at most ${most} characters.`, 'argument', { limit: most })
     return value
   }
   return {
@@ -178,26 +178,25 @@ export function argumentsIn(sent: JsonObject, schema: JsonObject) {
     text,
     required: (name: string, most?: number): string => {
       const value = text(name, most)
-      if (value === undefined || value === '') throw invalid(`${name}: It is missing.`, 'argument')
+      if (value === undefined || value === '') throw invalid(`"${name}" is missing.`, 'argument')
       return value
     },
     count: (name: string, { least, most, otherwise }: Record<'least' | 'most' | 'otherwise', number>): number => {
       const value = given[name]
       if (value === undefined) return otherwise
       if (!Number.isSafeInteger(value) || Number(value) < least || Number(value) > most)
-        throw invalid(`${name}: It is not a whole number from ${least} to ${most}.`, 'argument')
+        throw invalid(`"${name}" must be a whole number from ${least} to ${most}.`, 'argument')
       return Number(value)
     },
     number: (name: string): number | undefined => {
       const value = given[name]
       if (value === undefined) return undefined
-      if (typeof value !== 'number' || !Number.isFinite(value))
-        throw invalid(`${name}: It is not a number.`, 'argument')
+      if (typeof value !== 'number' || !Number.isFinite(value)) throw invalid(`"${name}" must be a number.`, 'argument')
       return value
     },
     flag: (name: string): boolean => {
       const value = given[name] ?? false
-      if (typeof value !== 'boolean') throw invalid(`${name}: It is neither true nor false.`, 'argument')
+      if (typeof value !== 'boolean') throw invalid(`"${name}" must be true or false.`, 'argument')
       return value
     },
     /** Returns the argument if it is one of the words. */
@@ -205,7 +204,7 @@ export function argumentsIn(sent: JsonObject, schema: JsonObject) {
       const value = text(name)
       const word = words.find((one) => one === value)
       if (value !== undefined && word === undefined)
-        throw invalid(`${name}: It must be one of ${words.join(', ')}.`, 'argument')
+        throw invalid(`"${name}" must be one of ${words.join(', ')}.`, 'argument')
       return word
     },
     /** Returns an array argument after `judge` has converted each item. */
@@ -216,8 +215,8 @@ export function argumentsIn(sent: JsonObject, schema: JsonObject) {
     ): readonly Item[] | undefined => {
       const value = given[name]
       if (value === undefined) return undefined
-      if (!Array.isArray(value)) throw invalid(`${name}: It is not an array.`, 'argument')
-      if (value.length > most) throw invalid(`${name}: There are more than ${most}.`, 'argument', { limit: most })
+      if (!Array.isArray(value)) throw invalid(`"${name}" must be an array.`, 'argument')
+      if (value.length > most) throw invalid(`"${name}" must have at most ${most} items.`, 'argument', { limit: most })
       return value.map((item: unknown, index) => judge(item, `${name}[${index}]`))
     },
   }

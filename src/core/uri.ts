@@ -39,7 +39,7 @@ export interface ParsedUri {
  */
 export function parseUri(raw: string, platform: NodeJS.Platform = process.platform): ParsedUri {
   // A program in JavaScript may pass anything.
-  if (typeof raw !== 'string') throw invalid('A URI must be a text.', 'argument')
+  if (typeof raw !== 'string') throw invalid('A URI must be a string.', 'argument')
   if (raw.length > maxUriBytes || Buffer.byteLength(raw) > maxUriBytes)
     throw invalid(`The URI is longer than ${maxUriBytes} bytes.`, 'uri', { limit: maxUriBytes })
   if (!raw.isWellFormed()) throw invalid('The URI holds a lone surrogate.', 'uri')
@@ -58,12 +58,12 @@ export function parseUri(raw: string, platform: NodeJS.Platform = process.platfo
   const scheme = givenScheme.toLowerCase()
   if (givenAuthority.includes('@')) throw invalid('The URI has userinfo (@ before the path).', 'uri')
   if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(givenAuthority))
-    throw invalid('The authority of the URI holds a character that it may not hold.', 'uri')
+    throw invalid('The authority of the URI contains a character that is not allowed there.', 'uri')
   const host = givenAuthority.toLowerCase()
   const isWindowsFile = scheme === 'file' && platform === 'win32'
   const isLocalFile = scheme === 'file' && (host === '' || host === 'localhost')
   if (scheme === 'file' && !isLocalFile && !isWindowsFile)
-    throw invalid('A file URI may have no host here but localhost: write file:///path.', 'uri')
+    throw invalid('A file URI must have no host other than localhost. Write file:///path.', 'uri')
   const authority = isLocalFile ? '' : host
 
   const rest = text.slice(start.length)
@@ -84,7 +84,7 @@ function decodeSegment(raw: string): string {
   if (/%2f/i.test(raw)) throw invalid('The path of the URI holds an encoded slash (%2F).', 'uri')
   const segment = raw.includes('%') ? decode(raw) : raw
   const fault = segmentFault(segment)
-  if (fault !== undefined) throw invalid(`The path of the URI holds a segment with a fault: ${fault}.`, 'uri')
+  if (fault !== undefined) throw invalid(`A segment of the path of the URI is not valid: ${fault}.`, 'uri')
   return segment
 }
 
@@ -136,9 +136,9 @@ export interface Address extends Pick<ParsedUri, 'scheme' | 'authority' | 'segme
  */
 export function parseAddress(text: string): Address {
   const { scheme, authority, segments, query } = parseUri(text)
-  if (query !== undefined) throw invalid('An address may have no query (?).', 'uri')
+  if (query !== undefined) throw invalid('An address must not have a query (?).', 'uri')
   if (segments.length === 0 && authority === '' && scheme !== 'file')
-    throw invalid('An address must have an authority or a path behind its scheme.', 'uri')
+    throw invalid('An address must have an authority or a path after its scheme.', 'uri')
   if (scheme === 'data') return { text: `data:${segments.join()}`, scheme, authority, segments }
   return { text: [`${scheme}://${authority}`, ...segments.map(encodeSegment)].join('/'), scheme, authority, segments }
 }
@@ -164,7 +164,7 @@ export function overlap(a: Address, b: Address): boolean {
 
 /** Returns the canonical `file://` address of an absolute path of this machine (RFC 8089); of a share, with the name of its server. */
 export function fileAddress(absolutePath: string, platform: NodeJS.Platform = process.platform): string {
-  requireArgument('fileAddress(absolutePath)', 'absolutePath', absolutePath, 'a text')
+  requireArgument('fileAddress(absolutePath)', 'absolutePath', absolutePath, 'a string')
   if (platform !== 'win32') return `file:///${encodedSegments(absolutePath.split('/'))}`
   const path = absolutePath
     .replaceAll('\\', '/')

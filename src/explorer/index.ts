@@ -36,7 +36,7 @@ export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
 
   const open = (request: IncomingMessage): PageAnswer => {
     if (request.method !== 'POST')
-      return { status: 405, headers: { Allow: 'POST' }, message: 'The method is not allowed here.' }
+      return { status: 405, headers: { Allow: 'POST' }, message: 'The HTTP method is not allowed at this path.' }
     if (!same(/^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1], token)) return refusal()
     if (isOpen(request)) return { ...noContent, headers: { ...noContent.headers, 'Hikidashi-Session': 'continued' } }
     if (isUsed) {

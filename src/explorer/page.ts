@@ -92,7 +92,7 @@ export async function createPage({
     const found = served.get(path)
     if (found === undefined) return undefined
     if (request.method === 'GET' || request.method === 'HEAD') return answer(found, request)
-    return { status: 405, headers: { Allow: 'GET, HEAD' }, message: 'The method is not allowed here.' }
+    return { status: 405, headers: { Allow: 'GET, HEAD' }, message: 'The HTTP method is not allowed at this path.' }
   }
 }
 

@@ -1,10 +1,8 @@
 import type { Source } from './source.ts'
 import * as table from './table.ts'
 
-/** The name of a source of the table, as a configuration has it. */
 export type SourceName = keyof typeof table
 
-/** The sources of the table, by name. */
 export const sources: Readonly<Record<SourceName, Source>> = table
 
 /** The sources from outside that were loaded, by the URLs of their modules. Node keeps the modules in the same way. */

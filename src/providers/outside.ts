@@ -128,11 +128,11 @@ export async function loadOutside(name: string, url: string): Promise<Source | O
 function unloadable(name: string, url: string, error: unknown): OutsideFault {
   const text = error instanceof Error ? error.message : String(error)
   if (url.startsWith('file:') && !existsSync(fileURLToPath(url)))
-    return { message: `There is no module ${name}.`, fix: 'Correct the path.' }
+    return { message: `The module ${name} does not exist.`, fix: 'Correct the path.' }
   const line = (text.split('\n')[0] ?? '').replace(/[.!]?$/, '.')
   return {
     message: `The module ${name} cannot be loaded: ${line}`,
-    fix: 'Correct it, or install the packages that it imports.',
+    fix: 'Correct the module, or install the packages that it imports.',
   }
 }
 
@@ -141,9 +141,9 @@ function faultOf(value: unknown): string | undefined {
   if (!isObject(value)) return 'It needs: export const source = defineSource({ name, about, options, open }).'
   const { name, about, options = {}, open } = value
   if (typeof name !== 'string' || !/^[a-z][a-z0-9-]*$/.test(name))
-    return 'Its "name" must be a word of small letters, digits and hyphens.'
+    return 'Its "name" must be a word of lower-case letters, digits and hyphens.'
   if (sourceNamed(name) !== undefined)
-    return `hikidashi has a source with its name ${JSON.stringify(name)}: choose another one.`
+    return `Its name ${JSON.stringify(name)} is the name of a source of hikidashi. Choose another one.`
   if (typeof about !== 'string' || about === '') return 'Its "about" must describe what a mount serves.'
   if (typeof open !== 'function') return 'Its "open" must be a function that returns a provider.'
   const shown = shownFault(value)
@@ -156,13 +156,13 @@ function faultOf(value: unknown): string | undefined {
 /** Returns why a page cannot show mounts of a source as it says, as a sentence. */
 function shownFault({ noun, icon, ...texts }: Readonly<Record<string, unknown>>): string | undefined {
   if (noun !== undefined && !isLabelText(noun))
-    return `Its "noun" must be a text of at most ${longestLabel} characters.`
+    return `Its "noun" must be a string of at most ${longestLabel} characters.`
   if (icon !== undefined && !mountIcons.some((name) => name === icon))
     return `Its "icon" must be one of ${mountIcons.join(', ')}.`
   const odd = (['label', 'purpose'] as const).find((name) => texts[name] !== undefined && !isLabel(texts[name]))
   return odd === undefined
     ? undefined
-    : `Its "${odd}" must be { en, ja }, of texts of at most ${longestLabel} characters; "ja" may be missing.`
+    : `Its "${odd}" must be { en, ja }, of strings of at most ${longestLabel} characters; "ja" may be missing.`
 }
 
 function sourceFrom(outside: OutsideSource<z.Shape>): Source {

@@ -68,7 +68,7 @@ const [maxChunks, maxChunkDepth] = [200, 3]
 /** Reads the documents that are parts of a document (`w:altChunk`; ECMA-376, part 1, section 17.17.2), by relationship. */
 async function readChunks(zip: Zip, parts: ReadonlyMap<string, string>, { form, limits, depth }: Surroundings) {
   const chunks = new Map<string, string>()
-  if (parts.size > maxChunks) throw tooMuch(`The document has more than ${maxChunks} documents in it.`)
+  if (parts.size > maxChunks) throw tooMuch(`The document contains more than ${maxChunks} other documents.`)
   let length = 0
   for (const [id, part] of parts) {
     const text = await readChunk(await bytesOf(zip.read(part)), form, limits, depth + 1)
@@ -197,7 +197,7 @@ function createBody(
         break
       case 'w:altChunk': {
         const chunk = chunks.get(attributes['r:id'] ?? '')
-        if (chunk === undefined) throw unreadableError('The document is damaged: it names a part that is not there.')
+        if (chunk === undefined) throw unreadableError('The document is damaged: a part that it refers to is missing.')
         if (!tables.add(chunk)) writer.document(chunk)
         break
       }

@@ -17,7 +17,7 @@ export async function readEpub(bytes: Uint8Array, form: ReadingForm, limits: Rea
   const writer = createWriter(form, limits.characters)
   for (const chapter of book.chapters) {
     if (encrypted.has(chapter))
-      throw unreadableError('The book is encrypted: its rights management allows no other reader.', 'withheld')
+      throw unreadableError('The book is encrypted by its rights management, so it cannot be read.', 'withheld')
     await writeChapter(zip, chapter, { writer, form, limits, label: labels.get(chapter) })
   }
   const title = Array.from(book.title.replace(/\s+/g, ' ').trim()).slice(0, 200).join('')
@@ -95,7 +95,7 @@ async function readContents(zip: Zip): Promise<BookContents> {
   )
   const chapters = spine.flatMap((id) => {
     const item = items.get(id)
-    if (item === undefined) throw unreadableError('The book is damaged: it names a chapter that is not there.')
+    if (item === undefined) throw unreadableError('The book is damaged: a chapter of its list is missing.')
     return /html|oeb1-document/.test(item.type) ? [item.part] : []
   })
   return { title, chapters, table: table ?? items.get(tableId ?? '')?.part }

@@ -65,7 +65,7 @@ export function unreadableError(message: string, reason: 'unreadable' | 'withhel
 export const [scanFault, waitingFault] = ['scan', 'scan-waiting']
 
 /** The message of the error for a PDF without text. */
-export const onlyPictures = 'The document holds no text, only pictures: its pages may have been scanned.'
+export const onlyPictures = 'The document contains no text, only pictures: its pages may have been scanned.'
 
 export function tooMuch(message: string): ResourceError {
   return tooLarge(message)

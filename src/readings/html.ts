@@ -42,7 +42,7 @@ export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLi
   const encoding = detectEncoding(page)
   if (encoding === undefined)
     throw unreadableError(
-      'The encoding of the page is not known: it declares none that fits. The operator can name it ("encodings").',
+      'The page does not declare an encoding that fits its bytes. The operator of the server can name it in "encodings".',
     )
   return readPage(decodeBytes(page, encoding) ?? '', form, limits)
 }

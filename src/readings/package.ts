@@ -292,7 +292,9 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
       },
       onprocessinginstruction: (name) => {
         if (name.startsWith('!') && handlers.allowsDefinition !== true)
-          throw unreadableError('The document has a document type definition, as no Office document does.')
+          throw unreadableError(
+            'The document is damaged: it has a document type definition, which Office documents never have.',
+          )
       },
     },
     { xmlMode: true, decodeEntities: true },
@@ -364,7 +366,7 @@ export async function relationshipsOf(zip: Zip, part: string): Promise<readonly 
 export async function mainPartOf(zip: Zip): Promise<string> {
   const named = (await relationshipsOf(zip, '')).find(({ type }) => type === 'officeDocument')?.target
   const main = named ?? (await mainPartByType(zip))
-  if (main === undefined) throw unreadableError('The document is damaged: it names no main part.')
+  if (main === undefined) throw unreadableError('The document is damaged: it does not say which part is the main one.')
   return main
 }
 

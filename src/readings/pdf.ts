@@ -9,7 +9,7 @@ import { createWriter } from './writer.ts'
 
 const maxPdfPages = 10_000
 /** Stands in place of the text of a page that has none. */
-const pictureNote = '(This page holds no text, only pictures: it may have been scanned.)'
+const pictureNote = '(This page contains no text, only pictures: it may have been scanned.)'
 
 /** Stands before the text of a page whose fonts do not tell its characters. */
 const garbledNote = '(The fonts of this page do not tell all of its characters: words in its text are wrong.)'
@@ -156,7 +156,7 @@ function readPdfPages(
     }
   })
   if (!hasText && pictures.length === 0 && (ocr?.size ?? 0) === 0)
-    throw unreadableError('The document holds no text: its pages are empty or damaged.')
+    throw unreadableError('The document contains no text: its pages are empty or damaged.')
   if (!hasText && ocr === undefined) throw unreadableError(onlyPictures)
   return { text: writer.finish(), parts: count, hasText, ...(pictures.length === 0 ? {} : { pictures }) }
 }

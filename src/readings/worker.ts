@@ -37,7 +37,7 @@ export async function readDocument({ format: named, form, bytes, limits, page, o
   const format = await recognise(bytes, named, limits.unpacked)
   if (form === 'csv') {
     if (format === 'xlsx') return readSheets(bytes, limits)
-    throw unreadableError('Only a workbook has sheets.')
+    throw unreadableError('The document is not a workbook, so it has no sheets.')
   }
   if (form === 'picture') return { text: '', picture: await drawPdfPage(bytes, page ?? 0) }
   if (format === 'text') return readText(bytes, form, limits)
@@ -45,7 +45,7 @@ export async function readDocument({ format: named, form, bytes, limits, page, o
   const reading = await readers[format](bytes, form, limits)
   // A page, or a notebook, may well be empty.
   if (reading.text.trim() === '' && format !== 'html' && format !== 'ipynb')
-    throw unreadableError('The document holds no text.')
+    throw unreadableError('The document contains no text.')
   return reading
 }
 

@@ -60,7 +60,7 @@ async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Row
       // A sheet of macros may have no part.
       if (name !== 'x:sheet' || attributes['r:id'] === '') return
       const part = targets.get(attributes['r:id'] ?? '')
-      if (part === undefined) throw unreadableError('The document is damaged: it names a sheet without a part.')
+      if (part === undefined) throw unreadableError('The document is damaged: a sheet of its list is missing.')
       sheets.push({ name: attributes.name ?? '', part })
     },
   })
@@ -175,7 +175,7 @@ function shownValue(text: string, type: string, { kind, font }: CellStyle, { str
   if (type === 'e' || type === 'd') return text
   if (type !== 's') return formatText(decodeSymbols(unescapeText(text), font), kind)
   const shared = strings[Number(text)]
-  if (shared === undefined) throw unreadableError('The document is damaged: a cell has a text that is not there.')
+  if (shared === undefined) throw unreadableError('The document is damaged: the text of a cell is missing.')
   return formatText(decodeSymbols(shared, font), kind)
 }
 

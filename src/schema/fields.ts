@@ -40,8 +40,8 @@ export function durationFrom(least: string, most?: string) {
   const to = most === undefined ? Number.POSITIVE_INFINITY : (parseDuration(most) ?? 0)
   const fault =
     most === undefined
-      ? refusal('This is too short.', `It must be at least "${least}".`)
-      : refusal('This is too short or too long.', `It must be from "${least}" to "${most}".`)
+      ? refusal('The duration is too short.', `It must be at least "${least}".`)
+      : refusal('The duration is too short or too long.', `It must be from "${least}" to "${most}".`)
   return duration.refine((ms) => ms >= from && ms <= to, { error: fault })
 }
 
@@ -52,14 +52,14 @@ export const interval = durationFrom('100ms', '1d')
 export const size = quantity(parseSize, 'a size', '"64KiB" or "16MiB", or a number of bytes')
 
 /** A size up to a limit, which is written as in a configuration: `sizeUpTo('16MiB')`. */
-export function sizeUpTo(most: string, fault = 'This is more than can be read at once.') {
+export function sizeUpTo(most: string, fault = 'The size is larger than can be read at once.') {
   const limit = parseSize(most) ?? 0
   return size.refine((bytes) => bytes <= limit, { error: refusal(fault, `It must be at most "${most}".`) })
 }
 
 export const listen = parsedWith(
   parseListen,
-  'This is not an address to listen at.',
+  'This is not an address to listen on.',
   'Write a port, such as 8787, or a host and a port, such as "127.0.0.1:8787" or "[::1]:8787".',
 )
 
@@ -135,7 +135,7 @@ export const scope = text
     ),
   })
   .refine((name) => name !== 'offline_access', {
-    error: refusal('A resource never needs this scope: it is about refresh tokens.', 'Remove it.'),
+    error: refusal('This scope asks for refresh tokens, so a resource cannot require it.', 'Remove it.'),
   })
 
 /** OAuth scopes that a token needs. */
@@ -148,7 +148,7 @@ const link = text.superRefine((template, context) => {
   context.addIssue({
     code: 'custom',
     message: refusal(
-      'This is not a template of a link.',
+      'This is not a URL template for links.',
       'Write a URL with {+path} in it, such as "https://forge.example/blob/main/{+path}".',
     ),
   })

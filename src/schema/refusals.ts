@@ -21,7 +21,7 @@ export function partsOfRefusal(text: string): { readonly message: string; readon
 
 /** The types of JSON, in words. */
 export const typeNames: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
@@ -34,7 +34,7 @@ export const typeNames: Readonly<Record<string, string>> = {
 export function unknownKey(key: string, known: readonly string[]): { readonly message: string; readonly fix: string } {
   const meant = nearest(key, known)
   return {
-    message: 'There is no such key here.',
+    message: 'This key is unknown.',
     fix:
       meant === undefined
         ? `Remove it. The keys here are: ${known.join(', ')}.`
@@ -46,7 +46,7 @@ export function unknownKey(key: string, known: readonly string[]): { readonly me
 export function unknownWord(input: unknown, known: readonly string[], what: string): string {
   const list = known.map((word) => JSON.stringify(word)).join(', ')
   const choices = known.length === 1 ? `It must be ${list}.` : `It must be one of: ${list}.`
-  if (typeof input !== 'string') return refusal(`This is ${typeOf(input)}.`, choices)
+  if (typeof input !== 'string') return refusal(`The value is ${typeOf(input)}.`, choices)
   const meant = nearest(input, known)
   const fix = meant === undefined ? choices : `Did you mean ${JSON.stringify(meant)}?`
   return refusal(`There is no ${what} ${JSON.stringify(input)}.`, fix)

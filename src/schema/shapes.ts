@@ -99,8 +99,8 @@ const tag = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/
 
 const language = text.refine((language) => tag.test(language) && languageOf(language) !== undefined, {
   error: refusal(
-    'No encoding can be chosen by this language.',
-    'Write "ja", "zh", "ko", or one of Western Europe such as "en", "de" or "fr"; or remove the key.',
+    'No encodings are known for this language.',
+    'Write "ja", "zh", "ko", or a language of Western Europe such as "en", "de" or "fr"; or remove the key.',
   ),
 })
 
@@ -120,7 +120,7 @@ export const encodingShape = {
         encoding: text
           .refine((label) => label === 'binary' || labelOf(label) !== undefined, {
             error: refusal(
-              'There is no such encoding.',
+              'This encoding is unknown.',
               'Write a label of the WHATWG Encoding Standard, such as "shift_jis", "euc-jp" or "windows-1252", or "binary".',
             ),
           })

@@ -141,7 +141,10 @@ export async function requireSecret(key: string, source: SecretSource, folder: s
   const value = await namedSecret(key, source, folder)
   // A control character such as a line end would break an HTTP header.
   if (/[^\x20-\x7e\u0080-\u{10ffff}]/u.test(value))
-    throw invalid(`"${key}" holds a line end or another control character.`, 'configuration')
+    throw invalid(
+      `"${key}" contains a line end or another control character. Remove it from the secret.`,
+      'configuration',
+    )
   return value
 }
 
@@ -153,7 +156,7 @@ export async function requireSecret(key: string, source: SecretSource, folder: s
 export async function namedSecret(key: string, source: SecretSource, folder: string): Promise<string> {
   const found = await resolveSecret(source, { folder })
   if ('value' in found) return found.value
-  throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'configuration')
+  throw invalid(`"${key}" has no value. ${found.message} ${found.fix}`, 'configuration')
 }
 
 /** Whether a request to this URL travels unencrypted over a network, where others could read it. */
@@ -166,7 +169,7 @@ export function isInTheClear(url: string): boolean {
 export function refuseInTheClear(url: string, insecure = false): void {
   if (insecure || !isInTheClear(url)) return
   throw invalid(
-    'The credentials would go over the network in the clear. Write https://, or add "insecure": true.',
+    'The credentials would go over the network without encryption. Write https://, or add "insecure": true.',
     'configuration',
   )
 }

@@ -49,7 +49,7 @@ export interface Attached {
 export function attach(given: AttachableServer, source: AttachSource, options: AttachOptions = {}): Attached {
   const { tools = false, log = () => {}, principal = localPrincipal } = options
   if (typeof source !== 'function' && typeof source?.read !== 'function')
-    throw invalid('attach needs a view, or a function that gives one.', 'configuration')
+    throw invalid('attach needs a view, or a function that returns one.', 'configuration')
   const opened = openServer(given, tools !== false)
   const { server, handlers } = opened
   const live = options.subscriptions ?? !opened.isVersion2
@@ -163,7 +163,7 @@ function lists(own: SdkHandler | undefined, ofView: SdkHandler, key: string, hid
     if (typeof cursor === 'string' && cursor.startsWith(marks.view))
       return marked(await pageOf(ofView, request, context, cursor.slice(marks.view.length)), marks.view)
     if (cursor !== undefined && !(typeof cursor === 'string' && cursor.startsWith(marks.own)))
-      throw new ProtocolError(-32602, 'The cursor is not from this list. Begin without one.')
+      throw new ProtocolError(-32602, 'The cursor does not belong to this list. Begin again without it.')
     if (own === undefined) return marked(await pageOf(ofView, request, context, undefined), marks.view)
     const ownCursor = cursor === undefined ? undefined : cursor.slice(marks.own.length)
     const page = await pageOf(own, request, context, ownCursor)
@@ -266,7 +266,7 @@ function openServer(given: AttachableServer, tools: boolean) {
       'configuration',
     )
   if (Reflect.get(server, 'transport') !== undefined)
-    throw invalid('The server is connected already: attach before connect.', 'configuration')
+    throw invalid('The server is connected already. Call attach before connect.', 'configuration')
   // A McpServer sets its handlers with its first resource or tool, and refuses to when others exist.
   if ('server' in given)
     for (const name of [

@@ -176,7 +176,7 @@ export function refuse(response: ServerResponse, status: number, message: string
 
 /** Refuses a method. `allowed`: the methods that are allowed, for the header `Allow`. */
 export function refuseMethod(response: ServerResponse, allowed: string): void {
-  refuse(response, 405, 'The method is not allowed here.', { Allow: allowed })
+  refuse(response, 405, 'The HTTP method is not allowed at this path.', { Allow: allowed })
 }
 
 /** A stream of server-sent events. Each message is one event; comments keep the connection from looking idle. */

@@ -133,7 +133,7 @@ function openCursor(cursor: string): string {
   } catch {
     // The error is thrown below.
   }
-  throw invalid('The cursor is not from this list. Begin without one.', 'cursor')
+  throw invalid('The cursor does not belong to this list. Begin again without it.', 'cursor')
 }
 
 /** Maximum size of a `SKILL.md` that a listing reads, in bytes. */

@@ -101,7 +101,7 @@ export async function skillAt(
   const directory = directoryOf(uri)
   const own = files.filter((file) => file.uri.startsWith(`${directory}/`))
   if (own.length > skillLimits.files) return { fault: `it has more than ${skillLimits.files} files` }
-  const tooLarge = { fault: `its files have more than ${skillLimits.bytes} bytes` }
+  const tooLarge = { fault: `its files have more than ${skillLimits.bytes} bytes together` }
   if (own.reduce((sum, { size = 0 }) => sum + size, 0) > 2 * skillLimits.bytes) return tooLarge
   const resources: SkillFile[] = []
   let text: string | undefined
@@ -156,17 +156,17 @@ export function readHeader(text: string, directory: string): SkillHeader | { rea
   const frontmatter = parseHead(head)
   if (frontmatter === undefined) return { fault: 'its front matter is not plain YAML without tags and aliases' }
   if (!isPlain(frontmatter, 0) || typeof frontmatter !== 'object' || frontmatter === null || Array.isArray(frontmatter))
-    return { fault: 'its front matter has no form in JSON' }
+    return { fault: 'its front matter cannot be written as JSON' }
   const { name, description, compatibility, metadata } = frontmatter as Readonly<Record<string, unknown>>
   if (typeof name !== 'string' || !nameForm.test(name))
-    return { fault: 'it has no name of lower-case letters, digits and single hyphens' }
-  if (name !== directory) return { fault: 'its name is not that of its directory' }
+    return { fault: 'its name is missing, or is not of lower-case letters, digits and single hyphens' }
+  if (name !== directory) return { fault: 'its name differs from the name of its directory' }
   if (typeof description !== 'string' || description.trim() === '') return { fault: 'it has no description' }
   if (lengthOf(description) > maxDescription)
     return { fault: `its description is longer than ${maxDescription} characters` }
   if (compatibility !== undefined && !isShortText(compatibility, maxCompatibility))
-    return { fault: `its "compatibility" is not a text of at most ${maxCompatibility} characters` }
-  if (metadata !== undefined && !isTexts(metadata)) return { fault: 'its "metadata" has values that are not texts' }
+    return { fault: `its "compatibility" is not a string of at most ${maxCompatibility} characters` }
+  if (metadata !== undefined && !isTexts(metadata)) return { fault: 'its "metadata" has values that are not strings' }
   return { name, description, frontmatter: frontmatter as Readonly<Record<string, unknown>> }
 }
 

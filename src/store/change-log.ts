@@ -65,8 +65,7 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
       }
     }
     const first = reader.read().catch(() => void readUntilDone())
-    const fail = (error: unknown) =>
-      log('error', 'the changes of the other replicas are not followed any more', { error })
+    const fail = (error: unknown) => log('error', 'the changes of the other replicas are no longer followed', { error })
     followNews().catch(fail)
     beat().catch(fail)
     await first

@@ -13,7 +13,7 @@ export interface Operations {
   /** Does a part of the work, so that other callers do not wait for long. The work is done when it returns no keys. */
   evict(collection: string, bounds: EvictionLimits): readonly string[]
   takeLease(name: string, holder: string, ttlMs: number): boolean
-  /** `false`: the caller no longer holds it. */
+  /** Returns false if the caller no longer holds the lease. */
   renewLease(name: string, holder: string, ttlMs: number): boolean
   dropLease(name: string, holder: string): void
 }

@@ -73,7 +73,7 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
         const terms = typeof body === 'string' ? [textTerm] : []
         await write({ key: bodyKey(owner, id, name), value: Buffer.from(body), terms })
       }
-      // From here on the result can be found, because its contents are written.
+      // The facts are written last: a result that can be found has all its contents.
       const facts: Facts = { bytes, files: files.map(factsOf) }
       const row = await write({ key: `${ofFacts}${owner}/${id}`, value: Buffer.from(JSON.stringify(facts)) })
       await rows.evict({})
@@ -105,7 +105,7 @@ function writerFor(rows: Collection, keepMs: number, now: () => number): (row: N
   let skew = 0
   const put = async (row: NewRow, expires: number): Promise<Row> => {
     const written = await rows.put({ ...row, expires })
-    if (written === undefined) throw new Error('a write without a condition was not done')
+    if (written === undefined) throw new Error('the store did not do a write that has no condition')
     return written
   }
   return async (row) => {

@@ -133,7 +133,7 @@ async function lookUp({ rows, key }: Computation): Promise<OnceOutcome | undefin
   }
 }
 
-/** `undefined`: another process has it, or the store is busy. `gone`: the store does not answer. */
+/** Takes the lease of a computation. `undefined`: another process has it, or the store is busy. `gone`: the store does not answer. */
 async function takeLease({ store, name, ttlMs }: Computation): Promise<Lease | 'gone' | undefined> {
   try {
     return await store.lease(name, ttlMs)
@@ -143,7 +143,7 @@ async function takeLease({ store, name, ttlMs }: Computation): Promise<Lease | '
   }
 }
 
-/** If the lease is lost in the meantime, a second computation may run. The first result stays. */
+/** Computes the value under a lease. If the lease is lost meanwhile, a second computation may run. The first result is kept. */
 async function computeHolding(wanted: Computation, lease: Lease | 'gone', signal: AbortSignal): Promise<OnceOutcome> {
   try {
     const made = await wanted.compute(signal)

@@ -25,7 +25,10 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
   const schema = schemaOf(options.schema ?? 'hikidashi')
   const server = connectTo(options)
   const listening = createListening(server, schema.channel, (connected) =>
-    log(connected ? 'info' : 'warn', connected ? 'The store reports changes again.' : 'The store reports no changes.'),
+    log(
+      connected ? 'info' : 'warn',
+      connected ? 'The store reports changes again.' : 'The connection on which the store reports changes is lost.',
+    ),
   )
   const prepare = doneOnce(() => migrate(schema, server.ask, server.within))
   const ask: RunStatement = async (sql, values) => {
@@ -33,7 +36,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
       await prepare()
       return await server.ask(sql, values)
     } catch (error) {
-      // They are prepared again at the next use.
+      // The next use creates the missing tables again.
       if (isMissing(error)) prepare.forget()
       throw failureOf(error)
     }
@@ -60,7 +63,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
 function schemaOf(name: string) {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name))
     throw valueError(
-      'The name of the schema of the store must have only small letters, digits and underscores.',
+      'The name of the schema of the store must have only lower-case letters, digits and underscores.',
       'configuration',
     )
   // The name of a channel has at most 63 bytes, too.
@@ -221,7 +224,7 @@ async function migrate(
     const found = await versionOf(name, quoted, inside)
     if (found > steps.length)
       throw valueError(
-        `The store was written by a newer hikidashi: its version is ${found}, and ${steps.length} is known here. Update this one, or name another schema.`,
+        `A newer hikidashi wrote the store: its version is ${found}, and this hikidashi reads up to ${steps.length}. Update hikidashi, or name another schema.`,
         'configuration',
       )
     if (found === 0) await make(name, quoted, inside)

@@ -34,7 +34,7 @@ export const leases = 'leases'
 
 export function checkCollection(name: string): void {
   checkText(name, 'name of a collection', limits.name)
-  if (name === leases) throw valueError(`The name ${leases} is the store's own.`, 'argument')
+  if (name === leases) throw valueError(`The name ${leases} is reserved for the store.`, 'argument')
 }
 
 export function checkLease(name: string, ttlMs: number): void {
@@ -79,7 +79,7 @@ export function checkLimit(limit: number): number {
 function checkText(text: string, what: string, most: number): void {
   if (text === '') throw valueError(`The ${what} is empty.`, 'argument')
   if (!text.isWellFormed() || text.includes('\0'))
-    throw valueError(`The ${what} has characters that no text has.`, 'argument')
+    throw valueError(`The ${what} contains NUL or a lone surrogate, which cannot be stored.`, 'argument')
   if (Buffer.byteLength(text) > most) throw valueError(`The ${what} has more than ${most} bytes.`, 'too-large')
 }
 
@@ -91,16 +91,16 @@ export const moveStoreAdvice = 'keep the store elsewhere: "store" in the configu
 
 const sentences: Readonly<Record<Reason, string>> = {
   gone: 'The store does not answer. The next request tries it again.',
-  busy: 'The store is busy with other requests for too long. Try again.',
-  full: 'The disk of the store is full. Free some space; hikidashi need not be restarted.',
-  'read-only': `The store may not be written to. Let this user write to its folder; hikidashi need not be restarted. Or ${moveStoreAdvice}`,
-  damaged: 'The store is damaged, and could not be created again.',
+  busy: 'The store has been busy with other requests for too long. Try again later.',
+  full: 'The disk of the store is full. Free some space. A restart of hikidashi is not needed.',
+  'read-only': `This user may not write to the store. Let this user write to its folder, without a restart of hikidashi, or ${moveStoreAdvice}`,
+  damaged: 'The store is damaged, and could not be created again. Check its disk.',
 }
 
 /** Sentences for codes of the system whose remedy differs from that of other causes of the same reason. */
 const sentencesOfCodes: Readonly<Record<string, string>> = {
-  memory: `The store is in memory, and full: ${moveStoreAdvice}`,
-  EROFS: `The store is on a file system that is mounted read-only: ${moveStoreAdvice}`,
+  memory: `The store in memory is full. To use a disk, ${moveStoreAdvice}`,
+  EROFS: `The store is on a file system that is mounted read-only. To change that, ${moveStoreAdvice}`,
 }
 
 /** @param code The code of the cause in the engine's own list, such as `SQLITE_FULL`: never text of the engine. */
@@ -257,7 +257,7 @@ function wordsIn(text: string): number {
 /** PostgreSQL cannot store NUL, and neither engine can store a lone surrogate. */
 function checkPlain(text: string): void {
   if (text.includes('\0') || !text.isWellFormed())
-    throw valueError('The text has characters that no text has.', 'argument')
+    throw valueError('The text contains NUL or a lone surrogate, which cannot be stored.', 'argument')
   if (isLonger(text, limits.value)) throw valueError(`A value may have at most ${limits.value} bytes.`, 'too-large')
 }
 
@@ -271,7 +271,7 @@ function checkTextTerms(terms: readonly string[]): void {
     throw valueError(`A request may have at most ${limits.queryTerms} terms.`, 'too-many')
   for (const term of terms) {
     if (!termText.test(term) || !term.isWellFormed())
-      throw valueError('The term has characters that no term may have.', 'argument')
+      throw valueError('The term contains a character that is not allowed in terms.', 'argument')
     if (term.length > limits.term) throw valueError(`The term has more than ${limits.term} characters.`, 'too-large')
   }
 }

@@ -79,12 +79,12 @@ const maxShownLength = 400
  * @throws ResourceError `invalid` for a pattern that is empty, too long, or not in the syntax of RE2.
  */
 export function compilePattern({ pattern, isLiteral = false, ignoresCase = false }: LinePattern): RE2JS {
-  if (pattern === '') throw invalid('pattern: It is empty.', 'argument')
+  if (pattern === '') throw invalid('"pattern" is empty.', 'argument')
   if (pattern.length > maxPatternLength)
-    throw invalid(`pattern: It is longer than ${maxPatternLength} characters.`, 'argument')
+    throw invalid(`"pattern" must have at most ${maxPatternLength} characters.`, 'argument')
   const compiled = compile(isLiteral ? RE2JS.quote(pattern) : pattern, ignoresCase ? RE2JS.CASE_INSENSITIVE : 0)
   if (compiled.programSize() > maxProgram)
-    throw invalid('pattern: It repeats too much. Use smaller numbers in {…}.', 'argument')
+    throw invalid('"pattern" repeats too much. Use smaller numbers in {…}.', 'argument')
   return compiled
 }
 
@@ -94,7 +94,7 @@ function compile(pattern: string, flags: number): RE2JS {
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace('error parsing regexp: ', '') : ''
     throw invalid(
-      `pattern: ${reason}. The syntax is that of RE2: no look-around, no back-references. To find the text as it is, ask for it literally.`,
+      `"pattern" is not valid: ${reason}. The syntax is that of RE2, without look-around and back-references. To find the text as it is, ask for it literally.`,
       'argument',
     )
   }
@@ -171,7 +171,7 @@ export async function grep(read: ReadFor, uri: string, options: GrepOptions): Pr
 function requireSame(position: GrepPosition, uri: string, body: Body): void {
   if (position.uri === uri && position.version === body.version) return
   body.release()
-  throw invalid('cursor: The resource has changed since the search began. Search again without it.', 'cursor')
+  throw invalid('The resource has changed since the search began. Search again without the cursor.', 'cursor')
 }
 
 /** Opens a resource as text: a document that has a reading by that, everything else as it is. */
@@ -179,7 +179,7 @@ async function openText(read: ReadFor, uri: string, { signal }: GrepOptions): Pr
   const options = defined({ signal })
   const body = await openBody(read, uri, options).catch((error: unknown) => {
     if (isResourceError(error, 'invalid') && error.detail.reason === 'unreadable')
-      throw invalid('uri: It has several contents, as a directory has. Search in one of them.', 'argument')
+      throw invalid('The resource has several contents, as a directory has. Search in one of them.', 'argument')
     throw error
   })
   const format = uri.includes('?') ? undefined : formatOf(uri, body.mimeType)
@@ -229,7 +229,7 @@ async function* textOf(body: Body, start: number): AsyncGenerator<string> {
     try {
       return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true })
     } catch {
-      throw invalid('uri: Its content is not text.', 'argument')
+      throw invalid('The content of the resource is not text, so it has no lines to search.', 'argument')
     }
   }
   for await (const bytes of body.bytes(start)) yield decoded(bytes)

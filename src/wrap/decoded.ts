@@ -59,13 +59,13 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
 
   const decodeWhole = async (content: Content, request: ReadRequest, context: Context): Promise<Content> => {
     if (hasPlainText(content)) return marked(content)
-    // It is too large to be examined as a whole; a part of it can still be read.
+    // The content is too large to be examined as a whole. A part of it can still be read.
     if ('stream' in content && content.length > maxBytes) return content
     const path = content.path ?? request.path
     const bytes = await bytesOf(content)
     const label = judge(bytes, path, content.mimeType)
     const facts = factsOf(content)
-    // The rest may still contain bytes that no text has.
+    // The rest may still contain NUL, which no text contains.
     const isText = label !== undefined && (hasZeros(label) || !bytes.includes(0))
     if (!isText) return 'stream' in content ? { ...facts, bytes } : content
     if (label === 'utf-8' && 'text' in content) return content
@@ -98,7 +98,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     const repaired = repairPart(await bytesOf(part), factsOf(part), !ascii)
     if (repaired !== undefined)
       return { ...repaired, mimeType: await typeOf(provider, request.path, part.mimeType, context) }
-    // It began with ASCII, as a text in any encoding can.
+    // A text in any encoding can begin with ASCII, so its whole decides.
     return (ascii ? await decodeAll(part, request, context) : undefined) ?? part
   }
 
@@ -191,8 +191,8 @@ function repairPart(
 function tooLargeFor(limit: number): (size: number | undefined) => ResourceError {
   return (size) =>
     tooLarge(
-      `This text is in another encoding than UTF-8, and at most ${limit} bytes of such a text are decoded. ` +
-        'Ask for its end with ?tail=200, or convert it to UTF-8.',
+      `The text is not in UTF-8, and at most ${limit} bytes of such a text are decoded. ` +
+        'Read its end with ?tail=200, or convert it to UTF-8.',
       { limit, ...defined({ size }) },
     )
 }

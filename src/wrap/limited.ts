@@ -19,7 +19,7 @@ export interface LimitedOptions {
   readonly pauseMs?: number
   readonly maxPauseMs?: number
   readonly log?: Log
-  /** Receives the outcome of each request: an answer, the kind of an error, or that the caller aborted (or a bug here). */
+  /** Receives the outcome of each request: an answer, the kind of an error, or that the caller aborted. */
   readonly observe?: (outcome: Outcome) => void
 }
 
@@ -158,13 +158,18 @@ function createAdmission(
   /** Returns the function that releases the slot. */
   const takeSlot = async (caller: Caller): Promise<() => void> =>
     slots.take() ??
-    slots.wait(caller.signal, timeoutMs, () => refused('Too many requests wait for this source.', pauseMs))
+    slots.wait(caller.signal, timeoutMs, () =>
+      refused('Too many requests wait for this source. Try again later.', pauseMs),
+    )
 
   const requireAnswering = (leave: () => void): (() => void) => {
     const waitMs = breaker.admit()
     if (waitMs <= 0) return leave
     leave()
-    throw refused('The circuit breaker of the source is open: it did not answer.', waitMs)
+    throw refused(
+      'The source failed several times in a row, so it gets no requests for a moment. Try again later.',
+      waitMs,
+    )
   }
 
   return {
@@ -226,7 +231,12 @@ function createLearner(breaker: ReturnType<typeof createBreaker>, options: Limit
     // The caller aborted, or this process has a bug: neither is a failure of the source.
     else breaker.abandoned()
     if (breaker.open !== wasOpen)
-      log('warn', breaker.open ? 'the circuit breaker of a source opens' : 'the source answers again')
+      log(
+        'warn',
+        breaker.open
+          ? 'a source failed several times in a row: it gets no requests for a moment'
+          : 'the source answers again',
+      )
   }
   return Object.assign(learn, { failing: () => failing })
 }

@@ -59,7 +59,7 @@ export function createLineReader(provider: Provider, limit: number) {
         // A mark is valid for one version only.
         if (mark.version !== undefined && facts.version !== mark.version) throw new ChangedError()
         if (!isTextPart(bytes, facts) || (chunk.start === 0 && !beginsText(chunk.bytes.subarray(0, headBytes))))
-          throw badRange('Only text has lines, and this is not text. Write ?bytes=0-4095.')
+          throw badRange('The resource is not text, so it has no lines. Write ?bytes=0-4095.')
         scanChunk(scan, isCut ? { ...chunk, bytes, final: false } : chunk, gathered, part, limit)
         scan.cut = isCut && scan.at === chunk.start + bytes.length
         const { line, begins } = scan
@@ -68,7 +68,7 @@ export function createLineReader(provider: Provider, limit: number) {
       }
     } catch (error) {
       if (mark.at === 0) throw error
-      // It may have become shorter, or no text: it is counted again from the beginning.
+      // The resource may have become shorter, or is not text any more: its lines are counted again.
       marks.forget(key)
       throw isResourceError(error, 'invalid') ? new ChangedError() : error
     }
@@ -81,7 +81,6 @@ function withTextType(facts: ContentFacts): ContentFacts {
   return facts.mimeType === 'application/octet-stream' ? { ...facts, mimeType: 'text/plain' } : facts
 }
 
-/** State of the line count. */
 interface Scan {
   /** The number of the line that contains `at`, and the start of that line. */
   line: number
@@ -143,11 +142,11 @@ function answer(scan: Scan, gathered: Gathered, facts: ContentFacts, { first, la
   // A last line without a newline is a line too.
   const total = ended ? line - 1 + (at > begins ? 1 : 0) : undefined
   if (total !== undefined && first > Math.max(1, total))
-    throw badRange(`The range begins after the end. The number of lines is ${total}.`, { lines: total })
+    throw badRange(`The range begins after the end of the text, which has ${total} lines.`, { lines: total })
 
   if (cut && gathered.pieces.length === 0)
     throw badRange(
-      `Only the first ${at} bytes are text, and these lines are behind them. Write ?bytes=${at}-${at + 4095}.`,
+      `Only the first ${at} bytes of the resource are text, and the range begins after them. Write ?bytes=${at}-${at + 4095}.`,
     )
   const all = Buffer.concat(gathered.pieces)
   const longLine = full && gathered.lines === 0

@@ -67,7 +67,7 @@ export function tailIn(params: Params): number | undefined {
   if (text === undefined) return undefined
   const count = /^\d{1,6}$/.test(text) ? Number(text) : 0
   if (count < 1 || count > maxLines)
-    throw invalidTail(`A tail must be a number of lines from 1 to ${maxLines}: ?tail=200.`)
+    throw invalidTail(`?tail must be a number of lines from 1 to ${maxLines}, such as ?tail=200.`)
   return count
 }
 
@@ -100,7 +100,7 @@ export interface Chunk {
 /** Thrown if the resource changed during the read: the reader then begins again. It never leaves the wrappers. */
 export class ChangedError extends Error {
   constructor() {
-    super('The resource changed while it was read.')
+    super('The resource changed while it was read. Try again.')
     this.name = 'ChangedError'
   }
 }
@@ -146,7 +146,8 @@ export async function* chunksOf(
     const final = content.size === undefined ? short || bytes.length === 0 : end >= content.size
     yield { bytes, start: content.range.start, final, facts: wholeFactsOf(content) }
     if (final) return
-    if (end <= at) throw new ResourceError('internal', 'a provider answered a range with nothing, before the end')
+    if (end <= at)
+      throw new ResourceError('internal', 'a provider returned nothing for a range before the end of the content')
     at = end
   }
 }
@@ -156,10 +157,11 @@ export async function readOne(
   provider: Provider,
   request: ReadRequest,
   context: Context,
-  several = () => badRange('This resource has several contents: ask for it without ?lines and ?bytes.'),
+  several = () =>
+    badRange('The resource has several contents, so a part of it cannot be read. Leave out ?lines and ?bytes.'),
 ): Promise<Content> {
   const [content, other] = await provider.read(request, context)
-  if (content === undefined) throw new ResourceError('internal', 'a provider answered a read with nothing')
+  if (content === undefined) throw new ResourceError('internal', 'a provider returned no content for a read')
   if (other !== undefined) throw several()
   return content
 }
@@ -263,5 +265,5 @@ export async function readOneVersion<T>(
       if (!isChange(error)) throw error
     }
   }
-  throw unavailable('A resource changes faster than it can be read as one version.')
+  throw unavailable('The resource changes faster than it can be read. Try again later.')
 }

@@ -32,7 +32,10 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
     const seen = new Map<string, string>()
     for await (const entry of entries(signal)) {
       signal.throwIfAborted()
-      if (seen.size >= limit) throw unavailable(`There are more than ${limit} entries, too many to compare.`)
+      if (seen.size >= limit)
+        throw unavailable(
+          `The source has more than ${limit} entries, too many to compare. Remove "poll", or serve fewer.`,
+        )
       seen.set(entry.path, stampOf(entry))
     }
     return seen
@@ -100,7 +103,7 @@ export function createPoller<T>(options: PollerOptions<T>): Poller {
     const asked = next
     next = createQuestion()
     isAsked = false
-    // Nobody may be waiting for it.
+    // A rejection that no caller waits for must not end the process.
     asked.promise.catch(() => {})
     return asked
   }

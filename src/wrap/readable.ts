@@ -100,7 +100,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   let waiting = 0
 
   const run = async (job: ReadingJob, { signal }: Context): Promise<TaskOutcome<ReadingAnswer>> => {
-    if (waiting >= maxWaiting) throw unavailable('Too many documents are waiting to be read.')
+    if (waiting >= maxWaiting) throw unavailable('Too many documents wait to be read. Try again later.')
     waiting++
     try {
       return await host.run(job, signal)
@@ -133,7 +133,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     const begun = known === undefined ? undefined : scanReader.begun(known)
     if (begun !== undefined) return begun
     if (!formsOf(format).includes(form))
-      throw invalid('A PDF can be read as text only. Write ?as=text.', 'parameter', { parameter: 'as' })
+      throw invalid('A PDF cannot be read as Markdown. Write ?as=text.', 'parameter', { parameter: 'as' })
     const source = namesEncodings(format) ? stored : provider
     const { bytes, facts } = await readWhole(source, request, maxBytes, tooLargeFor(maxBytes), context)
     const key = keyOf(facts.version)
@@ -165,8 +165,8 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     if ((form === 'text' || isMarkdown) && contents.every((one) => 'text' in one)) return contents
     throw invalid(
       form === 'text'
-        ? 'This has no reading as text: it is neither text nor a document in a format that is read.'
-        : 'This has no reading as Markdown: it is not a document in a format that is read.',
+        ? 'The format of the resource cannot be read as text. Leave out ?as.'
+        : 'The format of the resource cannot be read as Markdown. Leave out ?as.',
       'parameter',
       { parameter: 'as' },
     )
@@ -174,7 +174,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
 
   const readAsked = async (form: string, request: ReadRequest, context: Context): Promise<readonly Content[]> => {
     if (!isForm(form))
-      throw invalid('A document can be read as text or as Markdown: ?as=text, ?as=markdown.', 'parameter', {
+      throw invalid('?as must be text or markdown: write ?as=text or ?as=markdown.', 'parameter', {
         parameter: 'as',
       })
     const params = new Map([...request.params].filter(([name]) => name !== 'as'))
@@ -282,10 +282,15 @@ function withForms(content: Content, path: string): Content {
 
 function failureOf(failure: Failure, timeoutMs: number): ResourceError {
   return failure === 'late'
-    ? tooLarge(`The document takes longer than ${timeoutMs} ms to read.`, { reason: 'too-much' })
-    : tooLarge('Reading the document exceeds the memory limit, or the document is damaged.', {
+    ? tooLarge(`Reading the document as text takes longer than ${timeoutMs} ms. Leave out ?as to read its bytes.`, {
         reason: 'too-much',
       })
+    : tooLarge(
+        'Reading the document as text exceeds the memory limit, or the document is damaged. Leave out ?as to read its bytes.',
+        {
+          reason: 'too-much',
+        },
+      )
 }
 
 function readingOf(answer: ReadingAnswer): Reading {
@@ -321,8 +326,11 @@ function contentOf(
 
 function tooLargeFor(limit: number): (size: number | undefined) => ResourceError {
   return (size) =>
-    tooLarge(`The document has more than ${limit} bytes, the most that is read as text.`, {
-      limit,
-      ...defined({ size }),
-    })
+    tooLarge(
+      `The document has more than ${limit} bytes, too many to be read as text. Leave out ?as to read its bytes.`,
+      {
+        limit,
+        ...defined({ size }),
+      },
+    )
 }

@@ -72,7 +72,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
   // Without the parts of entries, which the source yields unredacted.
   const { parts: _, ...provider } = given
   if (mode !== 'mask' && mode !== 'withhold')
-    throw invalid('The mode of redaction must be mask, withhold or off.', 'configuration')
+    throw invalid('"redact" must be "mask", "withhold" or "off".', 'configuration')
   const seal = createSeal(key, mode)
   const redactor = options.redactor ?? sharedRedactor()
   const cleaner = createCleaner({ mode, seal, redactor, scrubber, except, log, without })
@@ -122,7 +122,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
       const { path, range } = request
       if (isSecretPath(path)) throw notFound('a secret in the path')
       if (mode === 'withhold' && tailIn(request.params) !== undefined) {
-        // The end may have no secret although the rest has one.
+        // The end may contain no secret although the rest contains one, so the whole is read.
         const whole = await readWhole(withoutTail(request), context)
         if (whole.some(({ meta }) => meta?.[redactedKey] !== undefined)) return whole
         return tailed({ ...provider, read: async () => whole }).read(request, context)
@@ -151,9 +151,9 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
 }
 
 const tooLargeToSearch = {
-  mask: 'A content that is not text is searched for secrets as a whole, and this one is too large for that.',
+  mask: 'The content is not text, so it would have to be searched for secrets as a whole, and it is too large for that.',
   withhold:
-    'With redact: "withhold", a resource is searched for secrets as a whole, even to read a part, and this one is too large for that.',
+    'The resource is too large to be searched for secrets as a whole, which "redact": "withhold" requires even for a part.',
 }
 
 /** Changes without those whose path contains a secret. */

@@ -62,7 +62,7 @@ const [failedMs, missingMs] = [10 * 60_000, 60_000]
 const [maxFailures, tries] = [3, 2]
 const noText = '(OCR has found no text on this page.)'
 
-/** One document at a time is read, in the whole process. */
+/** The end of the last reading: one document at a time is read in the whole process. */
 let last: Promise<unknown> = Promise.resolve()
 function inTurn<T>(work: () => Promise<T>): Promise<T> {
   const turn = last.then(work)
@@ -85,7 +85,8 @@ export function createScans(options: ScansOptions) {
   const isMissing = async (): Promise<boolean> => {
     if (asked === undefined || performance.now() > asked.until) {
       const reason = await reader.missing(closing.signal)
-      if (reason !== undefined && reason !== asked?.reason) log('warn', 'scans cannot be read by OCR', { reason })
+      if (reason !== undefined && reason !== asked?.reason)
+        log('warn', 'OCR cannot read the scans of a mount', { reason })
       asked = { reason, until: performance.now() + missingMs }
     }
     return asked.reason !== undefined
@@ -100,7 +101,7 @@ export function createScans(options: ScansOptions) {
       } catch (error) {
         if (closing.signal.aborted || !isResourceError(error)) throw error
         if (attempt < tries) continue
-        log('warn', 'a page cannot be read by OCR', { path: scan.path, page: page + 1, error })
+        log('warn', 'OCR cannot read a page', { path: scan.path, page: page + 1, error })
         return undefined
       }
     }
@@ -108,7 +109,7 @@ export function createScans(options: ScansOptions) {
 
   const readScan = async (key: string, scan: Scan): Promise<void> => {
     const bytes = await scan.readBytes(closing.signal)
-    // A changed document is another one. Its next read asks again.
+    // The document has changed meanwhile. Its next read starts OCR again.
     if (keyOf(bytes) !== key) return
     const texts = new Map<number, string>()
     const end = performance.now() + timeoutMs
@@ -127,7 +128,7 @@ export function createScans(options: ScansOptions) {
     if (isWhole)
       await kept
         ?.put(key, scan.path, reading)
-        .catch((error: unknown) => log('warn', 'a result of OCR cannot be kept', { error }))
+        .catch((error: unknown) => log('warn', 'a result of OCR cannot be stored', { error }))
   }
 
   const work = async (): Promise<void> => {
@@ -140,7 +141,7 @@ export function createScans(options: ScansOptions) {
           if (closing.signal.aborted) return
           const isFinal = isResourceError(error, 'invalid') || isResourceError(error, 'too-large')
           const known = isFinal ? error : failedScan()
-          if (!isFinal) log('warn', 'a document cannot be read by OCR', { path: scan.path, error })
+          if (!isFinal) log('warn', 'OCR cannot read a document', { path: scan.path, error })
           if (!isResourceError(error, 'unavailable') && !isResourceError(error, 'not-found'))
             failed.set(key, { error: known, until: performance.now() + failedMs })
         })
@@ -203,7 +204,7 @@ async function keptOf(kept: KeptScans | undefined, key: string, log: Log): Promi
   try {
     return await kept?.get(key)
   } catch (error) {
-    log('warn', 'the results of OCR cannot be read', { error })
+    log('warn', 'the stored results of OCR cannot be read', { error })
     return undefined
   }
 }

@@ -75,7 +75,7 @@ function partIn(params: Params): { readonly part: PartQuery | undefined; readonl
   const bytes = params.get('bytes')
   if (lines === undefined && bytes === undefined) return { part: undefined, others: params }
   if (lines !== undefined && bytes !== undefined)
-    throw badRange(`Ask for lines or for bytes, not for both: ?${example.lines}; or ?${example.bytes}.`)
+    throw badRange(`Ask for lines or bytes, not both: ?${example.lines} or ?${example.bytes}.`)
   const others = new Map(params)
   others.delete('lines')
   others.delete('bytes')
@@ -87,8 +87,8 @@ function parse(unit: 'lines' | 'bytes', text: string): PartQuery {
   const match = /^(\d{1,15})(-(\d{1,15})?)?$/.exec(text)
   const first = Number(match?.[1])
   const last = match?.[2] === undefined ? first : match[3] === undefined ? undefined : Number(match[3])
-  if (match === null) throw badRange(`This is not a range of ${unit}. Write ?${example[unit]}.`)
-  if (unit === 'lines' && first === 0) throw badRange(`Lines are counted from 1. Write ?${example.lines}.`)
+  if (match === null) throw badRange(`?${unit} must be a range, such as ?${example[unit]}.`)
+  if (unit === 'lines' && first === 0) throw badRange(`The first line is 1. Write ?${example.lines}.`)
   if (last !== undefined && last < first)
     throw badRange(`The range of ${unit} ends before it begins. Write ?${example[unit]}.`)
   return { unit, first, last }
@@ -123,14 +123,14 @@ async function readBytes(
     if (end >= to) break
   }
   const { size } = facts
-  // Most parts come as one piece, and a copy of up to 1 MiB is work for the collector.
+  // Most parts come as one piece, which need not be copied.
   const [only, ...others] = pieces
   const found = only !== undefined && others.length === 0 ? only : Buffer.concat(pieces)
   const start = begin ?? from
   if (first > 0 && first >= Math.min(size ?? Number.POSITIVE_INFINITY, start + found.length))
     throw size === undefined
-      ? badRange('The range begins after the end.')
-      : badRange(`The range begins after the end. The size in bytes is ${size}.`, { size })
+      ? badRange('The range begins after the end of the resource.')
+      : badRange(`The range begins after the end of the resource, which has ${size} bytes.`, { size })
 
   const exact = { from: Math.max(0, first - start), to: Math.min(found.length, Math.max(0, first + count - start)) }
   const characters = cutCharacters(found, exact, start)

@@ -137,7 +137,7 @@ export function createSpill(options: SpillOptions = {}) {
 export type Spill = ReturnType<typeof createSpill>
 
 function absent() {
-  return notFound('no result is kept here for this principal')
+  return notFound('no result is stored here for this principal')
 }
 
 /** Splits the path of a file into the id of its result and its name. */
@@ -170,7 +170,6 @@ export function resultsInMemory(bounds: LongResultBounds, now: () => number = Da
   const results = new Map<string, SpilledResult>()
   let timer: NodeJS.Timeout | undefined
 
-  /** Drops expired results. */
   const sweep = (): void => {
     clearTimeout(timer)
     for (const { id, expires } of results.values()) {
@@ -241,7 +240,7 @@ async function searchFiles(
   const query = params.get('q') ?? ''
   const words = [...new Set(wordsOf(query))].slice(0, maxWords)
   if (words.length === 0 || query.length > maxQuery)
-    throw invalid(`The query has no words, or over ${maxQuery} characters.`, 'argument')
+    throw invalid(`The query must have at least one word, and at most ${maxQuery} characters.`, 'argument')
   const limit = Math.min(limits.most, Math.max(1, Number.parseInt(params.get('limit') ?? '', 10) || limits.otherwise))
   const hits: FoundHit[] = []
   for (const file of files) {

@@ -7,7 +7,6 @@ import { estimateTokens, lengthOfTokens, outlineOf } from '../text/excerpt.ts'
 import type { Spill } from './spill.ts'
 
 export interface SpilledOptions {
-  /** Keeps the long results. */
   readonly spill: Spill
   /** Estimated number of tokens above which a result is kept as a resource. Default 8,000. */
   readonly maxTokens?: number
@@ -74,8 +73,8 @@ async function shorten(
   }
 }
 
-const tooLarge = 'The result is also too large to be stored: this is its beginning. Ask the tool for less.'
-const notKept = 'The result could not be stored, because the store does not answer: this is its beginning.'
+const tooLarge = 'It is also too large to be stored: this is its beginning. Ask the tool for less.'
+const notKept = 'It could not be stored, because the store does not answer: this is its beginning.'
 
 /**
  * Keeps the files of a result. The tool has already run, so a store that does not answer must not fail the call. `told` is a sentence for the
@@ -184,7 +183,7 @@ function keysOf(lines: readonly string[]) {
 /** The structured content of a kept result. */
 const spilledSchema = {
   type: 'object',
-  description: 'The result is too long, and kept as resources.',
+  description: 'The result is too long for an answer, and is kept as resources.',
   properties: {
     spilled: objectSchema([], {
       uris: { type: 'array', items: { type: 'string' } },

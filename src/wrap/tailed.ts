@@ -72,7 +72,8 @@ export function tailed(provider: Provider, options: TailedOptions = {}): Provide
   const readAsked = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const count = tailIn(request.params)
     if (count === undefined) return provider.read(request, context)
-    if (request.range !== undefined) throw invalidTail('Ask for the last lines or for a part, not for both: ?tail=200.')
+    if (request.range !== undefined)
+      throw invalidTail('Ask for the last lines or a part, not both: leave out ?tail, or ?lines and ?bytes.')
     return [await readTail(count, withoutTail(request), context)]
   }
 
@@ -97,7 +98,7 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
     lines++
   }
   if (isMedia(facts.mimeType) || (newline.length === 1 && bytes.subarray(from, to).includes(0)))
-    throw invalidTail('Only text has last lines, and this is not text. Write ?bytes=0-4095.')
+    throw invalidTail('The resource is not text, so it has no lines. Write ?bytes=0-4095.')
   let cut = from
   if (from === 0 && start > first) {
     // In other encodings the borders of characters within a line are unknown.
@@ -123,7 +124,10 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
 }
 
 function lineTooLong(limit: number): ResourceError {
-  return tooLarge(`The last line alone has more than ${limit} bytes, too many to be read at once.`, { limit })
+  return tooLarge(
+    `The last line alone has more than ${limit} bytes, too many to be read at once. Ask for a part with ?bytes.`,
+    { limit },
+  )
 }
 
 /** The last bytes of one version of a resource. */
@@ -152,7 +156,7 @@ const newlines = {
 
 /** Number of bytes read first: enough for a few hundred lines of most logs. */
 const firstBytes = 64 * 1024
-const several = () => invalidTail('This resource has several contents: ask for it without ?tail.')
+const several = () => invalidTail('The resource has several contents, so it has no last lines. Leave out ?tail.')
 
 /** Whether the resource was truncated or replaced while it was read. */
 const isChange = (error: unknown) =>

@@ -220,7 +220,7 @@ describe('settings files that expand enormously', () => {
           else {
             expect(error, what).toMatchObject({ code: -32602 })
             expect(error?.message, what).toMatch(
-              /^(?:The file cannot be read as \w+\. Line \d+, column \d+: |A file of settings is read up to)/,
+              /^(?:The file cannot be read as \w+\. Line \d+, column \d+: |The file has more than)/,
             )
           }
           expect(answer.raw.length, what).toBeLessThan(5_000_000)

@@ -30,7 +30,7 @@ test('PT29 a root that is /, relative, missing or a file is refused, with advice
     folder.at('to-slash'),
     folder.at('to-proc'),
   ])
-    expect(await refusal(root), root).toMatch(/^invalid: .*Give a directory of yours/)
+    expect(await refusal(root), root).toMatch(/^invalid: .*Give a directory with your files/)
   expect(await refusal('')).toMatch(/^invalid: .*empty/)
   expect(await refusal('.')).toMatch(new RegExp(`^invalid: .*not absolute.*${process.cwd()}`))
   expect(await refusal('~/x')).toMatch(/^invalid: .*not absolute/)

@@ -5,7 +5,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import { encodePath } from '../../src/core/uri.ts'
 import { gcs } from '../../src/providers/gcs/index.ts'
-import { guardedLookup, isMetadataAddress, parseEndpoint } from '../../src/providers/objects/endpoint.ts'
+import { guardedLookup, isMetadataHost, parseEndpoint } from '../../src/providers/objects/endpoint.ts'
 import { s3 } from '../../src/providers/s3/index.ts'
 import { serveHttp } from '../../src/server/index.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
@@ -499,7 +499,7 @@ describe('the endpoint of an object store', () => {
       for (const scheme of ['http', 'https'])
         expect(await failure(open(`${scheme}://${host}/`.replace(/\/$/, ''))), host).toMatchObject(refused)
     for (const host of ['127.0.0.1', '10.0.0.1', '::1', '2001:db8::1', '::ffff:10.0.0.1', 'storage.example.com'])
-      expect(isMetadataAddress(host), host).toBe(false)
+      expect(isMetadataHost(host), host).toBe(false)
   })
 
   test('SS04: a host name that resolves to a metadata service is refused', async () => {
@@ -581,7 +581,7 @@ describe('the credentials of an object store', () => {
         ])
           expect(await failure(ask()), name).toMatchObject({
             kind: 'unavailable',
-            message: expect.stringMatching(/There are no credentials/),
+            message: expect.stringMatching(/No usable credentials were found/),
           })
         expect(store.requests).toEqual([])
         await provider.close?.()

@@ -52,7 +52,7 @@ describe.runIf(process.platform === 'linux')('a mounted command that takes too m
         message: expect.stringContaining('more than 400 MiB of memory') as string,
       })
       await expect.poll(running, { timeout: 60_000 }).toEqual([])
-      expect(warnings.filter((warning) => warning.includes('holds more memory than its limit'))).toHaveLength(1)
+      expect(warnings.filter((warning) => warning.includes('uses more memory than its limit'))).toHaveLength(1)
       // The request is not tried again by itself: it would take as much memory again.
       expect([pids.server.length, pids.helper.length]).toEqual([1, where === 'helper' ? 1 : 0])
       expect(await read(provider, 'memo/calm')).toMatchObject([{ text: 'calm' }])

@@ -134,7 +134,7 @@ describe.each(['http', 'stdio'] as const)('searching over %s', (wire) => {
     for (let time = 0; time < 8; time++)
       await expect(reader.find('kettle', { path: long })).rejects.toMatchObject({
         code: -32602,
-        message: expect.stringContaining('path has more than 256 characters') as string,
+        message: expect.stringContaining('path must have at most 256 characters') as string,
       })
     expect(await reader.paths('kettle')).toContain('open/honest.md')
   })

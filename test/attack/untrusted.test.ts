@@ -208,7 +208,7 @@ describe('trust in a configuration', () => {
     await writeFile(file, `${await readFile(file, 'utf8')}\n`)
     expectSaid(await runHere(['tree'], options()))
     await expectNothingDone()
-    expect((await runHere(['trust', '--list'], options())).out).toContain('trusted with another content')
+    expect((await runHere(['trust', '--list'], options())).out).toContain('changed since it was trusted')
   })
 
   test('lists what it allows, without doing it, and is stored for this user only', async () => {

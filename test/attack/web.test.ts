@@ -422,7 +422,7 @@ describe('a hostile web origin', () => {
     expect((await at('database.test', secure.port)).message).toMatch(/not from a trusted authority/)
     expect((await at('other.test', secure.port, { ca: authority })).message).toMatch(/for another host/)
     expect((await at('database.test', origin.port, { ca: authority })).message).toMatch(
-      /does not (?:answer as it should|speak TLS)/,
+      /does not speak TLS|did not give a usable answer/,
     )
     const old = createTlsServer({ maxVersion: 'TLSv1.1', minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' })
     old.on('tlsClientError', () => {})

@@ -67,11 +67,14 @@ describe('hikidashi auth gdrive', () => {
       join(home, 'hikidashi.json'),
       JSON.stringify({ mounts: { 'file:///x': { provider: 'files', root: '.' } } }),
     )
-    expect(await command('auth', 'gdrive')).toMatchObject({ code: 2, err: expect.stringContaining('no Drive') })
+    expect(await command('auth', 'gdrive')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('no mount of Google Drive'),
+    })
     await writeConfig('gdrive://a', 'gdrive://b')
     expect(await command('auth', 'gdrive')).toMatchObject({
       code: 2,
-      err: expect.stringContaining('There are several'),
+      err: expect.stringContaining('has several mounts'),
     })
     expect(await command('auth', 'gdrive', 'gdrive://c')).toMatchObject({ code: 4 })
     expect(await command('auth', 'gdrive', 'gdrive://a', '--wait', '1s')).toMatchObject({

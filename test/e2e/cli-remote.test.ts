@@ -170,7 +170,7 @@ describe('--remote', () => {
     async (text) => {
       const { code, err } = await hikidashi('ls', `--remote=${text}`)
       expect(code).toBe(2)
-      expect(err).toMatch(/--remote takes owner\/repo|is not a branch, a tag or the hash/)
+      expect(err).toMatch(/--remote must be owner\/repo|is not the name of a branch or a tag/)
     },
   )
 

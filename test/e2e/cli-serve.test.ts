@@ -177,7 +177,7 @@ describe('serve', () => {
     [['serve', 'nope'], 1, 'There is no folder'],
     [['serve', 'README.md'], 1, 'is not a folder'],
     [['serve', 'docs', '.'], 1, 'overlap'],
-    [['serve', '--config', 'nope.json'], 1, 'There is no such file'],
+    [['serve', '--config', 'nope.json'], 1, 'The file does not exist'],
     [
       ['serve', '.', '--http', '0', '--tokens', 'docs/tokens.json'],
       1,

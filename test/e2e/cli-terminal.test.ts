@@ -63,7 +63,7 @@ requires(
     })
     const wrong = await onTerminal(['read', 'REDME.md'])
     expect(wrong.code).toBe(4)
-    expect(wrong.seen.startsWith('\u001b[31mhikidashi:\u001b[39m There is nothing at ')).toBe(true)
+    expect(wrong.seen.startsWith('\u001b[31mhikidashi:\u001b[39m ')).toBe(true)
     expect(wrong.seen).toMatch(/Did you mean .*\/README\.md \?\n$/)
     const help = await onTerminal(['tree', '--help'])
     for (const heading of ['Usage:', 'Options:', 'Examples:', 'Exit codes:'])

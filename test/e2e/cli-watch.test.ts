@@ -113,7 +113,7 @@ describe('watch', () => {
     const config = join(home, 'all.json')
     await writeFile(config, JSON.stringify({ mounts }))
     const { child, ended, lines, says } = await watch(['--config', config], home)
-    await says(/^Not watched, because nothing reports their changes: docs:\/\/still$/m)
+    await says(/^Not watched, because their mounts report no changes: docs:\/\/still$/m)
     await says(/^Watching 1 URI\. /m)
     await appendFile(join(folder, 'README.md'), 'more\n')
     await until(() => lines().includes('changed  docs://notes/README.md'), 15_000)
@@ -184,7 +184,7 @@ describe('watch', () => {
     const mute = await listen(scripted(() => ({ resources: [] })))
     const unable = await run(['watch', '--url', mute], { cwd: folder })
     expect(unable).toMatchObject({ code: 4, out: '' })
-    expect(unable.err).toContain('Nothing here reports changes.')
+    expect(unable.err).toContain('No mount reports changes.')
   })
 
   test('exits with 0 when its output is closed', async () => {

@@ -303,7 +303,7 @@ describe('check', () => {
     expect(text.code).toBe(1)
     expect(text.out.split('\n')).toEqual([
       expect.stringMatching(/bad\.json:2:47: mounts\["file:\/\/\/a"\]\.root: There is no folder .*nope\. Create it/),
-      expect.stringMatching(/bad\.json:2:55: .*exlude: There is no such key here\. Did you mean "exclude"\?/),
+      expect.stringMatching(/bad\.json:2:55: .*exlude: This key is unknown\. Did you mean "exclude"\?/),
       '',
     ])
     expect(text.err).toContain('2 problems')

@@ -10,7 +10,7 @@ describe('a server that is a command', () => {
     expect(await failure(connect({ command: '/no/such/program' }))).toMatchObject({
       kind: 'unavailable',
       message:
-        'The command /no/such/program cannot be started: there is no such program (ENOENT). Install it, or give its full path.',
+        'The command /no/such/program cannot be started: the program does not exist (ENOENT). Install it, or give its full path.',
     })
   })
 

@@ -371,7 +371,7 @@ describe('a link to a content', () => {
       const response = await fetch(other)
       expect([response.status, JSON.stringify(await response.json())]).toEqual([
         404,
-        expect.stringContaining('Nothing is here.'),
+        expect.stringContaining('Nothing is served at this path.'),
       ])
     }
     expect(audit.filter(({ outcome }) => outcome === 'no-link').length).toBeGreaterThan(0)

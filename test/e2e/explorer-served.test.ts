@@ -48,5 +48,5 @@ test('a server whose configuration turns the explorer off has none', async () =>
     cwd: folder.outside,
   })
   expect(refused).toMatchObject({ code: 1, out: '' })
-  expect(refused.err).toContain('let the path end with a name')
+  expect(refused.err).toContain('End the path with a name')
 })

@@ -107,7 +107,9 @@ describe('a listing of a Drive mount', () => {
     await expect(pathsOf(await open({ what: { kind: 'folder', id: 'gone' } }))).rejects.toMatchObject({
       kind: 'unavailable',
     })
-    await expect(pathsOf(await open({ what: { kind: 'folder', id: 'plan' } }))).rejects.toThrow(/not that of a folder/)
+    await expect(pathsOf(await open({ what: { kind: 'folder', id: 'plan' } }))).rejects.toThrow(
+      /does not belong to a folder/,
+    )
   })
 
   test('includes shared files, and shared folders with their files', async () => {

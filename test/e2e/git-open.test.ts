@@ -343,9 +343,9 @@ describe('a repository that cannot be served gives an error with advice', () => 
       /^invalid: .* keeps its refs as reftable, which git 2\.45 or newer reads, and this is git 2\.44\./,
     )
     writeFileSync(join(repository.gitDir, 'config'), '[extensions]\n\trefStorage = cuneiform\n')
-    expect(await complaint()).toContain('keeps its refs in a format that is not known: "cuneiform"')
+    expect(await complaint()).toContain('keeps its refs in the format "cuneiform", which hikidashi does not know')
     writeFileSync(join(repository.gitDir, 'config'), '[extensions]\n\tobjectFormat = sha512\n')
-    expect(await complaint()).toContain('object ids of a kind that is not known')
+    expect(await complaint()).toContain('which hikidashi does not know')
     writeFileSync(join(repository.gitDir, 'config'), '[[[')
     expect(await complaint()).toContain('a config that git cannot parse')
   })
@@ -371,8 +371,10 @@ describe('a repository that cannot be served gives an error with advice', () => 
     expect(await complaint({ git: fakeGit(folder, 'failing', 'exit 3') })).toMatch(
       /^unavailable: git --version failed \(exit code 3\)/,
     )
-    expect(await complaint({ git: '/none/git' })).toContain('There is no program "/none/git"')
-    expect(await complaint({ git: './git' })).toContain('neither a name nor an absolute path')
+    expect(await complaint({ git: '/none/git' })).toContain(
+      'The program "/none/git" of the option "git" does not exist',
+    )
+    expect(await complaint({ git: './git' })).toContain('must be the name of a program or an absolute path')
   })
 
   test('a repository that git refuses because of its owner', async () => {

@@ -498,7 +498,7 @@ describe('pages of a git mount', () => {
     const text = 'text' in page ? page.text : ''
     expect(page.meta).toEqual({ 'dev.hikidashi/truncated': true })
     expect(text).toContain('400 files, +120400 -0')
-    expect(text).toContain('[cut: more files changed than the 300 shown]')
+    expect(text).toContain('[cut: only 300 of the changed files are shown]')
     expect(text).toMatch(/\[cut: the patch is longer than 262144 bytes; .*\]\n$/)
     for (let i = 0; i < 1100; i++) repository.write(`untracked-${i}`, '')
     expect((await asked.read('status')).meta).toEqual({ 'dev.hikidashi/truncated': true })

@@ -134,7 +134,7 @@ test('with the installed package, a source of another author works in a folder o
   expect(overview).toContain('My notes (notes)')
   writeFileSync(join(own, 'wrong.json'), '{ "mounts": { "notes://me": { "provider": "./notebook.js", "tag": "#a" } } }')
   const { message: wrong } = await run('check', '--config', 'wrong.json').then(expect.fail, (error: Error) => error)
-  expect(wrong).toContain('.file: The key is missing. Add it; its value is a text.')
+  expect(wrong).toContain('.file: The key is missing. Add it; its value is a string.')
   expect(wrong).toContain('.tag: A tag is written without its #. Remove the "#".')
 })
 

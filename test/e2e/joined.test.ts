@@ -225,7 +225,7 @@ describe.skipIf(process.platform === 'win32')('a server that others have joined'
     })
     const host = await openHost()
     expect((await host.ask('resources/list')).error?.message).toBe(
-      'Several servers have ended during this request. It is not repeated.',
+      'Several servers have ended during this request, which may be the reason. Change it before you send it again.',
     )
     expect(asked).toBe(2)
     host.child.kill('SIGKILL')

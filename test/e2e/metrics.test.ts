@@ -201,7 +201,7 @@ scrape_configs:
       /not valid PromQL \(line 1, column \d+\)/,
     )
     await expect(read(`query?query=${encodeURIComponent('jobs_total[5m]')}&start=-1h`)).rejects.toThrow(
-      /put a function such as rate/,
+      /Put a function such as rate/,
     )
   })
 

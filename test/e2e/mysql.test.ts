@@ -676,7 +676,7 @@ requires(
     try {
       proxy.cut()
       await eventually(async () =>
-        /refused the account/.test(await failureOf(textOf(provider, 'customers/rows'), 'unavailable')),
+        /rejects the account/.test(await failureOf(textOf(provider, 'customers/rows'), 'unavailable')),
       )
     } finally {
       await server.run(`ALTER USER reader@'%' IDENTIFIED BY '${readerPassword}'`)

@@ -84,7 +84,7 @@ describe('a context', () => {
       expect(JSON.stringify(hidden).replaceAll('/hidden/', '/absent/')).toBe(JSON.stringify(absent))
       expect(await call({ pins: [`${at}/hidden/plan.md`] })).toMatchObject({
         isError: true,
-        content: [{ text: `Required resources are missing: ${at}/hidden/plan.md` }],
+        content: [{ text: `Required resources do not exist, or may not be seen: ${at}/hidden/plan.md` }],
       })
       const { messages } = await client.getPrompt({ name: 'assemble_context', arguments: { query: 'anchors' } })
       expect(messages.at(-1)).toEqual({ role: 'user', content: { type: 'text', text: 'anchors' } })
@@ -108,7 +108,7 @@ describe('a context', () => {
 
     const again = await runHere(['pack', '--against', manifest], { cwd: folder.root })
     expect(again).toMatchObject({ code: 0, out: readFileSync(text, 'utf8') })
-    expect(again.err).toBe('Nothing has changed: it is the same text.\n')
+    expect(again.err).toBe('Nothing has changed: the text of the context is the same.\n')
     writeFileSync(folder.at('held/harbour.md'), '# Harbour\n\nAll about anchors, and more.\n')
     const later = await runHere(['pack', '--against', manifest, '--url', url], { cwd: folder.root })
     expect(later.err).toMatch(/^Changed since the manifest: \d+\n(?: .*\n)* {2}changed {2}docs:\/\/held\/harbour\.md\n/)
@@ -126,7 +126,11 @@ describe('a context', () => {
     expect(reusedPrefixTokens).toBe(tokens)
     expect(again.err).toBe(`${tokens} tokens at the front are unchanged.\n`)
     const against = await runHere(['pack', '--against', manifest], { cwd: folder.root })
-    expect(against).toMatchObject({ code: 0, out: first.out, err: 'Nothing has changed: it is the same text.\n' })
+    expect(against).toMatchObject({
+      code: 0,
+      out: first.out,
+      err: 'Nothing has changed: the text of the context is the same.\n',
+    })
     expect((await pack('anchors', '--reuse', 'none.json')).err).toMatch(/none\.json cannot be read/)
   })
 
@@ -147,8 +151,12 @@ describe('a context', () => {
         3,
         /The required resources take \d+ tokens, and the budget has room for 97: docs:.*Raise the budget/,
       ],
-      [['--pin', `${at}/hidden/plan.md`], 4, /Required resources are missing: docs:\/\/held\/hidden\/plan\.md/],
-      [['--pin', 'held'], 2, /held is a directory\. Pin what is in it, or say --mount/],
+      [
+        ['--pin', `${at}/hidden/plan.md`],
+        4,
+        /Required resources do not exist, or may not be seen: docs:\/\/held\/hidden\/plan\.md/,
+      ],
+      [['--pin', 'held'], 2, /held is a directory, which cannot be pinned/],
       [['x', '--budget', 'lots'], 2, /Give a number of tokens, at least 1, such as 8000 or 32k/],
       [['x', '--against', 'wrong.json'], 1, /wrong\.json: This is not a manifest/],
       [['x', '--basket', 'none.json'], 1, /The file none\.json cannot be read/],

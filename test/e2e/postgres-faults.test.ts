@@ -190,7 +190,7 @@ describe('a role of PostgreSQL', () => {
       await eventually(async () => {
         const error = await read(provider).catch((thrown) => thrown)
         expectClean(error, 'unavailable')
-        return /refused the role or its password/.test(error.message)
+        return /rejects the role or its password/.test(error.message)
       })
     } finally {
       await database.run(`ALTER ROLE reader PASSWORD '${readerPassword}'`)

@@ -122,7 +122,7 @@ describe('hikidashi check with PostgreSQL', () => {
     }
     const { code, out, err } = await runHere(['check', '--config', bad], { cwd: folder, env })
     expect(code).toBe(1)
-    expect(out).toMatch(/postgres:\/\/a[\s\S]*refused the role or its password/)
+    expect(out).toMatch(/postgres:\/\/a[\s\S]*rejects the role or its password/)
     expect(out).toMatch(/postgres:\/\/b[\s\S]*can do more than read[\s\S]*hikidashi init --sql postgres/)
     expect(out).toMatch(/postgres:\/\/c[\s\S]*cannot be reached/)
     for (const secret of ['not-the-password', 'a-password-of-tests', 'the-lost-password'])

@@ -120,7 +120,7 @@ describe.each(some)('$name', (era) => {
       expect(await refused('hidden')).toEqual(await refused('absent'))
       const [, , absent] = await refused('review', { path: 'absent.md' })
       const [code, message, hidden] = await refused('review', { path: 'private.md' })
-      expect([code, message]).toEqual([-32602, expect.stringContaining('is not there')])
+      expect([code, message]).toEqual([-32602, expect.stringContaining('does not exist')])
       expect(hidden).toEqual({ reason: 'argument', uri: 'docs://notes/private.md' })
       expect(absent).toEqual({ reason: 'argument', uri: 'docs://notes/absent.md' })
     })

@@ -154,7 +154,7 @@ describe.each(['sdk124', 'official'])('prompts of a mounted server over %s', (sd
     for (const name of ['secret-note', 'secret-link']) {
       expect(JSON.stringify(await owner.getPrompt({ name }))).toContain('CANARY')
       const said = await failureOf(guest.getPrompt({ name }))
-      expect(said).toContain('A resource that this prompt holds is not there.')
+      expect(said).toContain('A resource that this prompt includes does not exist.')
       expect(said).not.toContain('CANARY')
     }
   })

@@ -185,7 +185,9 @@ describe('a mounted server', () => {
     const listed = await view.list()
     expect(listed.items.length).toBeGreaterThan(0)
     expect(listed.unavailable).toBeUndefined()
-    expect(logged.map(({ message }) => message)).toContain('a list of the server ends where its cursor repeats')
+    expect(logged.map(({ message }) => message)).toContain(
+      'a list of the server is cut off, because its cursor repeats',
+    )
   }, 60_000)
 
   test('that dies is started again, also during a request', async () => {
@@ -251,7 +253,7 @@ describe('a mounted server', () => {
     const huge = relay(fixture('hostile', 'huge'), { maxBytes: 100_000 })
     const error = await failure(huge.view.read(`${address}/memo/today`))
     expect(error.kind).toBe('too-large')
-    expect(error.message).toBe('This is longer than the limit of the mount.')
+    expect(error.message).toBe('The answer of the server is longer than "maxBytes" of the mount.')
   }, 60_000)
 
   test('is left when its caller cancels', async () => {

@@ -185,7 +185,7 @@ describe('a long result of a tool', () => {
     for (let times = 0; times < 4; times++) await long(owner, 'markdown', 10_000)
     expect(await failureOf(guest.readResource({ uri: first }))).toBe('no failure')
     const huge = await long(owner, 'markdown', 30_000)
-    expect(textOf(huge)).toContain('The result is also too large to be stored')
+    expect(textOf(huge)).toContain('It is also too large to be stored')
     expect(textOf(huge).length).toBeLessThan(4000)
     expect(huge.content.some(({ type }) => type === 'resource_link')).toBe(false)
   })

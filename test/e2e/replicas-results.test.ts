@@ -123,7 +123,7 @@ test('without the database the tool answers with the beginning of a result, and 
   await database.stop()
   try {
     const answer = await long(there)
-    expect(answer.content[0]?.text).toContain('The result could not be stored, because the store does not answer')
+    expect(answer.content[0]?.text).toContain('It could not be stored, because the store does not answer')
     expect(answer.content[0]?.text).toContain('Line 0 has straw0.')
     expect(answer.content.some(({ type }) => type === 'resource_link')).toBe(false)
     expect(await failureOf(there.readResource({ uri }))).not.toBe('no failure')

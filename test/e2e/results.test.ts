@@ -375,7 +375,7 @@ describe('hikidashi results put', () => {
       return `${code} ${err}`
     }
     expect(await said(['-'])).toMatch(/^2 .*--mount wallbounce:\/\/project, or --mount wallbounce:\/\/other/)
-    expect(await said(['-', '--mount', 'wallbounce://none'])).toMatch(/^2 .*No results are mounted at/)
+    expect(await said(['-', '--mount', 'wallbounce://none'])).toMatch(/^2 .*No mount for results is at/)
     expect(await said(['missing.json', '--mount', address])).toMatch(/^1 .*cannot be read \(ENOENT\)/)
     expect(await said(['-', '--mount', address], 'no json')).toMatch(/^1 .*stdin:1: This is not JSON/)
     expect(await said(['-', '--mount', address], '')).toMatch(/^1 .*There is no analysis/)

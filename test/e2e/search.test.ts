@@ -254,7 +254,7 @@ describe('hikidashi search and status', () => {
     const found = await run(['search', 'anchors', ...away], { cwd: home })
     expect(found.out).toContain(`${docs}/open/guide.md?lines=`)
     const elsewhere = await run(['search', 'anchors', '--mount', 'docs://al', ...away], { cwd: home })
-    expect(elsewhere.err).toContain('There is no mount docs://al. To list the mounts: hikidashi status')
+    expect(elsewhere.err).toContain('The mount docs://al does not exist. To list the mounts: hikidashi status')
     const nothing = await run(['search', 'x', '--config', 'none.json'], { cwd: home })
     expect(nothing.code).toBe(1)
   })

@@ -217,7 +217,7 @@ describe('a store in PostgreSQL', () => {
     })
     await expect(open({ schema: 'x"; drop table y' })).rejects.toMatchObject({
       kind: 'invalid',
-      message: expect.stringContaining('small letters'),
+      message: expect.stringContaining('lower-case letters'),
       detail: { reason: 'configuration' },
     })
     await expect(open({ connectionString: 'postgres://[' })).rejects.toMatchObject({

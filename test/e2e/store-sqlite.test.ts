@@ -129,7 +129,7 @@ describe('the file of a store', () => {
     await expect(open()).rejects.toMatchObject({
       kind: 'invalid',
       detail: { reason: 'configuration' },
-      message: expect.stringContaining('its version is 99, and 3 is known here'),
+      message: expect.stringContaining('its version is 99, and this hikidashi reads up to 3'),
     })
     expect(aside()).toEqual([])
   })

@@ -73,7 +73,7 @@ describe('the state of another version', () => {
     inStore((database) => database.exec('pragma user_version = 99'))
     const searched = await cli('search', 'mooring')
     expect(searched.code).toBe(1)
-    expect(searched.err).toContain('was written by a newer hikidashi: its version is 99')
+    expect(searched.err).toContain('A newer hikidashi wrote the store: its version is 99')
     expect((await cli('doctor')).out).toMatch(/FAILED +store[\s\S]*move .*store\.sqlite away/)
     expect((await cli('read', 'harbour.md')).out).toContain('The mooring fee')
     expect(inStore((database) => database.prepare('pragma user_version').get())).toEqual({ user_version: 99 })

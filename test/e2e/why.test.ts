@@ -66,7 +66,7 @@ describe('hikidashi why', () => {
     ['docs/log.md', 'link-target', 'a.log (left out by .gitignore:3 `*.log`)'],
     ['docs/hard.md', 'hard-link', 'a second name'],
     ['docs/pipe', 'special-file', 'a device, a socket or a pipe'],
-    ['docs/none.md', 'missing', 'nothing is there'],
+    ['docs/none.md', 'missing', 'it does not exist'],
     ['docs/secret/plan.md', 'access-rule', 'access rule 2 denies it: {"deny":["guest"],"match":"secret/**"}'],
     ['docs/p.md', 'provider', 'the access rules of the mount deny the path that a link leads to'],
   ])('says that %s is left out: %s', async (path, reason, words) => {
@@ -89,10 +89,10 @@ describe('hikidashi why', () => {
     expect((await why('docs/secret/plan.md', '--as', 'boss')).out).toContain('served    docs://notes/secret/plan.md')
     expect((await why('docs/odd.txt')).out).toContain('served as bytes: its encoding is not known')
     const log = await why('docs://notes/a.log')
-    expect([log.code, log.err.trim()]).toEqual([4, 'hikidashi: No mount serves it.'])
+    expect([log.code, log.err.trim()]).toEqual([4, 'hikidashi: No mount serves the file.'])
     const far = await why(join(base, 'outside.md'))
     expect(far.code).toBe(1)
-    expect(far.err).toContain('No folder of a mount contains')
+    expect(far.err).toContain('is not in the folder of a mount')
   })
 })
 
@@ -127,7 +127,7 @@ test('hikidashi access check says that the mount leaves a file out, for any prin
   expect(code).toBe(4)
   expect(out).toContain('may see docs://notes/a.log, as far as the access rules go.')
   expect(out).toContain('source the mount leaves it out: left out by .gitignore:3 `*.log`')
-  expect(err).toContain('The mount leaves it out for every caller.')
+  expect(err).toContain('The mount leaves the file out for every caller.')
   const json = await runHere(['access', 'check', 'docs://notes/far.md', '--json'], { cwd: home })
   expect(JSON.parse(json.out)).toMatchObject({ allowed: true, leftOut: { reason: 'link-outside' } })
 })

@@ -23,7 +23,7 @@ test('every provider is in the tables of abilities, with its page', () => {
 })
 
 test('every variable of every template is completed from existing resources, or is declared free', () => {
-  // Only a spreadsheet has sheets.
+  // The document is not a spreadsheet, so it has no sheets. Leave out "sheet".
   const bare = ['gdrive: {+path}{?form,sheet,lines,bytes}: sheet']
   expect(abilities.uncompleted.filter((variable) => !bare.includes(variable))).toEqual([])
 })

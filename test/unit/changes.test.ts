@@ -260,7 +260,7 @@ describe('the limits of subscriptions', () => {
     const full = { kind: 'invalid', detail: { reason: 'too-many' } }
     await expect(listening(view, uris(4))).rejects.toMatchObject(full)
     const one = await listening(view, uris(3))
-    expect(() => view.subscribe?.(() => {})).toThrow('no more than 2')
+    expect(() => view.subscribe?.(() => {})).toThrow('The limit of 2')
     one.subscription.close()
     const two = await listening(view, uris(2))
     await expect(two.subscription.add(uris(2, 'g'))).rejects.toMatchObject(full)

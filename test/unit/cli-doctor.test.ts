@@ -126,12 +126,14 @@ describe('doctor checks that a configuration', () => {
   test('has no error, and otherwise shows its place and a fix, and opens nothing', async () => {
     expect(await diagnose('{\n "mouns": {}\n}')).toMatchObject([
       { check: 'configuration', status: 'failed', found: expect.stringContaining('mounts: The key is missing.') },
-      { found: expect.stringMatching(/:2:2: mouns: There is no such key/), fix: 'Did you mean "mounts"?' },
+      { found: expect.stringMatching(/:2:2: mouns: This key is unknown/), fix: 'Did you mean "mounts"?' },
     ])
     const findings = collect()
     const nowhere = { config: join(folder, 'nope.json'), limit: 10 }
     await checkLocal(nowhere, findings, { log: () => {}, secrets: createSecrets(() => []) })
-    expect(findings.told).toMatchObject([{ status: 'failed', found: expect.stringContaining('no such file') }])
+    expect(findings.told).toMatchObject([
+      { status: 'failed', found: expect.stringContaining('The file does not exist') },
+    ])
   })
 
   test('has its secrets and programs, and opens no mount that lacks one', async () => {

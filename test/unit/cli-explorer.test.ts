@@ -15,7 +15,7 @@ describe('the explorer of a server', () => {
     expect(await openPage({ path: '/' }, loopback, silent)).toBeUndefined()
     await expect(openPage({ path: '/mcp/', explorer: true }, loopback, silent)).rejects.toMatchObject({
       exitCode: 1,
-      message: expect.stringContaining('let the path end with a name'),
+      message: expect.stringContaining('End the path with a name'),
     })
   })
 

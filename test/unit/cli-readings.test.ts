@@ -88,7 +88,7 @@ test('a PDF that holds only pictures says so in a read, beside the hits of a sea
     writeFileSync(join(cwd, 'capuchin.pdf'), await scanOf(['The capuchin climbs.']))
     const read = await runHere(['read', 'capuchin.pdf', '--as', 'text'], { cwd })
     expect(read.code).not.toBe(0)
-    expect(read.err).toContain('holds no text, only pictures')
+    expect(read.err).toContain('contains no text, only pictures')
     const found = await runHere(['search', 'capuchin', '--json'], { cwd })
     expect(found.out).toContain('capuchin.pdf')
     expect(found.out).toContain('has pages that hold only pictures or unreadable text, which are not searched.')

@@ -51,7 +51,7 @@ describe('the suggestion for a wrong URI', () => {
     expect(await message('file:///project/READNE.md')).toMatch(/Did you mean file:\/\/\/project\/README\.md \?$/)
     const denied = await message('file:///project/secret/plans.md')
     expect(denied).toBe(await message('file:///project/absent/plans.md'))
-    expect(denied).toBe('There is nothing at URI, or you may not see it. To list the resources: hikidashi ls')
+    expect(denied).toBe('URI does not exist, or you may not see it. To list the resources: hikidashi ls')
   })
 
   test('is not waited for if a listing fails', async () => {

@@ -38,13 +38,13 @@ test.each([
   [['ls', 'file:///a/../b'], 'dot-segment'],
   [['serve', '--http', 'x'], 'HOST:PORT'],
   [['serve', '--stdio', '--http', '1'], 'cannot be used with'],
-  [['serve', 'docs', '.', '--name', 'x'], 'One name stands for one folder'],
+  [['serve', 'docs', '.', '--name', 'x'], 'A name needs exactly one folder'],
   [['check', '--limit', '0'], 'at least 1'],
   [['serve', '--http', '0.0.0.0:0', '--allow-host', 'http://x'], 'NAME or NAME:PORT'],
   [['serve', '--config', ''], 'The name of the configuration is empty'],
-  [['serve', '.', '--stdio', '--allow-host', 'a.example'], '--allow-host is for HTTP'],
-  [['serve', 'docs', '--insecure'], '--insecure is for HTTP'],
-  [['serve', 'docs', '--replica', 'a'], '--replica is for HTTP'],
+  [['serve', '.', '--stdio', '--allow-host', 'a.example'], '--allow-host is only for HTTP'],
+  [['serve', 'docs', '--insecure'], '--insecure is only for HTTP'],
+  [['serve', 'docs', '--replica', 'a'], '--replica is only for HTTP'],
   [['pack', 'x', '--budget', '0'], 'at least 1'],
   [['tui'], 'hikidashi ui shows the resources in a browser'],
   [['tui', '--url', 'http://127.0.0.1:1/mcp'], 'In a terminal: hikidashi ls, tree, search and read'],
@@ -59,7 +59,7 @@ test.each([
 test.each([
   [['init', import.meta.filename], 'is not a folder'],
   [['token', 'add', '--tokens', '/none/tokens.json'], '/none/tokens.json cannot be written (ENOENT)'],
-  [['token', 'list', '--tokens', '/none/tokens.json'], 'There is no file /none/tokens.json yet'],
+  [['token', 'list', '--tokens', '/none/tokens.json'], 'The file /none/tokens.json does not exist yet'],
   [
     ['pack', '--against', '/none/context.json'],
     'The file /none/context.json cannot be read: ENOENT: no such file or directory\n',
@@ -68,7 +68,7 @@ test.each([
 ] as const)('%j gives an error with the wrong file or URL', async (words, message) => {
   const { err } = await ran(words)
   expect(err).toContain(message)
-  expect(err).not.toContain('fault of hikidashi')
+  expect(err).not.toContain('bug in hikidashi')
 })
 
 test('the help of a duration shows its default as the command line accepts it', async () => {

@@ -96,7 +96,7 @@ describe('the examination of a server', () => {
       'contents.0.blob',
     ],
     ['read', { 'resources/read': () => ({ result: { contents: [] } }) }, 'failed', 'no content'],
-    ['unknown', { 'resources/read': () => ({ result: { contents: [] } }) }, 'failed', 'answers no content'],
+    ['unknown', { 'resources/read': () => ({ result: { contents: [] } }) }, 'failed', 'returns no content'],
     [
       'unknown',
       { 'resources/read': () => ({ error: { code: -32_602, message: 'no' } }) },

@@ -42,14 +42,11 @@ describe('a server over HTTP', () => {
 
   test.each([
     [401, 'Cannot connect to URL: it requires authentication (HTTP 401). Send a token in the headers.'],
-    [
-      403,
-      'Cannot connect to URL: it refuses this client (HTTP 403). A token in the headers may be needed, or another one.',
-    ],
+    [403, 'Cannot connect to URL: it refuses this client (HTTP 403). Send a token in the headers, or another token.'],
     [404, 'There is no MCP server at URL: it answered with HTTP 404. Check the path, which is often /mcp.'],
     [405, 'There is no MCP server at URL: it answered with HTTP 405. Check the path, which is often /mcp.'],
     [418, 'Cannot connect to URL: it answered with HTTP 418. Check that it is an MCP server.'],
-    [503, 'Cannot connect to URL: it answered with HTTP 503. Try again later, or look into its log.'],
+    [503, 'Cannot connect to URL: it answered with HTTP 503. Try again later, or look at its log.'],
   ])('that answers %i is unavailable, and the error says why', async (status, message) => {
     const url = await listen((_, response) => void response.writeHead(status).end('secret text'))
     const error = await failure(connect({ url: `${url}?token=secret` }))
@@ -60,7 +57,7 @@ describe('a server over HTTP', () => {
     [400, 'Cannot connect to URL: it refused to begin. It said: No such host'],
     [
       403,
-      'Cannot connect to URL: it refuses this client (HTTP 403). A token in the headers may be needed, or another one. It said: No such host',
+      'Cannot connect to URL: it refuses this client (HTTP 403). Send a token in the headers, or another token. It said: No such host',
     ],
     [404, 'There is no MCP server at URL: it answered with HTTP 404. Check the path, which is often /mcp.'],
   ])('that refuses the first request with %i is quoted with its reason', async (status, message) => {
@@ -78,7 +75,7 @@ describe('a server over HTTP', () => {
     const error = await failure(connect({ url }))
     expect(error.kind).toBe('unavailable')
     expect(error.message).toMatch(
-      /^There is no MCP server at http:[^ ]+\/mcp: it answered with .*\. Check the path, which is often \/mcp\.$/,
+      /^There is no MCP server at http:[^ ]+\/mcp: (?:it answered with|its answer is not) .*\. Check the path, which is often \/mcp\.$/,
     )
   })
 
@@ -93,7 +90,7 @@ describe('a server over HTTP', () => {
 
   test.each([
     ['http://127.0.0.1:6000/mcp', 'port 6000 is reserved for another protocol'],
-    ['http://no.such.host.invalid/mcp', 'there is no host named no.such.host.invalid'],
+    ['http://no.such.host.invalid/mcp', 'the host no.such.host.invalid does not exist'],
   ])('cannot have the URL %s', async (url, what) => {
     expect((await failure(connect({ url }))).message).toContain(`Cannot connect to ${url}: ${what}`)
   })
@@ -172,7 +169,7 @@ describe('a server over HTTP', () => {
     const view = await serve(() => ({ contents: [{ uri: 'x:1', blob }] }))
     expect(await failure(view.read('x:1'))).toMatchObject({
       kind: 'internal',
-      message: "The server's answer is malformed: a blob is not base64.",
+      message: 'The answer of the server is malformed: a blob is not base64.',
     })
   })
 

@@ -126,7 +126,7 @@ describe.each(forms)('null in an answer as %s', (form) => {
       [{ error: 'text' }, 'error is not an object'],
       [{ error: { code: null, message: 'x' } }, 'error.code is not a whole number'],
       [{ error: { code: 1.5, message: 'x' } }, 'error.code is not a whole number'],
-      [{ error: { code: 1, message: null } }, 'error.message is not a text'],
+      [{ error: { code: 1, message: null } }, 'error.message is not a string'],
       [{ jsonrpc: '1.0', result: {} }, 'jsonrpc is not "2.0"'],
       [{ result: { resources: 7 } }, 'it has no resources'],
     ]
@@ -151,10 +151,10 @@ describe.each(forms)('null in an answer as %s', (form) => {
     expect((await (await open(url)).list()).items).toEqual([])
     const told: readonly (readonly [first: Wire, member: string])[] = [
       [{ serverInfo: null, capabilities: {} }, 'result.serverInfo is not an object'],
-      [{ serverInfo: { name: 's', version: null }, capabilities: {} }, 'result.serverInfo.version is not a text'],
-      [{ protocolVersion: null, capabilities: {} }, 'result.protocolVersion is not a text'],
+      [{ serverInfo: { name: 's', version: null }, capabilities: {} }, 'result.serverInfo.version is not a string'],
+      [{ protocolVersion: null, capabilities: {} }, 'result.protocolVersion is not a string'],
       [{ capabilities: [] }, 'result.capabilities is not an object'],
-      [{ capabilities: {}, instructions: 7 }, 'result.instructions is not a text'],
+      [{ capabilities: {}, instructions: 7 }, 'result.instructions is not a string'],
     ]
     for (const [given, member] of told) {
       first = given
@@ -172,5 +172,5 @@ test('null in the messages of a command counts as absent, and an unreadable mess
   const called = await view.remoteTools?.call({ name: 't' }, {}, { onProgress: (report) => void reports.push(report) })
   expect(called?.content).toEqual([{ text: 'pinged' }])
   expect(reports).toEqual([{ progress: 1 }])
-  expect((await failure(view.read('n://a'))).message).toContain('error.message is not a text')
+  expect((await failure(view.read('n://a'))).message).toContain('error.message is not a string')
 })

@@ -37,11 +37,11 @@ test('a folder is mounted at its absolute path, or at a name', () => {
 })
 
 test.each(['', '..', '/x', 'x/', 'a//b', 'a\u0000'])('%j is not a name for a folder', (name) => {
-  expect(() => planFolders(['/srv/x'], { name })).toThrow('is not a name')
+  expect(() => planFolders(['/srv/x'], { name })).toThrow('is not a valid name')
 })
 
 test('a name cannot stand for two folders', () => {
-  expect(() => planFolders(['/a', '/b'], { name: 'x' })).toThrow('One name stands for one folder')
+  expect(() => planFolders(['/a', '/b'], { name: 'x' })).toThrow('A name needs exactly one folder')
 })
 
 test('a configuration becomes a catalog with its mounts, changes, page sizes and access rules', async () => {

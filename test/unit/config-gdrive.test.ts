@@ -89,10 +89,10 @@ describe('a Google Drive mount of a configuration', () => {
 
   test('connects to Google only, and needs the secrets that it names', async () => {
     await expect(open({ 'gdrive://x': { ...mounted.mount, endpoint: 'https://drive.example.com' } })).rejects.toThrow(
-      /tokens go to Google alone/,
+      /other servers must not get the tokens/,
     )
     await expect(open({ 'gdrive://x': { ...mounted.mount, key: { file: 'none.json' } } })).rejects.toThrow(
-      /There is no "key"/,
+      /"key" has no value/,
     )
     await expect(open({ 'gdrive://x': { ...mounted.mount, poll: '1m' } })).rejects.toThrow(/Remove "poll"/)
   })

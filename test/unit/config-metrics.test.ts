@@ -53,7 +53,7 @@ describe('a metrics mount of a configuration', () => {
     ],
     [{ source: 'self', keep: '1d' }, /keep/],
     [{ source: 'self', url: 'http://x' }, /measures itself/],
-    [{ source: 'self', allow: ['up'] }, /allow: This server measures itself/],
+    [{ source: 'self', allow: ['up'] }, /allow: With "source": "self" the server measures itself/],
     [{ url: 'http://x', allow: ['a/b'] }, /No metric has a slash in its path/],
     [{ url: 'http://x', allow: [] }, /allow/],
     [{ source: 'other' }, /There is no value "other"/],
@@ -94,7 +94,7 @@ describe('a metrics mount of a configuration', () => {
       const { provider } = await openMount(planned, { log: () => {} })
       await provider.close?.()
     }
-    await expect(open({ url: 'http://metrics.example.org:9090' })).rejects.toThrow(/in the clear/)
+    await expect(open({ url: 'http://metrics.example.org:9090' })).rejects.toThrow(/without encryption/)
     for (const mount of [
       { url: 'http://metrics.example.org', insecure: true },
       { url: 'https://metrics.example.org' },

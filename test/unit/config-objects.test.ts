@@ -86,7 +86,7 @@ describe.each(['s3', 'gcs'] as const)('a mount of %s in a configuration', (provi
       message: expect.stringMatching(/bypasses "redact"/),
     })
     expect(await problemsIn({ ...bucket.mount, links: '2h' })).toEqual([
-      'mounts["s3://x"].links: This is too short or too long. It must be from "1s" to "1h".',
+      'mounts["s3://x"].links: The duration is too short or too long. It must be from "1s" to "1h".',
     ])
   })
 
@@ -138,7 +138,7 @@ describe('the credentials of an s3 mount', () => {
     const absent = { accessKeyId: { file: 'id' }, secretAccessKey: { env: 'HIKIDASHI_TEST_NO_SUCH_VARIABLE' } }
     await expect(open({ ...mount, ...absent })).rejects.toMatchObject({
       message: expect.stringMatching(
-        /There is no "secretAccessKey"\. The environment variable HIKIDASHI_TEST_NO_SUCH_VARIABLE is not set/,
+        /"secretAccessKey" has no value\. The environment variable HIKIDASHI_TEST_NO_SUCH_VARIABLE is not set/,
       ),
     })
     await expect(open({ ...mount, anonymous: true, profile: 'p' })).rejects.toMatchObject({ kind: 'invalid' })

@@ -50,13 +50,16 @@ describe('the store of a configuration', () => {
   })
 
   test.each<readonly [unknown, RegExp]>([
-    [{ sqlite: 'served/s.sqlite' }, /^store\.sqlite: The store .* lies in the folder that "docs:\/\/d" serves\./],
+    [
+      { sqlite: 'served/s.sqlite' },
+      /^store\.sqlite: The store .* lies in the folder that the mount "docs:\/\/d" serves\./,
+    ],
     [{ postgres: { env: 'NOT_SET' } }, /^store\.postgres: The environment variable NOT_SET is not set\./],
     [{ postgres: 'postgres://u:p@h/d' }, /^store\.postgres: This is a literal secret\./],
     [{ sqlite: 'a', postgres: { env: 'URL' } }, /^store: There are two stores\./],
     [{ schema: 's' }, /^store: Only PostgreSQL has a schema/],
     [{ postgres: { env: 'URL' }, schema: 'a"b' }, /^store\.schema: This is not the name of a schema\./],
-    [{ file: 'x' }, /^store\.file: There is no such key here\./],
+    [{ file: 'x' }, /^store\.file: This key is unknown\./],
   ])('%j is refused', async (store, message) => {
     const mounts = { 'a://b': results, 'docs://d': { provider: 'files', root: 'served' } }
     const problems = await problemsOf({ mounts, store }, { URL: 'postgres://u:p@h/d' })
@@ -87,7 +90,7 @@ describe('a results mount of a configuration', () => {
   test('has its own URL for posts', async () => {
     const write = { ...results, write: ['editor'] }
     expect((await problemsOf({ mounts: { 'a://x': write, 'b://x': write } }))[0]).toMatch(
-      /^mounts\["b:\/\/x"\]\.write: Results would be posted to it at \/results\/x, and to "a:\/\/x" as well\./,
+      /^mounts\["b:\/\/x"\]\.write: Clients would post results for this mount to \/results\/x, which is also the path for "a:\/\/x"\./,
     )
     expect(await load({ mounts: { 'a://x': write, 'b://x': results } })).toHaveProperty('config')
     expect(postPath('wallbounce://team/project/')).toBe('/results/team/project')

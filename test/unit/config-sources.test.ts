@@ -197,7 +197,9 @@ describe('a files mount of a configuration', () => {
     const { read } = await open({ 'docs://x': { ...files, access: rules } })
     expect(await read('docs://x/a.md')).not.toHaveProperty('meta')
     expect(await problemsIn({ 'docs://x': { ...files, access: rules, languages: ['ja'] } })).toEqual([
-      expect.stringMatching(/^mounts\["docs:\/\/x"\]\.languages: Documents would name translations/),
+      expect.stringMatching(
+        /^mounts\["docs:\/\/x"\]\.languages: With "languages", a document would name its translations/,
+      ),
     ])
     expect(await problemsIn({ 'docs://x': { ...files, access: ['reader'], languages: ['ja'] } })).toEqual([])
   })
@@ -234,7 +236,7 @@ describe('a files mount of a configuration', () => {
 describe('polling in a configuration', () => {
   test('is refused if it has no effect', async () => {
     const refused = (mount: unknown) => expect(open({ 'a://a': mount })).rejects
-    await refused({ provider: 'files', root: '.', poll: '5s' }).toThrow('reports changes by itself')
+    await refused({ provider: 'files', root: '.', poll: '5s' }).toThrow('reports its changes by itself')
     await refused({ provider: 'env', poll: '5s' }).toThrow('does not change')
   })
 
@@ -260,6 +262,6 @@ test('missing folders and files are reported before any mount is opened', async 
   ])
   folder.write({ 'dir/': null })
   expect(await problemsIn({ 'b://b': { provider: 'env', file: 'dir' } })).toEqual([
-    expect.stringMatching(/is not a file\. Name a file\.$/),
+    expect.stringMatching(/is not a file\. Name a file instead\.$/),
   ])
 })

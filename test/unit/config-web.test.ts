@@ -39,8 +39,12 @@ const api = (more: object) => ({
 
 describe('an error in a configuration of web and api mounts is reported with its line:', () => {
   test.each([
-    [{ 'web://x': { provider: 'web', pages: ['a'] } }, 3, 'The address of the mount is not an http or https URL'],
-    [{ 'https://www.example.org': { provider: 'web' } }, 3, 'No page is named.'],
+    [{ 'web://x': { provider: 'web', pages: ['a'] } }, 3, 'its address is not an http or https URL'],
+    [
+      { 'https://www.example.org': { provider: 'web' } },
+      3,
+      'The mount has none of "pages", "match" and "llms", so it serves no page.',
+    ],
     [web({ url: 'https://127.1' }), 5, 'This is not an http or https URL.'],
     [web({ url: 'https://u:p@example.org' }), 5, 'This is not an http or https URL.'],
     [web({ pages: ['a', '/b'] }), 8, 'This is not the path of a page.'],
@@ -48,8 +52,8 @@ describe('an error in a configuration of web and api mounts is reported with its
     [web({ allowAddresses: ['10.0.0.0/33'] }), 10, 'This is not an address.'],
     [web({ redirects: ['www.example.org'] }), 10, 'This is not an http or https URL.'],
     [web({ types: ['html'] }), 10, 'This is not a media type.'],
-    [web({ maxBytes: '1GiB' }), 9, 'more than can be read at once'],
-    [api({ routes: [] }), 6, 'This is empty.'],
+    [web({ maxBytes: '1GiB' }), 9, 'larger than can be read at once'],
+    [api({ routes: [] }), 6, 'The value is empty.'],
     [api({ routes: [{ template: 'users/{+id}' }] }), 8, 'The route "users/{+id}" is not valid'],
     [api({ routes: [{ template: 'a/{b}', list: { from: 'a', items: 'x' } }] }), 11, 'This is not a JSON pointer.'],
     [
@@ -80,10 +84,10 @@ test.each([
   [web({ url: 'http://www.example.org' }), /is not encrypted/],
   [web({ pages: [], match: '**', poll: '5m' }), /no pages to poll.*Remove "poll"/],
   [web({ fetch: false, poll: '5m' }), /Remove "poll"/],
-  [web({ redact: 'mask', pages: ['a', 'a'] }), /named twice/],
-  [api({ bearer: { env: 'NOT_SET' } }), /There is no "bearer"/],
-  [api({ bearer: { env: 'LINES' } }), /"bearer" holds a line end/],
-  [api({ headers: { 'X-Api-Key': { env: 'NOT_SET' } } }), /There is no "headers.X-Api-Key"/],
+  [web({ redact: 'mask', pages: ['a', 'a'] }), /has a page twice/],
+  [api({ bearer: { env: 'NOT_SET' } }), /"bearer" has no value/],
+  [api({ bearer: { env: 'LINES' } }), /"bearer" contains a line end/],
+  [api({ headers: { 'X-Api-Key': { env: 'NOT_SET' } } }), /"headers\.X-Api-Key" has no value/],
 ])('the web mount %j is refused when it is opened', async (mounts, message) => {
   vi.stubEnv('LINES', 'a\r\nHost: evil')
   await expect(open(mounts)).rejects.toThrow(message)
@@ -92,7 +96,7 @@ test.each([
 test('a web mount sends credentials over http:// to this machine only, unless it is told to', async () => {
   vi.stubEnv('TOKEN', 'a-token-of-the-api')
   const mount = { url: 'http://api.example.org', bearer: { env: 'TOKEN' } }
-  await expect(open(api(mount))).rejects.toThrow(/in the clear/)
+  await expect(open(api(mount))).rejects.toThrow(/without encryption/)
   await (await open(api({ ...mount, insecure: true }))).close()
 })
 

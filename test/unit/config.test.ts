@@ -101,7 +101,9 @@ describe('an error in a configuration', () => {
   ])('is reported for an endpoint at %s, where the server answers other requests', async (path, http) => {
     const mounts = { 'file:///docs': { provider: 'files', root: 'docs' } }
     const text = JSON.stringify({ mounts, http: { listen: 8787, ...http, path } })
-    expect(await problems(text)).toEqual([expect.stringContaining(`http.path: The server answers ${path} itself`)])
+    expect(await problems(text)).toEqual([
+      expect.stringContaining(`http.path: The server uses the path ${path} for something else`),
+    ])
   })
 
   test.each([
@@ -128,17 +130,17 @@ describe('an error in a configuration', () => {
   "cursorSecret": "hunter2"
 }`
     expect(await problems(text)).toEqual([
-      'hikidashi.json:2:3: nmae: There is no such key here. Did you mean "name"?',
-      'hikidashi.json:4:49: mounts["file:///a"].root: There is no folder nope. Create it, or correct the path; a relative one starts at the configuration file.',
-      'hikidashi.json:4:57: mounts["file:///a"].exlude: There is no such key here. Did you mean "exclude"?',
+      'hikidashi.json:2:3: nmae: This key is unknown. Did you mean "name"?',
+      'hikidashi.json:4:49: mounts["file:///a"].root: There is no folder nope. Create it, or correct the path. A relative path starts at the configuration file.',
+      'hikidashi.json:4:57: mounts["file:///a"].exlude: This key is unknown. Did you mean "exclude"?',
       'hikidashi.json:5:5: mounts["file:///a/b"]: The address overlaps with "file:///a". Give each mount an address of its own, neither at nor under another; "exclude" leaves a folder out of a mount.',
       'hikidashi.json:5:34: mounts["file:///a/b"].provider: There is no provider "flies". Did you mean "files"?',
       'hikidashi.json:6:5: mounts.manual: This is not an address. The URI is not of the form scheme://authority/path. Write one such as "file:///docs" or "docs://manual".',
       'hikidashi.json:8:5: mounts["c://x"]: The key occurs twice. Remove one of the two, or merge them.',
       'hikidashi.json:8:65: mounts["c://x"].include[0]: The glob "{a" is malformed: a "{" has no "}". Correct it; a "\\\\" makes the next character literal.',
-      'hikidashi.json:8:110: mounts["c://x"].rules[0].priority: This is more than 1. It must be at most 1.',
-      'hikidashi.json:10:23: http.listen: Other machines can reach 0.0.0.0, and no host names are allowed. Add "allowedHosts" with the names that clients will use, or listen on the loopback.',
-      'hikidashi.json:10:61: http.limits.sessions: This is less than 1. It must be at least 1.',
+      'hikidashi.json:8:110: mounts["c://x"].rules[0].priority: The value is more than 1. It must be at most 1.',
+      'hikidashi.json:10:23: http.listen: Other machines can reach 0.0.0.0, but "allowedHosts" names no host. Add "allowedHosts" with the host names that clients use, or listen on the loopback interface.',
+      'hikidashi.json:10:61: http.limits.sessions: The value is less than 1. It must be at least 1.',
       'hikidashi.json:11:19: cursorSecret: This is a literal secret. Put it into an environment variable or a file of its own, and write { "env": "NAME" } or { "file": "path" }. If this file was ever shared, replace the secret.',
     ])
   })
@@ -169,8 +171,8 @@ describe('an error in a configuration', () => {
   test('is reported for replicas without a common store and secret', async () => {
     const mounts = '"mounts": { "file:///a": { "provider": "files", "root": "docs" } }'
     expect(await problems(`{ ${mounts}, "replicas": true }`)).toEqual([
-      'hikidashi.json:1:83: replicas: Replicas need "store", and there is none. Name the database that they share: "store": { "postgres": { "env": "NAME" } }.',
-      'hikidashi.json:1:83: replicas: Replicas need "cursorSecret", and there is none. Name the secret that they share: "cursorSecret": { "env": "NAME" }.',
+      'hikidashi.json:1:83: replicas: Replicas need "store", which is missing. Name the database that they share: "store": { "postgres": { "env": "NAME" } }.',
+      'hikidashi.json:1:83: replicas: Replicas need "cursorSecret", which is missing. Name the secret that they share: "cursorSecret": { "env": "NAME" }.',
     ])
     expect(await problems(`{ ${mounts}, "replicas": false }`)).toEqual([])
   })
@@ -216,7 +218,7 @@ describe('an error in a configuration', () => {
     ['{ "env": "EMPTY" }', 'The environment variable EMPTY is empty.'],
     ['{ "env": "SHORT" }', 'The secret is shorter than 16 bytes.'],
     ['{ "file": "not-there" }', 'The file not-there cannot be read (ENOENT).'],
-    ['{ "file": "docs/secret" }', 'The file with the secret lies in the folder that "file:///a" serves.'],
+    ['{ "file": "docs/secret" }', 'The file with the secret lies in the folder that the mount "file:///a" serves.'],
   ])('is reported for the secret %s', async (secret, message) => {
     await writeFile(join(folder, 'docs', 'secret'), 'x'.repeat(32))
     const found = await problems(`{ "mounts": { ${mount} }, "cursorSecret": ${secret} }`, {
@@ -228,20 +230,20 @@ describe('an error in a configuration', () => {
 
   test.each([
     ['', '1:1: A value is missing here.'],
-    ['{ "mounts": { a: 1 } }', '1:15: This is not a value of JSON.'],
+    ['{ "mounts": { a: 1 } }', '1:15: This is not a JSON value.'],
     ['{ "mounts": {}', '1:15: An object is not closed.'],
-    ['{ "a": "b\n" }', '1:8: A text is not closed.'],
-    ['{} {}', '1:4: Something follows the end of the object.'],
-    ['[]', '1:1: This is an array. It must be an object.'],
+    ['{ "a": "b\n" }', '1:8: A string is not closed.'],
+    ['{} {}', '1:4: There is text after the end of the object.'],
+    ['[]', '1:1: The value is an array. It must be an object.'],
     ['{ "mounts": {} }', '1:13: mounts: Nothing is mounted.'],
     ['{}', '1:1: mounts: The key is missing.'],
-    ['{ "mounts": { "file:///a": [] } }', '1:28: mounts["file:///a"]: This is an array. It must be an object.'],
+    ['{ "mounts": { "file:///a": [] } }', '1:28: mounts["file:///a"]: The value is an array. It must be an object.'],
     [
       '{ "mounts": { "file:///a": { "root": "." } } }',
       '1:15: mounts["file:///a"].provider: The key is missing. Add it: "api" or "env" or "files" or "gcs" or "gdrive" or "git" or "inline" or "metrics" or "mysql" or "packages" or "postgres" or "prompts" or "remote" or "results" or "s3" or "screen" or "search" or "settings" or "sqlite" or "web".',
     ],
-    [`{ "mounts": { ${mount} }, "__proto__": { "x": 1 } }`, '__proto__: There is no such key here.'],
-    [`{ "mounts": { ${mount} }, "http": { "listen": "8787x" } }`, 'http.listen: This is not an address to listen at.'],
+    [`{ "mounts": { ${mount} }, "__proto__": { "x": 1 } }`, '__proto__: This key is unknown.'],
+    [`{ "mounts": { ${mount} }, "http": { "listen": "8787x" } }`, 'http.listen: This is not an address to listen on.'],
     [
       `{ "mounts": { ${mount} }, "http": { "limits": { "sessionIdle": "5" } } }`,
       'sessionIdle: This is not a duration.',
@@ -256,10 +258,10 @@ describe('an error in a configuration', () => {
   test.each([
     ['[]', 'access: The list is empty.'],
     ['[{}]', 'access[0]: The rule neither allows nor denies anything.'],
-    ['[{ "alow": ["x"] }]', 'access[0].alow: There is no such key here. Did you mean "allow"?'],
-    ['[{ "allow": "x" }]', 'access[0].allow: This is a text. It must be an array.'],
+    ['[{ "alow": ["x"] }]', 'access[0].alow: This key is unknown. Did you mean "allow"?'],
+    ['[{ "allow": "x" }]', 'access[0].allow: The value is a string. It must be an array.'],
     ['[3]', 'access[0]: This is not an access rule.'],
-    ['"reader"', 'access: This is a text. It must be an array.'],
+    ['"reader"', 'access: The value is a string. It must be an array.'],
   ])('is reported for the access rules %s', async (access, message) => {
     const found = await problems(
       `{ "mounts": { "file:///a": { "provider": "files", "root": "docs", "access": ${access} } } }`,
@@ -270,7 +272,7 @@ describe('an error in a configuration', () => {
   test('is reported for a missing file, without a place in it', async () => {
     const result = await loadConfig(join(folder, 'nope.json'))
     expect('problems' in result && result.problems.map(formatConfigProblem)).toEqual([
-      `${folder}/nope.json: There is no such file. Correct the path, or write one with: hikidashi init.`,
+      `${folder}/nope.json: The file does not exist. Correct the path, or create a configuration with: hikidashi init.`,
     ])
   })
 })

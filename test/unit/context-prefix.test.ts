@@ -182,12 +182,12 @@ describe('the argument "earlier" of the tool', () => {
   })
 
   test.each([
-    [{ earlier: 'x' }, 'earlier: It is not an array.'],
-    [{ earlier: [1] }, 'earlier[0]: It is not an entry of a manifest.'],
-    [{ earlier: [{ uri: 'a:b', level: 'all' }] }, 'earlier[0].level: It must be one of'],
-    [{ earlier: [{ level: 'full' }] }, 'earlier[0].uri: It is not a URI.'],
-    [{ earlier: [{ uri: 'a:b', level: 'full', ranges: 1 }] }, 'earlier[0].ranges: It is not an array'],
-    [{ earlier: [{ uri: 'a:b', level: 'full', prefix: 1 }] }, 'earlier[0].prefix: It is not a text.'],
+    [{ earlier: 'x' }, '"earlier" must be an array.'],
+    [{ earlier: [1] }, '"earlier[0]" must be an entry of a manifest.'],
+    [{ earlier: [{ uri: 'a:b', level: 'all' }] }, '"earlier[0].level" must be one of'],
+    [{ earlier: [{ level: 'full' }] }, '"earlier[0].uri" must be a URI.'],
+    [{ earlier: [{ uri: 'a:b', level: 'full', ranges: 1 }] }, '"earlier[0].ranges" must be an array'],
+    [{ earlier: [{ uri: 'a:b', level: 'full', prefix: 1 }] }, '"earlier[0].prefix" must be a string.'],
   ] satisfies [JsonObject, string][])('is refused for %j', async (given, message) => {
     await expect(call(files, given)).rejects.toThrow(message)
   })

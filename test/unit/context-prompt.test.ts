@@ -86,7 +86,7 @@ describe('the prompt assemble_context', () => {
 
   test('reports wrong arguments', async () => {
     await expect(get({})).rejects.toThrow('The argument "query" is missing.')
-    await expect(get({ query: 'x', budget: 'lots' })).rejects.toThrow('budget: It is not a number of tokens')
+    await expect(get({ query: 'x', budget: 'lots' })).rejects.toThrow('"budget" must be a number of tokens')
     await expect(get({ query: 'x', level: 'full' })).rejects.toThrow('an argument that this prompt does not have')
     await expect(promptsOf().get({ name: 'other' })).rejects.toThrow(ResourceError)
   })

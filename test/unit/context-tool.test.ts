@@ -142,37 +142,34 @@ describe('a call of assemble_context', () => {
 
   test('names its wrong argument, and quotes nothing else', async () => {
     const faults: readonly (readonly [JsonObject, string])[] = [
-      [{ query: 7 }, 'invalid: query: It is not a text.'],
+      [{ query: 7 }, 'invalid: "query" must be a string.'],
       [
         { suggest: '', budget: '', pins: ['a:b'], limit: '0' },
-        'invalid: limit: It is not a whole number from 1 to 100.',
+        'invalid: "limit" must be a whole number from 1 to 100.',
       ],
-      [{ query: 'x'.repeat(5000) }, 'invalid: query: It is longer than 4000 characters.'],
-      [{ budget: 'lots' }, 'invalid: budget: It is not a number of tokens from 0 to 1000000, such as 8000 or "8k".'],
-      [{ budget: 2_000_000 }, 'invalid: budget: It is not a number of tokens from 0 to 1000000, such as 8000 or "8k".'],
-      [{ budget: -1 }, 'invalid: budget: It is not a number of tokens from 0 to 1000000, such as 8000 or "8k".'],
-      [{ pins: 'x' }, 'invalid: pins: It is not an array.'],
+      [{ query: 'x'.repeat(5000) }, 'invalid: "query" must have at most 4000 characters.'],
+      [{ budget: 'lots' }, 'invalid: "budget" must be a number of tokens from 0 to 1000000, such as 8000 or "8k".'],
+      [{ budget: 2_000_000 }, 'invalid: "budget" must be a number of tokens from 0 to 1000000, such as 8000 or "8k".'],
+      [{ budget: -1 }, 'invalid: "budget" must be a number of tokens from 0 to 1000000, such as 8000 or "8k".'],
+      [{ pins: 'x' }, 'invalid: "pins" must be an array.'],
       [
         { pins: [{ uri: 'x', level: 'most' }] },
-        'invalid: pins[0].level: It must be one of link, outline, windows, full.',
+        'invalid: "pins[0].level" must be one of link, outline, windows, full.',
       ],
-      [{ pins: ['a', { level: 'full' }] }, 'invalid: pins[1].uri: It is not a URI.'],
-      [
-        { pins: [{ uri: 'x', lines: 3 }] },
-        'invalid: pins[0]: There is an unknown member. The members are: uri, level.',
-      ],
-      [{ pins: Array(501).fill('memory://docs/a') }, 'invalid: pins: There are more than 500.'],
+      [{ pins: ['a', { level: 'full' }] }, 'invalid: "pins[1].uri" must be a URI.'],
+      [{ pins: [{ uri: 'x', lines: 3 }] }, 'invalid: "pins[0]" has an unknown member. The members are: uri, level.'],
+      [{ pins: Array(501).fill('memory://docs/a') }, 'invalid: "pins" must have at most 500 items.'],
       [{ pins: [uri('a/')] }, 'invalid: a pin must not be a folder'],
-      [{ excludes: [''] }, 'invalid: excludes[0]: It is not a URI.'],
-      [{ format: 'yaml' }, 'invalid: format: It must be one of markdown, xml, json, mcp.'],
-      [{ encoding: 'p50k' }, 'invalid: encoding: It must be one of o200k_base, cl100k_base.'],
+      [{ excludes: [''] }, 'invalid: "excludes[0]" must be a URI.'],
+      [{ format: 'yaml' }, 'invalid: "format" must be one of markdown, xml, json, mcp.'],
+      [{ encoding: 'p50k' }, 'invalid: "encoding" must be one of o200k_base, cl100k_base.'],
       [{ reserve: 0.9 }, 'invalid: reserve must be from 0 to 0.5'],
       [{ half_life_days: 0 }, 'invalid: halfLife must be above 0'],
-      [{ now: 'yesterday' }, 'invalid: now: It is not a time such as 2026-01-31T12:00:00Z.'],
-      [{ suggest: 'yes' }, 'invalid: suggest: It is neither true nor false.'],
-      [{ suggest: true, measure: true }, 'invalid: measure: Ask to suggest or to measure, not for both.'],
-      [{ measure: true }, 'invalid: pins: There are none to measure.'],
-      [{ limit: 0 }, 'invalid: limit: It is not a whole number from 1 to 100.'],
+      [{ now: 'yesterday' }, 'invalid: "now" must be a time, such as 2026-01-31T12:00:00Z.'],
+      [{ suggest: 'yes' }, 'invalid: "suggest" must be true or false.'],
+      [{ suggest: true, measure: true }, 'invalid: "suggest" and "measure" exclude each other. Leave one out.'],
+      [{ measure: true }, 'invalid: "measure" needs "pins". Add the URIs to measure.'],
+      [{ limit: 0 }, 'invalid: "limit" must be a whole number from 1 to 100.'],
       [
         { pins: [uri('cursor.md')], pins_only: true, budget: 50 },
         expect.stringMatching(
@@ -182,7 +179,7 @@ describe('a call of assemble_context', () => {
     ]
     for (const [given, told] of faults) expect(await refusal(given)).toEqual(told)
     expect(await refusal({ qeury: 'x' })).toMatch(
-      /^invalid: There is an unknown argument\. The arguments are: query, budget/,
+      /^invalid: The call has an unknown argument\. The arguments are: query, budget/,
     )
   })
 

@@ -243,7 +243,7 @@ describe('a required resource', () => {
     })
     for (const pin of ['hidden.md', 'missing.md'])
       await expect(assemble(catalog.view(someone), { ...base, pins: [uri(pin)] })).rejects.toThrow(
-        `Required resources are missing: ${uri(pin)}`,
+        `Required resources do not exist, or may not be seen: ${uri(pin)}`,
       )
   })
 

@@ -94,7 +94,7 @@ describe('a search in the explorer', () => {
 
   test('refuses a text that is too long for a URI', () => {
     expect(placeAt('a').uriOf({ query: '決'.repeat(900) }).length).toBeLessThan(8192)
-    expect(() => placeAt('a').uriOf({ query: '決'.repeat(1000) })).toThrow(/^The text to search for is too long: /)
+    expect(() => placeAt('a').uriOf({ query: '決'.repeat(1000) })).toThrow(/^The query is too long\. /)
   })
 
   test('merges several searches by score, with each hit once', async () => {

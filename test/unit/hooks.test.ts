@@ -103,7 +103,7 @@ describe('the plugin for opencode', () => {
     const again = await open()
     expect([again.index, withHook(again), withoutHook(again)]).toEqual([0, written, ''])
     writeFileSync(file, 'export const Other = async () => ({})\n')
-    await expect(open()).rejects.toThrow(/hikidashi\.js is not a plugin of hikidashi, and was not changed/)
+    await expect(open()).rejects.toThrow(/hikidashi\.js is not a plugin of hikidashi, so it was not changed/)
   })
 
   test('adds the context to the message as a part that only the model sees, or leaves the message as it is', async () => {

@@ -92,7 +92,7 @@ describe('a folder is written exactly to a settings file, or refused with a reas
           text = withEntry(opened, 'hikidashi', host.entryOf(launch, context, opened.settings))
         } catch (error) {
           expect(error).toBeInstanceOf(CommandError)
-          expect((error as CommandError).message).toMatch(/would replace a part|cannot be edited safely/)
+          expect((error as CommandError).message).toMatch(/would take a part|cannot be edited safely/)
           return
         }
         written++
@@ -126,7 +126,7 @@ describe('npx on Windows, which cmd starts,', () => {
     const platform = Object.getOwnPropertyDescriptor(process, 'platform')
     Object.defineProperty(process, 'platform', { ...platform, value: 'win32' })
     try {
-      expect(() => localLaunch({ folders: [folder], npx: true, env: [] })).toThrow(/cannot be handed to npx on Windows/)
+      expect(() => localLaunch({ folders: [folder], npx: true, env: [] })).toThrow(/cannot be passed to npx on Windows/)
       expect(() => localLaunch({ folders: [folder], env: [] })).not.toThrow()
       expect(() => localLaunch({ folders: ['C:\\plain name'], npx: true, env: [] })).not.toThrow()
     } finally {

@@ -89,21 +89,21 @@ describe('a settings file that is written', () => {
   ])('is unchanged if it was %s since it was read', async (_, meddle) => {
     const before = await put('old')
     await meddle()
-    await expect(writeHostFile(before, 'mine')).rejects.toThrow(/changed by another program/)
+    await expect(writeHostFile(before, 'mine')).rejects.toThrow(/Another program has just changed/)
     expect((await names()).filter((name) => name !== 'settings.json')).toEqual([])
   })
 
   test('is not overwritten if it was created meanwhile', async () => {
     const before = await readHostFile(file)
     await put('theirs')
-    await expect(writeHostFile(before, 'mine')).rejects.toThrow(/changed by another program/)
+    await expect(writeHostFile(before, 'mine')).rejects.toThrow(/Another program has just changed/)
     expect(await readFile(file, 'utf8')).toBe('theirs')
   })
 
   test.each<[string, () => Promise<unknown>, RegExp]>([
     ['no text', () => put(Buffer.from([0x7b, 0xff, 0xfe])), /not text in UTF-8/],
     ['UTF-16', () => put(Buffer.from('\ufeff{}', 'utf16le')), /not text in UTF-8/],
-    ['a folder', () => mkdir(file, { recursive: true }), /is not a file/],
+    ['a folder', () => mkdir(file, { recursive: true }), /is not a regular file/],
     [
       'in a file',
       () => mkdir(dirname(dirname(file)), { recursive: true }).then(() => writeFile(dirname(file), '')),
@@ -112,7 +112,7 @@ describe('a settings file that is written', () => {
     [
       'a link to itself',
       () => mkdir(dirname(file), { recursive: true }).then(() => symlink(file, file)),
-      /leads nowhere/,
+      /is a symbolic link to a file that does not exist/,
     ],
   ])('cannot be %s', async (_, make, message) => {
     await make().catch(() => {})

@@ -141,7 +141,7 @@ describe('the entry that a host gets', () => {
     expect(entryOf('codex', launch).value).toMatchObject({ env_vars: ['DATABASE_URL'] })
     expect(entryOf('goose', launch).value).toMatchObject({ env_keys: ['DATABASE_URL'] })
     expect(entryOf('opencode', launch).value).toMatchObject({ environment: { DATABASE_URL: '{env:DATABASE_URL}' } })
-    expect(() => entryOf('zed', launch)).toThrow(/leave --env out/)
+    expect(() => entryOf('zed', launch)).toThrow(/Leave out --env/)
   })
 
   test.each([
@@ -151,7 +151,7 @@ describe('the entry that a host gets', () => {
     ['opencode', '/a/{env:X}'],
   ])('for %s does not have %s, which the host would expand', (id, path) => {
     const launch: Launch = { transport: 'stdio', command: ['node', 'serve', { path }], env: {} }
-    expect(() => entryOf(id, launch)).toThrow(/would replace a part of/)
+    expect(() => entryOf(id, launch)).toThrow(/would take a part of/)
   })
 
   test('is a question if VS Code should ask for the token, and both are removed together', async () => {

@@ -145,7 +145,7 @@ describe('an inline resource', () => {
     [{ '../a': { text: 'x' } }, /not the path/],
     [{ a: { text: 'x' }, 'a/b/c': { text: 'y' } }, /lies under "a"/],
     [{ a: { text: '\ud800' } }, /lone surrogate/],
-    [{ a: { text: 'x'.repeat(1024 * 1024 + 1) } }, /longer than 1048576 bytes/],
+    [{ a: { text: 'x'.repeat(1024 * 1024 + 1) } }, /more than 1048576 bytes/],
     [
       Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`${at}`, { text: 'x'.repeat(1024 * 1024) }])),
       /together/,
@@ -192,12 +192,12 @@ describe('inline resources in a configuration', () => {
   })
 
   test.each([
-    [{ 'a://b': { provider: 'inline' } }, 3, 'The mount has no content.'],
-    [{ 'a://b': { provider: 'inline', text: 'x', base64: 'eA==' } }, 3, 'several contents'],
+    [{ 'a://b': { provider: 'inline' } }, 3, 'The mount has none of "text", "base64" and "resources".'],
+    [{ 'a://b': { provider: 'inline', text: 'x', base64: 'eA==' } }, 3, 'more than one of "text"'],
     [{ 'a://b': { provider: 'inline', base64: 'not base64!' } }, 5, 'This is not base64.'],
     [{ 'a://b': { provider: 'inline', resources: { x: { text: 'a' }, y: {} } } }, 9, 'exactly one'],
     [{ 'a://b': { provider: 'inline', resources: { x: { text: 'a' }, 'x/y': { text: 'a' } } } }, 5, 'lies under "x"'],
-    [{ 'data:,x': { provider: 'inline', text: 'y' } }, 5, 'its content itself'],
+    [{ 'data:,x': { provider: 'inline', text: 'y' } }, 5, 'already holds the content'],
     [{ 'data:text/plain;base64,x': { provider: 'inline' } }, 3, 'not base64'],
     [{ 'data:nothing': { provider: 'inline' } }, 3, 'a comma before its data'],
     [{ 'data:,a%20b': { provider: 'inline' }, 'data:,a b': { provider: 'inline' } }, 6, 'overlaps'],

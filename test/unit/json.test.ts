@@ -31,7 +31,7 @@ describe('the strict JSON parser', () => {
         try {
           expect(parse(source)).toEqual(expected)
         } catch (error) {
-          expect(error).toEqual(new JsonError('The message names a member twice.'))
+          expect(error).toEqual(new JsonError('An object in the message has the same key twice.'))
         }
       }),
       { numRuns: volumeOf(5000) },

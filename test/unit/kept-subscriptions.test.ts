@@ -77,7 +77,7 @@ test('a subscription that was stored with another key is removed, with a note in
   await writeFile(key, Buffer.alloc(32))
   const second = open()
   expect(await second.all(signal)).toEqual([])
-  expect(said.join()).toContain('kept with another key')
+  expect(said.join()).toContain('stored with another key')
   await second.close()
   expect(await open().all(signal)).toEqual([])
   expect(said).toHaveLength(1)

@@ -157,7 +157,10 @@ describe('the limits of a mount', () => {
     const [text] = await read(provider)
     expect(text).toEqual({ text: 'back' })
     expect(provider.degraded?.()).toBeUndefined()
-    expect(said).toEqual(['the circuit breaker of a source opens', 'the source answers again'])
+    expect(said).toEqual([
+      'a source failed several times in a row: it gets no requests for a moment',
+      'the source answers again',
+    ])
   })
 
   test('count "not found" and "too large" as answers', async () => {

@@ -58,7 +58,7 @@ describe('a time in a request for metrics', () => {
     'NaN',
     '-1h -1h',
   ])('%j is refused, with examples', (text) => {
-    expect(() => parseTime('start', text, now)).toThrow(/"start" is not a time: write one such as -1h/)
+    expect(() => parseTime('start', text, now)).toThrow(/"start" is not a time\. Write one such as -1h/)
   })
 
   test('a formatted duration is parsed as the same duration', () => {

@@ -140,7 +140,7 @@ describe('a failure of Prometheus', () => {
       'another bad parameter',
       api(400, 'bad_data', `invalid parameter ${secret}`),
       'invalid',
-      /rejects this query, or its times/,
+      /rejects the query or its times/,
     ],
     [
       'a join',
@@ -299,7 +299,7 @@ describe('an answer of Prometheus over the limit', () => {
 describe('an empty answer of Prometheus', () => {
   test.each([
     ['a number', { resultType: 'scalar', result: [1000, '42'] }, '1 series at'],
-    ['a text', { resultType: 'string', result: [1000, 'x'] }, 'is a text, not a series'],
+    ['a text', { resultType: 'string', result: [1000, 'x'] }, 'is a string, not a series'],
     [
       'native histograms',
       { resultType: 'matrix', result: [{ metric: { a: 'b' }, histograms: [] }] },

@@ -63,7 +63,7 @@ describe('the credentials of s3', () => {
 
   test.each([
     ['an unknown key', { accessKeyId: 'AKIDTWO' }, /does not know the access key/],
-    ['a wrong secret', { secretAccessKey: 'secret-two' }, /not that of the access key/],
+    ['a wrong secret', { secretAccessKey: 'secret-two' }, /does not belong to the access key/],
     ['an old token', { sessionToken: 'token-two' }, /session token/],
   ])(
     'with the problem %s give an error that says so, for any request, and never "not found"',
@@ -99,7 +99,7 @@ describe('the credentials of s3', () => {
     const provider = await s3({ bucket: 'drawer', keys: store.keys })
     await expect(listAll(provider)).rejects.toMatchObject({
       kind: 'unavailable',
-      message: expect.stringMatching(/There is no region\. Set "region"/),
+      message: expect.stringMatching(/No region is set\. Set "region"/),
     })
   })
 
@@ -142,12 +142,12 @@ describe('the credentials of gcs', () => {
     })
     await expect(listAll(await open({ keyFile: folder.at('other.json') }))).rejects.toMatchObject({
       kind: 'unavailable',
-      message: expect.stringMatching(/does not know the credentials/),
+      message: expect.stringMatching(/rejects the credentials/),
     })
     for (const name of ['broken.json', 'empty.json', 'none.json'])
       await expect(listAll(await open({ keyFile: folder.at(name) })), name).rejects.toMatchObject({
         kind: 'unavailable',
-        message: expect.stringMatching(/There are no credentials, or they cannot be used/),
+        message: expect.stringMatching(/No usable credentials were found/),
       })
   })
 
@@ -155,7 +155,7 @@ describe('the credentials of gcs', () => {
     store.payer = 'payer'
     const keyFile = folder.at('key.json')
     await expect(listAll(await open({ keyFile }))).rejects.toMatchObject({
-      message: expect.stringMatching(/Name the project that pays in "userProject"/),
+      message: expect.stringMatching(/Set "userProject" to the project that pays/),
     })
     expect(await readText(await open({ keyFile, userProject: 'payer' }), 'a.txt')).toBe('a')
     expect(await listAll(await open({ keyFile, userProject: 'payer' }))).toHaveLength(1)

@@ -117,7 +117,7 @@ test('the noun, icon and label of a source are sent with its mount', async () =>
 
 describe('an error in the module of a source gives one sentence', () => {
   test.each([
-    ['there is no module', undefined, 'There is no module ./bad.mjs. Correct the path.'],
+    ['there is no module', undefined, 'The module ./bad.mjs does not exist. Correct the path.'],
     ['its code throws', 'throw new Error("boom")', 'The module ./bad.mjs cannot be loaded: boom.'],
     ['its code does not parse', 'let x =', 'The module ./bad.mjs cannot be loaded: '],
     ['it imports nothing that is there', 'import "nope"', "cannot be loaded: Cannot find package 'nope'"],
@@ -130,7 +130,7 @@ describe('an error in the module of a source gives one sentence', () => {
     [
       'it takes a name',
       'export const source = { name: "git" }',
-      'hikidashi has a source with its name "git": choose another one.',
+      'Its name "git" is the name of a source of hikidashi. Choose another one.',
     ],
     ['it does not say what it serves', 'export const source = { name: "a" }', 'Its "about" must describe'],
     ['it cannot be opened', 'export const source = { name: "a", about: "A." }', 'Its "open" must be a function'],
@@ -142,7 +142,7 @@ describe('an error in the module of a source gives one sentence', () => {
     [
       'its noun is no text',
       'export const source = { name: "a", about: "A.", open() {}, noun: {} }',
-      'Its "noun" must be a text of at most 60 characters.',
+      'Its "noun" must be a string of at most 60 characters.',
     ],
     [
       'its label is no text in languages',
@@ -163,7 +163,7 @@ describe('an error in the module of a source gives one sentence', () => {
 
   test.each([
     ['flies', 'There is no provider "flies". Did you mean "files"?'],
-    ['no-such-package', 'named by its path, such as "./my-source.js", or its package.'],
+    ['no-such-package', 'write the path of its module, such as "./my-source.js", or the name of its package.'],
     ['fs', 'There is no provider "fs".'],
     ['data:text/javascript,1', 'There is no provider "data:text/javascript,1".'],
   ])('the provider %s is not a source', async (name, message) => {

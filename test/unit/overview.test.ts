@@ -126,7 +126,9 @@ describe('the text of the overview', () => {
     expect(await overviewOf(view)).toContain('| open |')
     rmSync(join(folder.root, 'lost.db'))
     await expect(view.read('db://a/a/schema')).rejects.toMatchObject({ kind: 'unavailable' })
-    expect(await overviewOf(view)).toContain('| does not answer: The file of the database is not there. |')
+    expect(await overviewOf(view)).toContain(
+      '| does not answer: The file of the database does not exist. Correct the path. |',
+    )
   })
 
   test('lists the mounts, and opens none', async () => {

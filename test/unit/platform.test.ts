@@ -49,9 +49,11 @@ describe('a native module that cannot be loaded', () => {
 })
 
 test('a store on a read-only file system, or on a full disk, gives an error with advice', () => {
-  expect(failure('read-only', 'EROFS').message).toMatch(/mounted read-only: keep the store elsewhere.*\(EROFS\)$/)
+  expect(failure('read-only', 'EROFS').message).toMatch(
+    /mounted read-only\. To change that, keep the store elsewhere.*\(EROFS\)$/,
+  )
   expect(failure('read-only', 'EACCES').message).toMatch(
-    /Let this user write to its folder.*Or keep the store elsewhere/,
+    /Let this user write to its folder.*or keep the store elsewhere/,
   )
   expect(failure('full', 'ENOSPC').message).toMatch(/disk of the store is full/)
 })
@@ -91,7 +93,7 @@ describe('paths on Windows', () => {
 
   test('may be file URIs with a server on Windows only', () => {
     expect(partsOf('file://SERVER/share/a%20b/')).toEqual(['server', 'share/a b', true])
-    expect(() => parseUri('file://server/share/a', 'linux')).toThrow('no host here but localhost')
+    expect(() => parseUri('file://server/share/a', 'linux')).toThrow('no host other than localhost')
     expect(() => parseUri('file://me@server/share', 'win32')).toThrow('userinfo')
     expect(() => parseUri('file://server/share/../x', 'win32')).toThrow()
   })
@@ -194,7 +196,7 @@ describe.runIf(process.platform === 'linux')('a state folder that cannot be writ
     const { status, stdout, stderr } = run(['search', 'kit'], env)
     expect({ status, stderr }).toMatchObject({
       status: 0,
-      stderr: expect.stringMatching(/index is in memory and lost with this process/),
+      stderr: expect.stringMatching(/index is in memory and is lost when this process ends/),
     })
     expect(stdout).toContain('.txt?lines=')
   })
@@ -257,7 +259,7 @@ describe.runIf(process.platform === 'linux')('without git', () => {
 test('in Deno, a database of SQLite is refused, the server says so at its start, and hosts start hikidashi with `deno run`', async () => {
   Object.defineProperty(process.versions, 'deno', { value: '2.9.6', configurable: true })
   try {
-    await expect(startProcess()).rejects.toMatchObject({ message: expect.stringContaining('not of Deno') })
+    await expect(startProcess()).rejects.toMatchObject({ message: expect.stringContaining('cannot be read with Deno') })
     const log = vi.fn()
     warnOfMachine({ withoutGit: [] }, log)
     expect(log.mock.calls).toEqual([['warn', expect.stringMatching(/^this is Deno 2\.9\.6, not Node: .*SQLite/)]])

@@ -71,7 +71,7 @@ describe('a book in EPUB', () => {
       [epub({ chapters, more: encryption('OEBPS/text/01.xhtml') }), 'encrypted'],
       [epub({ chapters, spine: '<itemref idref="gone"/>' }), 'damaged'],
       [epub({ chapters, more: { 'META-INF/container.xml': '<container/>' } }), 'damaged'],
-      [epub({ chapters: ['<img src="x.png"/>'], more: { 'OEBPS/toc.ncx': '<ncx/>' } }), 'holds no text'],
+      [epub({ chapters: ['<img src="x.png"/>'], more: { 'OEBPS/toc.ncx': '<ncx/>' } }), 'contains no text'],
     ] as const)
       await expect(read(bytes)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining(message) })
   })

@@ -196,17 +196,17 @@ describe('a part of an Office document', () => {
         detail: { reason: 'unreadable' },
       })
     await expect(read('pptx', replaced(pptx, [/r:id="rId3"/g, 'r:id="rId9"']))).rejects.toMatchObject({
-      message: expect.stringContaining('names a slide without a part'),
+      message: expect.stringContaining('a slide of its list is missing'),
       detail: { reason: 'unreadable' },
     })
     const rows = `<row r="1">${c('A1', 9, 's')}</row>`
     await expect(read('xlsx', xlsx({ rows }))).rejects.toMatchObject({
-      message: expect.stringContaining('a text that is not there'),
+      message: expect.stringContaining('the text of a cell is missing'),
       detail: { reason: 'unreadable' },
     })
     const empty = replaced(() => docx({ body: p('') }), [/<w:footnote .*<\/w:footnote>/g, ''])
     await expect(read('docx', empty)).rejects.toMatchObject({
-      message: expect.stringContaining('holds no text'),
+      message: expect.stringContaining('contains no text'),
       detail: { reason: 'unreadable' },
     })
   })
@@ -319,7 +319,9 @@ test('a sheet of macros without a part is left out, beside those that have one',
   const module = '<sheet name="Module" sheetId="2" r:id=""/></sheets>'
   const text = await read('xlsx', replaced(xlsx, [/<\/sheets>/, module]))
   expect(text).toBe(await read('xlsx', xlsx()))
-  await expect(read('xlsx', replaced(xlsx, [/<\/sheets>/, module.replace('""', '"rId9"')]))).rejects.toThrow('part')
+  await expect(read('xlsx', replaced(xlsx, [/<\/sheets>/, module.replace('""', '"rId9"')]))).rejects.toThrow(
+    'a sheet of its list is missing',
+  )
 })
 
 describe('a document within a Word document', () => {
@@ -348,7 +350,7 @@ describe('a document within a Word document', () => {
 
   test('that is missing is an error', async () => {
     await expect(read('docx', docx({ body: '<w:altChunk r:id="c1"/>' }))).rejects.toMatchObject({
-      message: expect.stringContaining('a part that is not there'),
+      message: expect.stringContaining('a part that it refers to is missing'),
       detail: { reason: 'unreadable' },
     })
   })

@@ -86,7 +86,7 @@ describe('an OpenDocument text', () => {
       detail: { reason: 'withheld' },
     })
     await expect(read(openDocument('text', ''))).rejects.toMatchObject({
-      message: expect.stringContaining('holds no text'),
+      message: expect.stringContaining('contains no text'),
       detail: { reason: 'unreadable' },
     })
     await expect(read(Buffer.from('words'))).rejects.toMatchObject({

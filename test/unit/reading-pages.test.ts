@@ -30,7 +30,7 @@ describe('a page of HTML in another encoding', () => {
     // Too short to be told from other encodings of central Europe.
     expect(outcome).toMatchObject({
       kind: 'invalid',
-      message: expect.stringContaining('encoding of the page is not known'),
+      message: expect.stringContaining('does not declare an encoding'),
       detail: { reason: 'unreadable' },
     })
   })

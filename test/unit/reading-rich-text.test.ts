@@ -184,7 +184,7 @@ describe('a file in Rich Text Format', () => {
 
   test('that is empty, another file, truncated or nested endlessly is refused, or read up to that point', async () => {
     await expect(readBytes(Buffer.from('words'))).rejects.toThrow('not an RTF file')
-    await expect(read('{\\pict 0123}')).rejects.toThrow('holds no text')
+    await expect(read('{\\pict 0123}')).rejects.toThrow('contains no text')
     expect(await readBytes(Buffer.from('{\\rtf1 one\\par{\\b two'))).toBe('one\n\ntwo\n')
     expect(await readBytes(Buffer.from("{\\rtf1 one}\\par two}{\\'4"))).toBe('one\n')
     expect(await read("a\\'zz b\\bin99999999999 c")).toBe('azz b\n')

@@ -79,7 +79,7 @@ describe('a PDF without text', () => {
     await expect(whole.read()).rejects.toThrow('only pictures')
     const mixed = await served(scansOf(['Own text', await pictureOfText(['Invoice'])]), undefined)
     expect(await mixed.read()).toMatchObject({
-      text: 'Page 1\n\nOwn text\n\nPage 2\n\n(This page holds no text, only pictures: it may have been scanned.)\n',
+      text: 'Page 1\n\nOwn text\n\nPage 2\n\n(This page contains no text, only pictures: it may have been scanned.)\n',
       meta: { 'dev.hikidashi/reading': { pictures: 1 } },
     })
   })
@@ -124,7 +124,7 @@ describe('OCR', () => {
     await expect(read()).rejects.toThrow('OCR is reading')
     await change()
     const { text, meta } = await read()
-    expect(text).toMatch(/Page 2 \(read by OCR\)\n\nwords\n\nPage 3\n\n\(This page holds no text/)
+    expect(text).toMatch(/Page 2 \(read by OCR\)\n\nwords\n\nPage 3\n\n\(This page contains no text/)
     expect(meta).toMatchObject({ 'dev.hikidashi/reading': { ocr: 2, pictures: 1 } })
   })
 
@@ -200,7 +200,9 @@ test.skipIf(process.platform === 'win32')(
     const outcome = (script: string, until = signal) => readPicture(program(script), ['eng'], picture, until)
     await expect(outcome('kill -9 $$')).rejects.toThrow('it was killed')
     await expect(outcome('exit 3')).rejects.toThrow('exit code 3')
-    await expect(outcome('while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done')).rejects.toThrow('too much')
+    await expect(outcome('while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done')).rejects.toThrow(
+      'more output than the limit',
+    )
     await expect(outcome(`echo x > ${join(folder, 'written')}`)).rejects.toThrow(/killed|exit code/)
     const stop = new AbortController()
     const reading = outcome('sleep 600 & wait', stop.signal)

@@ -237,7 +237,7 @@ describe('a PDF', () => {
   test('without text, or with a password, is refused with its reason', async () => {
     await expect(read('pdf', 'text', japanesePdf([[]]))).rejects.toMatchObject({
       kind: 'invalid',
-      message: expect.stringContaining('holds no text'),
+      message: expect.stringContaining('contains no text'),
       detail: { reason: 'unreadable' },
     })
     await expect(read('pdf', 'text', encryptedPdf('秘密'))).rejects.toMatchObject({

@@ -263,11 +263,11 @@ describe('the configuration of a remote mount', () => {
 
   test.each([
     [{}, 'Add "command" to start a server'],
-    [{ command: 'x', url: 'https://example.org/mcp' }, 'There are two servers.'],
+    [{ command: 'x', url: 'https://example.org/mcp' }, '"command" and "url" exclude each other.'],
     [{ url: 'https://user@example.org/mcp' }, 'This is not the URL of an MCP server.'],
     [{ url: 'ftp://example.org' }, 'This is not the URL of an MCP server.'],
-    [{ url: 'https://example.org/mcp', args: ['x'] }, 'This is for a "command".'],
-    [{ command: 'x', bearer: { env: 'A' } }, 'This is for a "url".'],
+    [{ url: 'https://example.org/mcp', args: ['x'] }, 'This key needs "command", which this mount does not have.'],
+    [{ command: 'x', bearer: { env: 'A' } }, 'This key needs "url", which this mount does not have.'],
     [{ command: 'x', env: { API_TOKEN: 'hunter2' } }, 'This looks like a literal secret.'],
     [{ url: 'https://example.org/mcp', headers: { 'X-Key': 'hunter2' } }, 'This is a literal secret.'],
   ])('%j is refused', (mount, words) => {
@@ -297,7 +297,9 @@ describe('the configuration of a remote mount', () => {
     const catalog = createCatalog({ mounts: [mount] })
     expect((await catalog.view(principal).list()).items).toHaveLength(5)
     expect(new Set(seen)).toEqual(new Set(['canary-4713', 'Bearer canary-4713']))
-    expect((await failure(open({ url: 'http://mcp.example.org/mcp', headers })))?.message).toContain('in the clear')
+    expect((await failure(open({ url: 'http://mcp.example.org/mcp', headers })))?.message).toContain(
+      'without encryption',
+    )
     delete process.env.RELAY_KEY
     expect((await failure(open({ url, headers })))?.message).toContain('RELAY_KEY is not set')
   })

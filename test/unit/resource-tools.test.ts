@@ -160,11 +160,11 @@ describe('arguments of a host that sends every argument', () => {
 
   test('are still refused if a required one is missing, or a number is invalid', async () => {
     const call = caller(await open('2025-11-25'))
-    expect((await call('read_resource', { uri: '' })).content[0]?.text).toContain('uri: It is missing.')
-    expect((await call('read_resource', { uri: null })).content[0]?.text).toContain('uri: It is')
+    expect((await call('read_resource', { uri: '' })).content[0]?.text).toContain('"uri" is missing.')
+    expect((await call('read_resource', { uri: null })).content[0]?.text).toContain('"uri" ')
     for (const limit of ['five', '5x', '0x5', '1e1', '-1', '5.5', '99999999999999999999'])
       expect((await call('search_resources', { query: 'a', limit })).content[0]?.text, limit).toContain(
-        'limit: It is not',
+        '"limit" must be',
       )
   })
 
@@ -287,7 +287,7 @@ test('a profile of a client that names an unknown mount is a problem of the conf
   const loaded = await loadConfig(join(folder.root, 'hikidashi.json'))
   folder.remove()
   expect('problems' in loaded && loaded.problems.map(formatConfigProblem)).toEqual([
-    expect.stringContaining('clients.profiles[0].list.mounts[1]: Nothing is mounted there.'),
+    expect.stringContaining('clients.profiles[0].list.mounts[1]: Nothing is mounted at this address.'),
   ])
 })
 

@@ -200,9 +200,9 @@ describe('a screen mount with fake programs', () => {
     })
     await expect(createScreen({}, none)).rejects.toThrow('The variable DISPLAY is not set'.slice(4))
     for (const display of ['0', ':0;reboot', '-display', ':0\n', '$(id)', ':0.1.2', 'x'.repeat(300)])
-      await expect(createScreen({ displays: [display] }, x11)).rejects.toThrow('is no display')
+      await expect(createScreen({ displays: [display] }, x11)).rejects.toThrow('is not the name of a display')
     for (const display of [':0', '0', '1;', '100', '-1'])
-      await expect(createScreen({ displays: [display] }, windows)).rejects.toThrow('is no display')
+      await expect(createScreen({ displays: [display] }, windows)).rejects.toThrow('is not the name of a display')
     for (const program of ['maim', './maim', '/bin/sh', '/none/maim', folder.root])
       await expect(createScreen({ program }, x11)).rejects.toMatchObject({
         message: expect.stringContaining('"program"'),

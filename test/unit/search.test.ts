@@ -217,7 +217,7 @@ describe('the configuration of a search', () => {
       'mounts["search://a"].over[2]: A search cannot search another search.',
       'mounts["search://a"].over[3]: A search cannot search another search.',
     ])
-    expect(await problemsOf({ over: [] })).toEqual(['mounts["search://a"].over: There is nothing to search.'])
+    expect(await problemsOf({ over: [] })).toEqual(['mounts["search://a"].over: The list is empty.'])
   })
 
   test('with "*" covers all mounts that can be indexed', async () => {
@@ -241,12 +241,14 @@ describe('the configuration of a search', () => {
     await catalog.close()
 
     await writeFile(file, JSON.stringify({ mounts: { 'search://all': { provider: 'search', over: '*' } } }))
-    expect(await loadConfig(file)).toMatchObject({ problems: [{ message: 'There is nothing to search.' }] })
+    expect(await loadConfig(file)).toMatchObject({
+      problems: [{ message: 'No mount of this configuration can be searched.' }],
+    })
     await writeFile(
       file,
       JSON.stringify({ mounts: { ...mounts, 'search://all': { provider: 'search', over: 'all' } } }),
     )
-    expect(await loadConfig(file)).toMatchObject({ problems: [{ message: 'This names no mounts to search.' }] })
+    expect(await loadConfig(file)).toMatchObject({ problems: [{ message: 'This is not a list of mounts.' }] })
   })
 
   test('names the service of the vectors once, and never contains a key', async () => {
@@ -256,7 +258,7 @@ describe('the configuration of a search', () => {
     expect(await problemsOf({ over, embeddings: { model, ollama } })).toEqual([])
     expect(await problemsOf({ over, embeddings: { model, local: { folder: 'models' } } })).toEqual([])
     const several = await problemsOf({ over, embeddings: { model, ollama, local: {} } })
-    expect(several.join()).toContain('This names no source of vectors.')
+    expect(several.join()).toContain('"embeddings" names no source of vectors.')
     const literal = await problemsOf({ over, embeddings: { model, openai: { url: ollama.url, key: 'a-literal-key' } } })
     expect(literal.join()).toContain('This is a literal secret.')
     expect(literal.join()).not.toContain('a-literal-key')

@@ -40,7 +40,7 @@ describe('a part of a resource', () => {
 
   test('is of lines or of bytes, and not of both', async () => {
     expect(await refusal(sliced(source('text', 'abc')), { lines: '1', bytes: '0' })).toMatch(
-      /^invalid range: .*not for both/,
+      /^invalid range: .*not both/,
     )
   })
 

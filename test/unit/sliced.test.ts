@@ -25,7 +25,7 @@ describe.each(shapes)('lines of a source of %s', (shape) => {
 
   test('beyond the end are refused with the number of lines, and those of an empty text are empty', async () => {
     expect(await refusal(sliced(source(shape, 'a\nb\n')), { lines: '3' })).toMatch(
-      /^invalid range: .*The number of lines is 2\./,
+      /^invalid range: .*which has 2 lines\./,
     )
     const empty = await read(sliced(source(shape, '')), { lines: '1-100' })
     expect(contentOf(empty)).toBe('')
@@ -107,7 +107,7 @@ describe.each(shapes)('bytes of a source of %s', (shape) => {
 
   test('beyond the end are refused with the size, and those of an empty content are empty', async () => {
     expect(await refusal(sliced(source(shape, 'abc')), { bytes: '3-' })).toMatch(
-      /^invalid range: .*The size in bytes is 3\./,
+      /^invalid range: .*which has 3 bytes\./,
     )
     expect(await refusal(sliced(source(shape, 'abc')), { bytes: '999999-' })).toMatch(/^invalid range: .*after the end/)
     const empty = await read(sliced(source(shape, '')), { bytes: '0-99' })

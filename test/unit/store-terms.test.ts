@@ -123,7 +123,7 @@ describe('the term index of a store', () => {
     fs.rmSync(join(file, '..'), { recursive: true })
     if (warnings.length === 0) return answers === sound.answers ? 'same' : 'other'
     expect(warnings).toEqual([
-      expect.stringMatching(/The file of the store was damaged\. It was renamed to .*, and a new one was begun/),
+      expect.stringMatching(/The file of the store was damaged\. It was renamed to .*, and a new one was created/),
     ])
     expect(answers).toBe(none)
     return 'begun anew'

@@ -235,7 +235,7 @@ describe('an invalid tail', () => {
 
   test('of a part, or of several contents, is refused', async () => {
     expect(await refusal(sliced(tailed(root)), 'a.txt', '2', { lines: '1-2' })).toMatch(
-      /^invalid parameter: .*not for both/,
+      /^invalid parameter: .*not both/,
     )
     const several: Provider = { ...memory({}), read: async () => [{ text: 'a' }, { text: 'b' }] }
     expect(await refusal(tailed(several), 'x', '2')).toMatch(/^invalid parameter: .*several contents/)

@@ -84,7 +84,7 @@ describe('a page of a web mount', () => {
     const provider = open({ fetch: false, pages: [{ path: 'a' }] })
     await expect(read(provider)).rejects.toMatchObject({
       kind: 'invalid',
-      message: expect.stringContaining('fetch it from there'),
+      message: expect.stringContaining('Fetch the page from its URI'),
       detail: { reason: 'refused' },
     })
     expect(server.requests).toHaveLength(0)
@@ -231,7 +231,7 @@ describe('a page of a web mount', () => {
     expect(names.asked).toEqual(['database.test'])
     await expect(read(at('other.test'))).rejects.toThrow(/its certificate is for another host/)
     await expect(read(open({ url: tls.url, resolve: names.resolve }))).rejects.toThrow(/not from a trusted authority/)
-    await expect(read(at('nowhere.test'))).rejects.toThrow(/there is no such host/)
+    await expect(read(at('nowhere.test'))).rejects.toThrow(/the host does not exist/)
     tls.close()
   })
 
@@ -275,17 +275,17 @@ test('changes of listed web pages are found by conditional requests', async () =
 })
 
 test.each([
-  [{ url: 'ftp://x' }, /no http or https URL/],
+  [{ url: 'ftp://x' }, /is not an http or https URL/],
   [{ url: 'https://x/?q' }, /has a query/],
   [{ url: 'http://example.com' }, /not encrypted/],
   [{ url: 'http://127.0.0.1', allowAddresses: [] }, /this machine or a private network/],
   [{ url: 'https://169.254.169.254', allowAddresses: ['0.0.0.0/0'] }, /"url" cannot be requested/],
   [{ url: 'https://example.com:6379' }, /another protocol/],
-  [{ allowAddresses: ['10/8'] }, /names no address/],
+  [{ allowAddresses: ['10/8'] }, /an entry that is not an address/],
   [{ redirects: ['https://a/b'] }, /without a path/],
   [{ redirects: ['http://a'] }, /not encrypted/],
   [{ pages: [{ path: '/a' }] }, /not the path of a page/],
-  [{ pages: [{ path: 'a' }, { path: 'a' }] }, /named twice/],
+  [{ pages: [{ path: 'a' }, { path: 'a' }] }, /has a page twice/],
 ])('a web mount with %j is refused', (options, message) => {
   expect(() => open(options)).toThrow(message)
 })

@@ -118,12 +118,12 @@ describe('events of the type metric.crossed', () => {
       const { error } = await client.ask('events/poll', crossed(given))
       return `${error?.code} ${error?.message}`
     }
-    expect(await messageOf({ above: 1 })).toContain('-32602 uri: It is missing.')
-    expect(await messageOf({ uri: waiting })).toContain('Either above or below is needed')
-    expect(await messageOf({ uri: waiting, above: 1, below: 2 })).toContain('Either above or below is needed')
-    expect(await messageOf({ uri: waiting, above: 'much' })).toContain('above: It is not a number.')
-    expect(await messageOf({ uri: `${waiting}?start=-1h`, above: 1 })).toContain('uri: Leave start out')
-    expect(await messageOf({ uri: 'x://files/a.json', above: 1 })).toContain('neither series nor a query')
+    expect(await messageOf({ above: 1 })).toContain('-32602 "uri" is missing.')
+    expect(await messageOf({ uri: waiting })).toContain('Either "above" or "below" is required')
+    expect(await messageOf({ uri: waiting, above: 1, below: 2 })).toContain('Either "above" or "below" is required')
+    expect(await messageOf({ uri: waiting, above: 'much' })).toContain('"above" must be a number.')
+    expect(await messageOf({ uri: `${waiting}?start=-1h`, above: 1 })).toContain('"uri" must not have start')
+    expect(await messageOf({ uri: 'x://files/a.json', above: 1 })).toContain('"uri" must be series or a query')
     expect(await messageOf({ uri: 'metrics://m/series/none', above: 1 })).toContain('-32602')
     values.d = 1
     await expect.poll(() => messageOf({ uri: waiting, above: 1 }), { timeout: 5000 }).toContain('too many series')

@@ -75,7 +75,7 @@ interface AccessReport {
 async function check(uri: string, options: CheckOptions, io: Io): Promise<void> {
   const { out } = io
   const { config, principal } = await requireLocal(options.config === undefined ? {} : { config: options.config }, io)
-  if (config === undefined) throw usageError('There is no configuration here. Name one: --config FILE.')
+  if (config === undefined) throw usageError('The current folder has no configuration. Name one with --config FILE.')
   const roles = options.as ?? principal.roles
   const who: Principal = { id: 'check', roles, ...defined({ scopes: options.scopes }) }
   const planned = planConfig(config)
@@ -89,9 +89,10 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
   const answer: AccessReport = leftOut === undefined ? judged : { ...judged, leftOut }
   if (options.json) await writeJson(out, answer)
   else await out.write(`${explain(answer).map(escapeText).join('\n')}\n`)
-  if (leftOut !== undefined) throw new CommandError(exitCodes.notFound, 'The mount leaves it out for every caller.')
+  if (leftOut !== undefined)
+    throw new CommandError(exitCodes.notFound, 'The mount leaves the file out for every caller.')
   if (!answer.allowed && (answer.below ?? 'none') === 'none')
-    throw new CommandError(exitCodes.notFound, 'To this caller it looks missing.')
+    throw new CommandError(exitCodes.notFound, 'To this caller it looks as if it did not exist.')
 }
 
 /** Returns why the mount leaves out a path that its access rules allow. A missing file does not prevent it: it may be created. */
@@ -146,7 +147,7 @@ function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: A
     roles.length === 0
       ? 'A caller without a role'
       : `A caller with the ${roles.length === 1 ? 'role' : 'roles'} ${roles.join(', ')}`
-  if (mount === undefined) return [`Nobody may see ${uri}: it is in no mount.`]
+  if (mount === undefined) return [`No caller may see ${uri}: it is not in any mount.`]
   const lines = [
     `${who} ${allowed ? 'may' : 'may not'} see ${uri}${leftOut === undefined ? '' : ', as far as the access rules go'}.`,
     `  mount  ${mount}`,

@@ -57,7 +57,7 @@ async function print(options: AuditOptions, io: Io): Promise<void> {
   const logged = local?.config?.audit === undefined ? undefined : resolve(local.config.folder, local.config.audit.file)
   const log = file ?? logged
   if (log === undefined)
-    throw commandFailure('No audit log is configured: write "audit" into the configuration, or name a log with --file.')
+    throw commandFailure('No audit log is configured. Add "audit" to the configuration, or name a log with --file.')
   const query = { limit, ...defined({ caller, since, uri, verb, outcome }) }
   const { records, more, damaged } = await findRecords(log, query)
   const reread: ContentReadAgain[] = []
@@ -87,7 +87,7 @@ async function print(options: AuditOptions, io: Io): Promise<void> {
     for (const [at, one] of reread.entries()) await io.out.write(`${layOut([rows[at] ?? []])}${textOf(one)}\n`)
   }
   if (records.length === 0) io.say('No record matches.')
-  if (more > 0) io.say(`${more} older records match, too: --limit`)
+  if (more > 0) io.say(`${more} older records match, too. To see them, raise --limit.`)
   if (damaged > 0) io.say(`${damaged} lines of ${log} are not records.`)
 }
 
@@ -96,6 +96,6 @@ function jsonOf(one: ContentReadAgain): object {
 }
 
 function textOf(one: ContentReadAgain): string {
-  if ('reason' in one) return `  (not readable again: ${one.reason})\n`
-  return 'text' in one ? one.text : `  (${formatSize(one.bytes.length)} that are not text: --json)\n`
+  if ('reason' in one) return `  (it cannot be read again: ${one.reason})\n`
+  return 'text' in one ? one.text : `  (${formatSize(one.bytes.length)} that are not text. To see them: --json)\n`
 }

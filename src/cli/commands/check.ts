@@ -114,15 +114,15 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   else {
     for (const address of hidden)
       io.say(
-        `Note: no client sees ${address}: its access rules name roles, and "roles" in the configuration gives none of them.`,
+        `Note: no client sees ${address}, because its access rules name roles, and "roles" in the configuration gives none of them.`,
       )
     for (const { address, served } of respelled)
       io.say(
-        `Note: ${address} is served as ${served}: schemes and hosts have no case. Clients may write either, and are shown this one.`,
+        `Note: ${address} is served as ${served}, because case makes no difference in schemes and hosts. Clients may write either.`,
       )
     for (const address of otherNames)
       io.say(
-        `Note: ${address} has "hardlinks": true: a file that its rules hide under one name is served under the other names that it has in the folder.`,
+        `Note: ${address} has "hardlinks": true, so a file that its rules hide under one name is still served under its other names in the folder.`,
       )
   }
   if (!options.json && reports.some(({ leftOut }) => leftOut !== undefined && countLeftOut(leftOut) !== ''))
@@ -147,7 +147,7 @@ async function reportContract(report: ContractReport, { json }: CheckOptions, io
     ...problems.map((problem) => `        ${escapeText(formatProblem(problem))}`),
   ])
   const others = undeclared.map(
-    (name) => `${red('BROKEN')}  abilities       The source does not declare ${name} as it is.`,
+    (name) => `${red('BROKEN')}  abilities       The source declares ${name} differently from what it does.`,
   )
   if (json) await writeJson(io.out, { ok: broken.length + undeclared.length === 0, ...report })
   else await io.out.write([...lines, ...others].map((line) => `${line}\n`).join(''), { isStyled: true })
@@ -182,7 +182,10 @@ function formatConfigProblems(problems: readonly ConfigProblem[]): string {
 
 function formatWithheld(withheld: readonly Withheld[], { yellow }: Colours): string {
   return withheld
-    .map((part) => `${yellow('SKIP ')}  ${escapeText(part.name)}  not trusted: ${reasonsOf(part)}\n`)
+    .map(
+      (part) =>
+        `${yellow('SKIP ')}  ${escapeText(part.name)}  not checked, because you have not trusted it: ${reasonsOf(part)}\n`,
+    )
     .join('')
 }
 

@@ -54,7 +54,7 @@ The file holds only digests of tokens. A running server notices changes at once.
 }
 
 function addWord(word: string, words: readonly string[] = []): readonly string[] {
-  if (word === '') throw new InvalidArgumentError('It is empty.')
+  if (word === '') throw new InvalidArgumentError('The name of the role is empty.')
   return [...words, word]
 }
 
@@ -70,7 +70,7 @@ const parseExpiry = (text: string) => parseBetween(text, 1, 1e13, '12h or 90d')
 const parseWait = (text: string) => parseBetween(text, 1000, 3_600_000, '5m, from 1s to 1h')
 
 async function add({ role: roles = [], name, expires, ...options }: AddOptions, io: Io): Promise<void> {
-  if (name === '') throw usageError('The name is empty.')
+  if (name === '') throw usageError('The name of the token is empty.')
   const file = await fileOf(options)
   const { token, stored } = await addToken(file, {
     roles,
@@ -88,7 +88,9 @@ async function list(options: FileOptions, io: Io): Promise<void> {
   const { tokens, mark } = await readTokenFile(file).catch(rethrowAsFailure)
   if (options.json) return writeJson(io.out, tokens.map(publicPart))
   if (tokens.length === 0)
-    return io.say(mark === absentFileMark ? `There is no file ${file} yet: no tokens.` : 'There are no tokens.')
+    return io.say(
+      mark === absentFileMark ? `The file ${file} does not exist yet, so there are no tokens.` : 'There are no tokens.',
+    )
   const layOut = createColumns()
   const rows = tokens.map(({ id, roles, created, expires, name = '' }) => [
     id,
@@ -109,7 +111,10 @@ async function revoke(id: string, options: FileOptions, io: Io): Promise<void> {
   const file = await fileOf(options)
   const revoked = await revokeToken(file, id).catch(rethrowAsFailure)
   if (revoked === undefined)
-    throw new CommandError(exitCodes.notFound, `There is no token with the id ${id} in ${file}.`)
+    throw new CommandError(
+      exitCodes.notFound,
+      `${file} has no token with the id ${id}. To list the tokens: hikidashi token list`,
+    )
   if (options.json) await writeJson(io.out, publicPart(revoked))
   io.say(`Revoked ${id}${revoked.name === undefined ? '' : ` (${revoked.name})`}.`)
 }
@@ -120,13 +125,15 @@ function publicPart({ sha256: _, ...rest }: StoredToken) {
 
 async function fileOf({ config, tokens }: FileOptions): Promise<string> {
   if (tokens !== undefined) return resolve(tokens)
-  const { findTokenFile: findTokens } = await import('../../config/auth.ts')
+  const { findTokenFile } = await import('../../config/auth.ts')
   const file = resolve(config ?? defaultConfig)
-  const found = await findTokens(file).catch(() => {
-    throw usageError(`There is no configuration ${file} to name the file. Give --tokens FILE, or --config FILE.`)
+  const found = await findTokenFile(file).catch(() => {
+    throw usageError(
+      `No file of tokens is known, because the configuration ${file} does not exist. Give --tokens FILE, or --config FILE.`,
+    )
   })
   if (found === undefined)
-    throw usageError(`${file} names no file of tokens. Set http.auth.tokens, or give --tokens FILE.`)
+    throw usageError(`The configuration ${file} has no file of tokens. Set http.auth.tokens, or give --tokens FILE.`)
   if (config === undefined) await refuseUntrusted(file, found)
   return found
 }
@@ -139,7 +146,7 @@ async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   ])
   if (!leadsOut(tokens, dirname(file)) || (await isTrusted(file, await readFile(file)))) return
   throw commandFailure(
-    `${file} names a file of tokens outside its folder, and you have not trusted it. Name the file with --tokens, or: ${trustCommand(file)}`,
+    `The configuration ${file} has a file of tokens outside its folder, and you have not trusted the configuration. Name the file with --tokens, or: ${trustCommand(file)}`,
   )
 }
 
@@ -191,14 +198,15 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
   const [one, other] = found
   if (one === undefined)
     throw address === undefined
-      ? usageError('The configuration mounts no Drive: add a mount with "provider": "gdrive".')
-      : new CommandError(exitCodes.notFound, `The configuration mounts no Drive at ${address}.`)
-  if (other !== undefined) throw usageError(`There are several mounts of Drive: name one, such as ${one.at}.`)
+      ? usageError('The configuration has no mount of Google Drive. Add one with "provider": "gdrive".')
+      : new CommandError(exitCodes.notFound, `The configuration has no mount of Google Drive at ${address}.`)
+  if (other !== undefined)
+    throw usageError(`The configuration has several mounts of Google Drive. Name one, such as ${one.at}.`)
   try {
     const { account } = await one.load()
     const client = await account.clientOf(one.options, folder)
     if (client === undefined)
-      throw commandFailure(`${one.at} has no "clientId". docs/providers/gdrive.md tells how to get one.`)
+      throw commandFailure(`The mount ${one.at} has no "clientId". docs/providers/gdrive.md tells how to get one.`)
     // The id is part of the printed address, so it is not a secret.
     io.secrets.add(secrets.filter((value) => value !== client.id))
     const file = account.tokenFileOf(one.options, folder)

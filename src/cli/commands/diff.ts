@@ -50,12 +50,12 @@ async function printChanges(
   io: Io,
 ): Promise<void> {
   if (view.changed === undefined)
-    throw commandFailure('This server does not list changes for a command: call its tool what_changed.')
+    throw commandFailure('This server does not list changes to this command. Call its tool what_changed instead.')
   const found = await view.changed(query)
   if (json) return writeJson(io.out, found)
   for (const line of linesOf(found)) await io.out.write(`${line}\n`)
   if (found.unknown) throw new CommandError(exitCodes.notFound, tooOld(found.since))
-  if (found.more > 0) io.say(`${found.more} more changes are left out: --limit`)
+  if (found.more > 0) io.say(`${found.more} more changes are left out. To see them, raise --limit.`)
   for (const address of found.unavailable) io.say(`${address} does not answer now: its changes are reported later.`)
   io.say(`For the next call: --since ${found.since}`)
 }
@@ -76,12 +76,13 @@ async function printDiff(view: View, uri: string, { since = '', json }: DiffOpti
   const [content] = contents
   const delta = content?.meta?.[metaKeys.delta] as DeltaFacts | undefined
   if (content === undefined || delta === undefined || !('text' in content) || delta.reason === 'not-text')
-    throw commandFailure(`${uri} is not one text, so it has no difference.`)
+    throw commandFailure(`${uri} is not a single text, so it has no diff.`)
   const { version, text } = content
   if (json) return writeJson(io.out, { uri, ...delta, ...defined({ version }), text })
   if (delta.reason === 'unknown')
     throw new CommandError(exitCodes.notFound, `The version is too old or unknown. The current version is ${version}`)
-  if (since !== '') await io.out.write(delta.state === 'whole' ? `The whole is shorter than a diff:\n${text}` : text)
+  if (since !== '')
+    await io.out.write(delta.state === 'whole' ? `The whole text is shorter than a diff:\n${text}` : text)
   if (delta.state === 'unchanged') io.say('Nothing has changed.')
   io.say(`The current version: ${version}`)
 }

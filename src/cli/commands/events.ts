@@ -33,7 +33,7 @@ export function define(command: Command, io: Io): void {
 function parseLimit(value: string): number {
   const limit = Number(value)
   if (/^\d+$/.test(value) && limit >= 1 && limit <= 10_000) return limit
-  throw new InvalidArgumentError('Give a number from 1 to 10000.')
+  throw new InvalidArgumentError('Give a whole number from 1 to 10000.')
 }
 
 async function show(
@@ -43,7 +43,9 @@ async function show(
 ): Promise<void> {
   const { config } = await requireLocal(options, io)
   if (config === undefined)
-    throw commandFailure('Only a server with a configuration delivers events: there is no hikidashi.json.')
+    throw commandFailure(
+      'The current folder has no hikidashi.json, and only a server with a configuration delivers events. Name one with --config FILE.',
+    )
   const log = createTextLog(io, 'warn')
   const store = lazyStore(config.store, log)
   const deliveries = createDeliveries(store, log)

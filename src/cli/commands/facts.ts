@@ -127,7 +127,7 @@ async function rootAt(view: View, uri: string): Promise<Resource> {
   } catch (error) {
     if (isResourceError(error, 'not-found')) throw await nothingAtError(uri, view)
     if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
-    throw usageError(`${uri} is not a directory. To tell what is known of it: hikidashi stat ${uri}`)
+    throw usageError(`${uri} is not a directory. To see its metadata: hikidashi stat ${uri}`)
   }
 }
 

@@ -52,7 +52,7 @@ async function find(argument: string, pattern: string, options: GrepCommandOptio
     await io.out.write(formatMatches(answer, coloursFor(io.out.isTerminal)), { isStyled: true })
     if (answer.matches.length === 0) io.say(`None of the ${answer.lastLine} lines matches.`)
     if (answer.cutLines > 0) io.say(`Of ${answer.cutLines} very long lines, only the beginning was searched.`)
-    if (next !== undefined) io.say(`There is more: --from ${next.from}`)
+    if (next !== undefined) io.say(`There are more matches: --from ${next.from}`)
   })
 }
 

@@ -164,7 +164,10 @@ function formatStatus({ mounts, searches, leftOut }: HealthFacts): string {
     ),
     escapeText(title),
   ])
-  const missing = leftOut.map((part) => [escapeText(part.name), `left out, not trusted: ${reasonsOf(part)}`])
+  const missing = leftOut.map((part) => [
+    escapeText(part.name),
+    `left out, because you have not trusted it: ${reasonsOf(part)}`,
+  ])
   return [layOut([...rows, ...missing]), ...searches.map(formatSearch)].join('\n')
 }
 

@@ -185,7 +185,7 @@ function notesOn(
   const isStray = host.refuses !== undefined && hasRefusedSyntax(text, host.refuses)
   return [
     ...(isStray
-      ? [`there is a comment in the file, or a comma at the end of a list. ${host.title} cannot read such a file.`]
+      ? [`the file has a comment, or a comma at the end of a list. ${host.title} cannot read such a file.`]
       : []),
     ...(isInstalled(host, machine) ? [] : [`${host.title} was not found on this machine.`]),
     ...(scope === 'project' && isLocal
@@ -266,7 +266,8 @@ function faultsOf({ file, servers, problem }: FileReport): readonly string[] {
   if (problem !== undefined) return [problem]
   const broken = servers.filter((server): server is OwnServer & { missing: string } => server.missing !== undefined)
   return broken.map(
-    ({ name, missing }) => `${file}: ${name} is started by ${missing}, which is not there. Add it again with --force.`,
+    ({ name, missing }) =>
+      `${file}: the program ${missing} that starts ${name} does not exist. Add the server again with --force.`,
   )
 }
 
@@ -329,7 +330,7 @@ function refuseOthers(opened: OpenedHostFile, name: string, { force }: RemoveOpt
     const ours = Object.entries(servers).filter(([other, entry]) => startsHikidashi(other, host.foundIn(entry)))
     const names = ours.map(([other]) => other)
     const hint =
-      names.length === 0 ? 'hikidashi hosts shows where it is.' : `There is ${names.join(', ')}: give --name.`
+      names.length === 0 ? 'To see where it is: hikidashi hosts' : `It has ${names.join(', ')}. Choose one with --name.`
     throw new CommandError(exitCodes.notFound, `${before.file} has no entry named ${name}. ${hint}`)
   }
   const found = host.foundIn(value)

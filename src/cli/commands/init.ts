@@ -51,7 +51,7 @@ async function printSql(database: string, io: Io): Promise<void> {
   const load = sourceNamed(database)?.sql
   if (load === undefined) {
     const named = Object.keys(sources).filter((name) => sourceNamed(name)?.sql !== undefined)
-    throw usageError(`There are statements for these databases: ${named.map((name) => `--sql ${name}`).join(', ')}.`)
+    throw usageError(`Statements exist only for these databases: ${named.map((name) => `--sql ${name}`).join(', ')}.`)
   }
   await io.out.write((await load()).setupSql)
 }
@@ -64,7 +64,7 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   const folder = resolve(dir)
   const survey = await surveyAll(folder).catch((error: unknown) => {
     const code = errorCodeOf(error)
-    if (code === 'ENOTDIR') throw commandFailure(`${folder} is not a folder.`)
+    if (code === 'ENOTDIR') throw commandFailure(`${folder} is not a folder. Name the folder that contains it.`)
     throw commandFailure(`The folder ${folder} does not exist, or cannot be read. Create it, or name another folder.`)
   })
   if (survey.bare)
@@ -81,7 +81,9 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
     const code = errorCodeOf(error) ?? 'unknown'
     if (code === 'EEXIST') throw commandFailure(`${file} exists already. To replace it: hikidashi init --force.`)
     if (code === 'ELOOP')
-      throw commandFailure(`${file} is a symbolic link. Remove it, or write the file that it leads to.`)
+      throw commandFailure(
+        `${file} is a symbolic link, which is not overwritten. Remove it, or write the file that it leads to.`,
+      )
     throw commandFailure(`${file} cannot be written (${code}).`)
   }
   if (!(await saveTrust(file, Buffer.from(text)))) io.say(`Note: ${untrustedNote}`)
@@ -106,7 +108,6 @@ export function mountsFor(folder: string, address: string, survey: Survey): read
   return [...mounts, searchMount(name, mounts)]
 }
 
-/** The comments above the mounts, by provider. */
 const comments: Partial<Record<MountConfig['provider'], string>> = {
   git: `The git history: files at any branch, tag or commit, the log, commits, diffs, and the author of each line.
 A history may contain secrets that were committed by mistake: "redact" shows them as [redacted].`,

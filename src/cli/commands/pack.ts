@@ -133,7 +133,7 @@ const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86
 function parseAge(value: string): number {
   const [, number, unit = 'd'] = /^(\d{1,9}(?:\.\d{1,6})?)([mhdw])?$/.exec(value.trim()) ?? []
   const age = Number(number) * (units[unit] ?? 0)
-  if (!(age > 0)) throw new InvalidArgumentError('Give a time above 0: 30d, 12h, 90m.')
+  if (!(age > 0)) throw new InvalidArgumentError('Give a duration above 0, such as 30d, 12h or 90m.')
   return age
 }
 
@@ -262,7 +262,8 @@ function pinIn(text: string, uriOf: CommandSource['uriOf']): Pin {
   const colon = text.lastIndexOf(':')
   const level = levels.find((one): one is Level => one === text.slice(colon + 1))
   const uri = uriOf(level === undefined ? text : text.slice(0, colon))
-  if (uri.endsWith('/')) throw usageError(`${text} is a directory. Pin what is in it, or say --mount.`)
+  if (uri.endsWith('/'))
+    throw usageError(`${text} is a directory, which cannot be pinned. Pin the resources in it, or give --mount.`)
   return { uri, ...defined({ level }) }
 }
 

@@ -52,7 +52,7 @@ async function mcpb(options: McpbOptions, io: Io): Promise<void> {
     import('../operations/publish/mcpb.ts'),
   ])
   if (folders && config === undefined)
-    throw usageError('--folders is for --config: other bundles always ask for folders.')
+    throw usageError('--folders needs --config. Without it, a bundle always asks for folders.')
   const own = ownPackage()
   const curated = config === undefined ? undefined : await readConfiguration(config)
   const file = resolve(output ?? `${slugOf(curated?.name ?? own.name)}-${own.version}.mcpb`)
@@ -83,8 +83,8 @@ async function readConfiguration(file: string) {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw commandFailure(`${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
   })
-  const { readBundledConfig: readCurated } = await import('../operations/publish/curated.ts')
-  return readCurated(file, text)
+  const { readBundledConfig } = await import('../operations/publish/curated.ts')
+  return readBundledConfig(file, text)
 }
 
 interface ServerJsonCommand extends Omit<ServerJsonOptions, 'remotes'> {
@@ -137,5 +137,5 @@ async function printServerJson({ output, force, remote, ...options }: ServerJson
       `Note: before you publish the package, put "mcpName": ${JSON.stringify(described.name)} into its package.json.`,
     )
   if (described.repository === undefined)
-    io.say('Note: it names no repository. Give --repository URL, if there is one.')
+    io.say('Note: the description has no repository. Give --repository URL, if there is one.')
 }

@@ -56,7 +56,7 @@ export function define(command: Command, io: Io): void {
 }
 
 function parseRange(value: string): string {
-  if (!/^\d+(?:-\d*)?$/.test(value)) throw new InvalidArgumentError('It is written FROM-TO, FROM- or one number.')
+  if (!/^\d+(?:-\d*)?$/.test(value)) throw new InvalidArgumentError('Write FROM-TO, FROM- or one number.')
   return value
 }
 
@@ -113,7 +113,8 @@ async function readLarge(
 function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string {
   const given = Object.entries({ as, lines, bytes, tail }).filter(([, value]) => value !== undefined)
   if (given.length === 0) return uri
-  if (uri.includes('?')) throw usageError('The URI has a query already: write the part into it, or leave it out.')
+  if (uri.includes('?'))
+    throw usageError('The URI has a query already. Write the part into the query, or leave the query out.')
   return `${uri}?${given.map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
@@ -138,7 +139,9 @@ async function writeTold(
 async function writeFile(file: string, contents: readonly ResourceContent[], io: Io): Promise<void> {
   const [content] = contents
   if (content === undefined || contents.length > 1)
-    throw commandFailure(`There are ${contents.length} contents, and --output takes one. Print them with --json.`)
+    throw commandFailure(
+      `The resource has ${contents.length} contents, and --output takes only one. Print them with --json.`,
+    )
   await toFile(file, (out) => writeContent(out, content, io))
 }
 

@@ -57,7 +57,7 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
   }).catch(rethrowAsFailure)
   try {
     const [opened] = catalog.mounts.filter(isWritable)
-    if (opened === undefined) throw commandFailure('The mount keeps no results.')
+    if (opened === undefined) throw commandFailure('The mount does not store results.')
     const kept = await putAll(opened, values, name)
     if (json) return await writeJson(io.out, kept)
     const layOut = createColumns()
@@ -120,16 +120,16 @@ function parseValues(text: string, file: string): readonly PositionedValue[] {
   const whole = jsonIn(body)
   if (whole !== undefined) {
     const values: readonly unknown[] = Array.isArray(whole) ? whole : [whole]
-    if (values.length === 0) throw commandFailure(`${file}: There is no analysis in it.`)
+    if (values.length === 0) throw commandFailure(`${file} contains no analysis.`)
     return values.map((value, index) => ({ value, position: Array.isArray(whole) ? `[${index}]` : '' }))
   }
   const lines = body.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [{ line, number: index + 1 }]))
-  if (lines.length === 0) throw commandFailure(`${file}: There is no analysis in it.`)
+  if (lines.length === 0) throw commandFailure(`${file} contains no analysis.`)
   return lines.map(({ line, number }) => {
     const value = jsonIn(line)
     if (value === undefined)
       throw commandFailure(
-        `${file}:${number}: This is not JSON. Write one analysis or an array of them, or one on each line.`,
+        `${file}:${number}: This is not valid JSON. Write one analysis or an array of them, or one analysis on each line.`,
       )
     return { value, position: `:${number}` }
   })
@@ -140,12 +140,13 @@ function plannedFor({ mounts, config }: LocalSetUp, address: string | undefined)
   const named = keeping.map((mount) => mount.address)
   if (keeping.length === 0)
     throw commandFailure(
-      `${config?.file ?? 'The current folder'} mounts no results. Add one: "wallbounce://project": { "provider": "results" }.`,
+      `${config?.file ?? 'The current folder'} has no mount for results. Add one: "wallbounce://project": { "provider": "results" }.`,
     )
   const bare = (text: string) => text.replace(/\/$/, '')
   const found = address === undefined ? keeping : keeping.filter((mount) => bare(mount.address) === bare(address))
   const [first] = found
-  if (first === undefined) throw usageError(`No results are mounted at ${address}. They are at: ${named.join(', ')}.`)
-  if (found.length > 1) throw usageError(`Several mounts keep results: say --mount ${named.join(', or --mount ')}.`)
+  if (first === undefined)
+    throw usageError(`No mount for results is at ${address}. There is one at: ${named.join(', ')}.`)
+  if (found.length > 1) throw usageError(`Several mounts store results. Give --mount ${named.join(', or --mount ')}.`)
   return first
 }

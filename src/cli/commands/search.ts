@@ -63,7 +63,7 @@ function parseNumber(value: string): number {
 }
 
 async function search(query: string, options: SearchOptions, io: Io): Promise<void> {
-  if (query.trim() === '') throw usageError('There is nothing to search for.')
+  if (query.trim() === '') throw usageError('The query is empty. Give at least one word.')
   await withSource(options, io, async ({ view, catalog }) => {
     const searchMount = await searchMountFor(view, options.at)
     const isRecent = catalog !== undefined && (await indexed(catalog, searchMount, options.fresh === true, io))
@@ -74,7 +74,7 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     const found = parseFound(await textAt(view, uri))
     if (found === undefined)
       throw commandFailure(
-        `${searchMount.address} does not answer as a search does. Check that its provider is "search".`,
+        `The mount ${searchMount.address} does not answer like a search. Check that its provider is "search".`,
       )
     // A server of an earlier version does not know the option.
     if (fresh && found.fresh === undefined) io.say(`Note: ${staleNote}`)
@@ -86,10 +86,10 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     if (found.hits.length === 0) {
       const isMissing = mount !== undefined && !(await view.mounts()).some(({ uri }) => uri === mount)
       io.say(
-        `Nothing was found.${isMissing ? ` There is no mount ${mount}. To list the mounts: hikidashi status` : ''}`,
+        `Nothing was found.${isMissing ? ` The mount ${mount} does not exist. To list the mounts: hikidashi status` : ''}`,
       )
     }
-    if (found.next !== undefined) io.say(`There is more: --after ${found.next}`)
+    if (found.next !== undefined) io.say(`There are more hits: --after ${found.next}`)
   })
 }
 
@@ -99,12 +99,12 @@ async function searchMountFor(view: View, at: string | undefined): Promise<Searc
   const [first] = found
   const names = all.map(({ address }) => address)
   if (first === undefined && at !== undefined && all.length > 0)
-    throw usageError(`There is no search at ${at}. There is one at: ${names.join(', ')}.`)
+    throw usageError(`No search is mounted at ${at}. There is one at: ${names.join(', ')}.`)
   if (first === undefined)
     throw commandFailure(
-      'There is no search. Mount one: "search://all": { "provider": "search", "over": ["ADDRESS OF A MOUNT"] }.',
+      'No search is mounted. Add one: "search://all": { "provider": "search", "over": ["ADDRESS OF A MOUNT"] }.',
     )
-  if (found.length > 1) throw usageError(`There are several searches: give --at ${names.join(', or --at ')}.`)
+  if (found.length > 1) throw usageError(`Several searches are mounted. Give --at ${names.join(', or --at ')}.`)
   return first
 }
 

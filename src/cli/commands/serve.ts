@@ -120,7 +120,7 @@ function parseReplica(value: string): string {
 /** @throws CommandError for options of HTTP over stdio, where they have no effect, and for tokens unless the user chose stdio. */
 function refuseUnasked({ config }: LocalSetUp, options: ServeOptions, listen: Listen | undefined): void {
   if (listen !== undefined && !options.share)
-    throw usageError('--no-share is for stdio: over HTTP one server serves every client.')
+    throw usageError('--no-share is only for stdio, because over HTTP one server serves every client. Leave it out.')
   if (listen !== undefined) return
   const { stdio, tokens, allowHost, insecure, replica } = options
   for (const [option, value] of Object.entries({
@@ -129,10 +129,12 @@ function refuseUnasked({ config }: LocalSetUp, options: ServeOptions, listen: Li
     '--replica': replica,
   }))
     if (value !== undefined)
-      throw usageError(`${option} is for HTTP, and this would serve over stdio. Give --http, or leave out ${option}.`)
+      throw usageError(
+        `${option} is only for HTTP, but this command would serve over stdio. Give --http, or leave out ${option}.`,
+      )
   if (stdio || (config?.auth === undefined && tokens === undefined)) return
   throw usageError(
-    'Tokens are for HTTP, but no address is given. Set http.listen or give --http; or give --stdio to serve the program that starts this.',
+    'Tokens are only for HTTP, but no address is given. Set http.listen or give --http; or give --stdio to serve the program that starts this command.',
   )
 }
 
@@ -164,8 +166,8 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
         ...defined({ ownCursorSecret: sharing?.cursorSecret }),
         ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
       })
-      void import('../operations/indexing.ts').then(({ reportIndexing: tellIndexing }) =>
-        tellIndexing(catalog, { io, log, isStructured: format === 'json', signal: stop.signal }),
+      void import('../operations/indexing.ts').then(({ reportIndexing }) =>
+        reportIndexing(catalog, { io, log, isStructured: format === 'json', signal: stop.signal }),
       )
       return catalog
     },
@@ -300,13 +302,16 @@ async function serveOverStdio(
   const signal = AbortSignal.any([stop, failure.signal])
   const leaveIfOutdated = async () => {
     if (!(await isOutdated())) return false
-    service.log('info', 'the sources are other ones since the start: other processes do not join this one any more')
+    service.log(
+      'info',
+      'the sources of the folder have changed since the start: other processes no longer share this one',
+    )
     sharing?.leave()
     return true
   }
   const serveClient = (socket: Socket) =>
-    void import('../operations/joined.ts').then(({ serveOtherProcess: serveJoined }) =>
-      serveJoined(
+    void import('../operations/joined.ts').then(({ serveOtherProcess }) =>
+      serveOtherProcess(
         socket,
         { ...service, signal },
         {

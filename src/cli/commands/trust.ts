@@ -66,13 +66,15 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
   if ('problems' in loaded) throw commandFailure(loaded.problems.map(formatConfigProblem).join('\n'))
   const { withheld } = loaded.config
   const record = await recordTrust(file, content).catch((error: unknown) => {
-    throw commandFailure(`The trust cannot be kept in the state folder (${errorCodeOf(error) ?? 'unknown'}).`)
+    throw commandFailure(
+      `The trust cannot be stored in the state folder (${errorCodeOf(error) ?? 'unknown'}). Let this user write there.`,
+    )
   })
   if (json) return writeJson(io.out, { ...record, allowed: withheld.map(withheldJson) })
   await io.out.write(formatAllowed(withheld))
   io.say(
     withheld.length === 0
-      ? `Trusted ${record.file}. It does nothing that needs trust.`
+      ? `Trusted ${record.file}, although it does nothing that needs trust.`
       : `Trusted ${record.file} as it is now. When its content changes, trust it again. To undo: hikidashi trust --revoke`,
   )
 }
@@ -85,7 +87,9 @@ function formatAllowed(withheld: readonly Withheld[]): string {
 async function revoke(file: string, { json }: TrustOptions, io: Io): Promise<void> {
   const { revokeTrust } = await import('../../config/untrusted.ts')
   const revoked = await revokeTrust(file).catch((error: unknown) => {
-    throw commandFailure(`The trust cannot be removed from the state folder (${errorCodeOf(error) ?? 'unknown'}).`)
+    throw commandFailure(
+      `The trust cannot be removed from the state folder (${errorCodeOf(error) ?? 'unknown'}). Let this user write there.`,
+    )
   })
   if (revoked === 0) throw new CommandError(exitCodes.notFound, `You do not trust ${file}: there is nothing to revoke.`)
   if (json) await writeJson(io.out, { file, revoked })
@@ -103,4 +107,8 @@ async function list({ json }: TrustOptions, io: Io): Promise<void> {
   io.say(`${count(records.length, 'configuration')} trusted.`)
 }
 
-const words = { trusted: 'trusted', changed: 'trusted with another content', gone: 'the file is gone' } as const
+const words = {
+  trusted: 'trusted',
+  changed: 'changed since it was trusted',
+  gone: 'the file no longer exists',
+} as const

@@ -61,7 +61,7 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
     onOpen: () => void handover?.remove().catch(() => {}),
     onReuse: () =>
       io.say(
-        'A second browser used the address. If that was not you, somebody else saw it. The address no longer works: run this again.',
+        'A second browser used the address. If that was not you, somebody else saw it. The address no longer works: run this command again.',
       ),
   })
   let handover: Handover | undefined

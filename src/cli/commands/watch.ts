@@ -44,7 +44,7 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
   await withSource(options, io, async (source, log) => {
     const printer = createPrinter(io, options.json === true)
     const subscription = source.view.subscribe?.(printer.add)
-    if (subscription === undefined) throw nothingFound('Nothing here reports changes.')
+    if (subscription === undefined) throw nothingFound('No mount reports changes.')
     // Neither watches nor the wait for a server keep a process alive.
     const alive = setInterval(() => {}, 1_000_000_000)
     const stop = createStop(log)
@@ -80,8 +80,8 @@ async function begin(
   const unheard = uris.filter((uri) => !heard.has(uri))
   // If the user named no URIs, a mount that cannot be watched, such as a search, is not an error.
   if (named.length === 0 && unheard.length > 0)
-    io.say(`Not watched, because nothing reports their changes: ${unheard.join(', ')}`)
-  else for (const uri of unheard) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)
+    io.say(`Not watched, because their mounts report no changes: ${unheard.join(', ')}`)
+  else for (const uri of unheard) io.say(`Not watched: ${uri}. It does not exist, or cannot be watched.`)
   // A source may be unable to tell whether the URI exists; its changes are reported in any case.
   for (const uri of named.length === 0 ? [] : heard)
     if (!(await existsAt(view, uri).catch(() => true)))

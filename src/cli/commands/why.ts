@@ -61,12 +61,12 @@ read, an unknown encoding. Clients never get these reasons: to them the file loo
 
 async function answerWhy(path: string | undefined, options: WhyOptions, io: Io) {
   if (options.context === undefined) {
-    if (path === undefined) throw usageError('Name a file or a URI, or show the context that a hook added: --context.')
+    if (path === undefined) throw usageError('Name a file or a URI. To see the contexts that a hook added: --context.')
     return why(path, options, io)
   }
   const records = await readHookRecords(options.context === true ? 1 : options.context)
   if (options.json) return writeJson(io.out, { contexts: records })
-  if (records.length === 0) throw commandFailure('No hook of a host has asked for a context yet.')
+  if (records.length === 0) throw commandFailure('No host has asked for a context with its hook yet.')
   await io.out.write(records.map(formatHookRecord).join('\n'))
 }
 
@@ -104,7 +104,7 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
   const who: Principal = options.as === undefined ? local.principal : { id: 'why', roles: options.as }
   const candidates = candidatesOf(argument, mounts)
   if (candidates.length === 0)
-    throw commandFailure(`No folder of a mount contains ${argument}. To list the mounts: hikidashi status`)
+    throw commandFailure(`${argument} is not in the folder of a mount. To list the mounts: hikidashi status`)
   const log = createTextLog(io, 'error')
   const catalog = await openLocal(local, log, io.secrets)
   const answers: WhyReport[] = []
@@ -116,7 +116,7 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
   }
   if (options.json) await writeJson(io.out, { answers })
   else await io.out.write(answers.map((answer) => format(answer, io)).join(''), { isStyled: true })
-  if (!answers.some(({ served }) => served)) throw new CommandError(exitCodes.notFound, 'No mount serves it.')
+  if (!answers.some(({ served }) => served)) throw new CommandError(exitCodes.notFound, 'No mount serves the file.')
 }
 
 function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readonly PathCandidate[] {
@@ -203,7 +203,7 @@ function indexedPart(mounts: readonly PlannedMount[], address: string, size: num
 
 function absenceWords(config: PlannedMount['config']): string {
   const { name, absence } = sourceOf(config)
-  return absence ?? `the provider "${name}" has nothing there`
+  return absence ?? `the provider "${name}" has no resource at this path`
 }
 
 function format({ mount, uri, served, why }: WhyReport, { out }: Io): string {

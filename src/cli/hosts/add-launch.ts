@@ -30,7 +30,7 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
   const { url, header: literal = [], headerEnv = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
   const headers = [...literal, ...headerEnv.map(splitPair).map(([name, variable]) => `${name}: \${${variable}}`)]
   if (url !== undefined) {
-    if (folders.length > 0) throw usageError('Give folders or --url, not both: a running server has its own folders.')
+    if (folders.length > 0) throw usageError('Give folders or --url, not both. A running server has its own folders.')
     return remoteLaunch({
       url,
       headers,
@@ -47,7 +47,7 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
     if (given) throw usageError(`${name} needs --url.`)
   if (npx && !isPublished())
     throw usageError(
-      'hikidashi is not in the registry of npm yet, so npx would not find it. Leave --npx out: the host then starts this installation.',
+      'hikidashi is not in the registry of npm yet, so npx would not find it. Leave out --npx: the host then starts this installation.',
     )
   const served = await servedHere(folders, config)
   return localLaunch({ ...served, env, ...defined({ npx }) })
@@ -124,7 +124,7 @@ function refuseForCmd(path: string): void {
   const [character] = /[&|<>^%!"()=;,`'\p{Cc}]/u.exec(path) ?? []
   if (character !== undefined)
     throw usageError(
-      `${path} cannot be handed to npx on Windows: cmd would take its ${character} for something else. Leave --npx out, or rename the folder.`,
+      `The path ${path} cannot be passed to npx on Windows, because cmd would interpret its ${character}. Leave out --npx, or rename the folder.`,
     )
 }
 
@@ -152,7 +152,7 @@ function refuseUrl(url: string): void {
   if (protocol !== 'http:' && protocol !== 'https:') throw usageError('--url must begin with http:// or https://.')
   const isSecret = [...searchParams].some(([name, value]) => value !== '' && kindOfKey(name) !== undefined)
   if (username !== '' || password !== '' || isSecret || hasSecret(url))
-    throw usageError(`There is a secret in the URL. ${howToKeep}: --token-env NAME sends it as a header instead.`)
+    throw usageError(`The URL contains a secret. ${howToKeep}: --token-env NAME sends it as a header instead.`)
   if (hash !== '') throw usageError('Remove the part after # in the URL: it is never sent to a server.')
 }
 

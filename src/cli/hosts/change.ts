@@ -49,7 +49,7 @@ export async function openHostFile(host: Host, scope: HostScope, machine: Machin
   // A project may come from elsewhere: its links are not those of the user.
   if (scope === 'project' && leadsOut(file, machine.folder))
     throw commandFailure(
-      `${file} leads out of ${machine.folder} through a symbolic link, and was not read or changed. Remove the link; or add the server for you: --scope user.`,
+      `${file} leads out of ${machine.folder} through a symbolic link, so it was not read or changed. Remove the link, or add the server for yourself: --scope user.`,
     )
   const before = await readHostFile(file)
   const format = formatOf(host, before.file)

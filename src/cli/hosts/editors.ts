@@ -187,7 +187,7 @@ export const cursor: Host = {
 
 const zedSpelling: HostNotation = {
   otherwise:
-    'It gives each server an environment of its own: leave --env out. For a URL, write a configuration in which hikidashi mounts that server (provider "remote", with a header of { "env": … }), and add that.',
+    'It starts each server with its own environment. Leave out --env. For a URL, write a configuration in which hikidashi mounts that server (provider "remote", with a header of { "env": … }), and add that.',
 }
 
 const zedFolder = (machine: Machine) => {

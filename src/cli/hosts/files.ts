@@ -29,7 +29,7 @@ export async function readHostFile(file: string): Promise<HostFile> {
   try {
     return { file, target, bytes, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
   } catch {
-    throw commandFailure(`${file} is not text in UTF-8, and was not changed.`)
+    throw commandFailure(`${file} is not text in UTF-8, so it was not changed. Convert it first.`)
   }
 }
 
@@ -41,14 +41,14 @@ async function targetOf(file: string): Promise<string> {
     if (stats?.isSymbolicLink() !== true) return target
     target = resolve(dirname(target), await readlink(target))
   }
-  throw commandFailure(`${file} is a symbolic link that leads nowhere.`)
+  throw commandFailure(`${file} is a symbolic link to a file that does not exist. Create the file, or remove the link.`)
 }
 
 async function bytesOf(file: string): Promise<Buffer | undefined> {
   try {
     const stats = await stat(file)
-    if (!stats.isFile()) throw commandFailure(`${file} is not a file.`)
-    if (stats.size > maxBytes) throw commandFailure(`${file} is too large for a settings file, and was not changed.`)
+    if (!stats.isFile()) throw commandFailure(`${file} is not a regular file. Remove it first.`)
+    if (stats.size > maxBytes) throw commandFailure(`${file} is too large for a settings file, so it was not changed.`)
     return await readFile(file)
   } catch (error) {
     if (errorCodeOf(error) === 'ENOENT') return undefined
@@ -94,7 +94,7 @@ const hasMark = (bytes: Buffer | undefined) => bytes?.subarray(0, 3).equals(Buff
 async function refuseChanged({ file, target, bytes }: HostFile): Promise<void> {
   const isSame = (await targetOf(file)) === target && isEqual(await bytesOf(target), bytes)
   if (!isSame)
-    throw commandFailure(`${file} was changed by another program just now. Nothing was written: run this again.`)
+    throw commandFailure(`Another program has just changed ${file}, so nothing was written. Run this command again.`)
 }
 
 const isEqual = (one: Buffer | undefined, other: Buffer | undefined) =>
@@ -135,7 +135,7 @@ async function keepOwner(handle: FileHandle, { uid, gid, mode }: FileOwner, file
   if (mine.uid !== uid || mine.gid !== gid)
     await handle.chown(uid, gid).catch(() => {
       throw commandFailure(
-        `${file} belongs to another user, and writing it would change its owner. Run this as its owner.`,
+        `${file} belongs to another user, and writing it would change its owner. Run this command as its owner.`,
       )
     })
   await handle.chmod(mode & 0o7777)

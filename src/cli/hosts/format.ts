@@ -39,7 +39,7 @@ export function formatOf(host: Host, file: string): SettingsEditor {
     )
       return after
     const advice = value === undefined ? 'Remove the entry by hand.' : 'Add the entry by hand: --print shows it.'
-    throw commandFailure(`${file} has a form that cannot be edited safely. ${advice}`)
+    throw commandFailure(`${file} has a syntax that cannot be edited safely. ${advice}`)
   }
   return {
     parse,

@@ -26,7 +26,7 @@ export async function openHook(host: Host, scope: HostScope, machine: Machine): 
   const hook = promptHooks[host.id]
   if (hook === undefined)
     throw usageError(
-      `${host.title} has no hook that adds a context to a prompt. There are hooks of: ${Object.keys(promptHooks).join(', ')}.`,
+      `${host.title} has no hook that adds a context to a prompt. These hosts have one: ${Object.keys(promptHooks).join(', ')}.`,
     )
   const { event, files = host.files, unitMs = 1, fileVersion, plugin } = hook
   const words = ownCommand(['pack', '--hook', host.id])
@@ -55,7 +55,8 @@ async function openPlugin(
   const opened = await openHostFile({ ...host, format: 'text' }, scope, machine)
   const { text = '', file } = opened.before
   const isOurs = text.includes(`"pack","--hook","${host.id}"`)
-  if (!isOurs && text.trim() !== '') throw commandFailure(`${file} is not a plugin of hikidashi, and was not changed.`)
+  if (!isOurs && text.trim() !== '')
+    throw commandFailure(`${file} is not a plugin of hikidashi, so it was not changed. Move it away first.`)
   return { opened, event, entry, index: isOurs ? 0 : -1, isPlugin: true }
 }
 

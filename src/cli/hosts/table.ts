@@ -239,7 +239,7 @@ export const scopeOption = () =>
 /** @throws CommandError for a name that no host has. */
 export function hostNamed(id: string): Host {
   const host = hosts.find((other) => other.id === id)
-  if (host === undefined) throw usageError(`There is no host ${id}. There are: ${ids.join(', ')}.`)
+  if (host === undefined) throw usageError(`The host ${id} is unknown. The hosts are: ${ids.join(', ')}.`)
   return host
 }
 

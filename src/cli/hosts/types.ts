@@ -175,7 +175,6 @@ function lineAndColumn(text: string, offset: number): string {
   return `${line}:${offset - before.lastIndexOf('\n')}`
 }
 
-/** Returns the line end that a text uses. */
 export function lineEndOf(text: string): string {
   return /\r?\n/.exec(text)?.[0] ?? '\n'
 }
@@ -234,7 +233,7 @@ export function formatValue(
 function literal(text: string, title: string, fills: RegExp | undefined): string {
   if (fills?.test(text) !== true) return text
   throw usageError(
-    `${title} would replace a part of ${JSON.stringify(text)}, and has no escape for it. Rename the file or folder.`,
+    `${title} would take a part of ${JSON.stringify(text)} for a variable, and has no escape for it. Rename the file or folder.`,
   )
 }
 

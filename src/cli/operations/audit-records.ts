@@ -116,8 +116,8 @@ export async function readAgain(
   const isGit = commit !== undefined
   return {
     reason: isGit
-      ? `commit ${commit} has no such content that you may read`
-      : 'it has changed since, and its source keeps no history',
+      ? `commit ${commit} does not have it, or you may not read it`
+      : 'it has changed since then, and its source has no history',
   }
 }
 

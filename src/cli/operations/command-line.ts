@@ -20,7 +20,7 @@ export function splitCommand(line: string, platform: NodeJS.Platform = process.p
     const escapes = character === '\\' && platform !== 'win32' && quote !== "'"
     if (escapes && (quote === undefined || /["\\$`]/.test(line[i + 1] ?? ''))) {
       i++
-      if (i === line.length) throw usageError(`The command ends in a backslash: ${line}`)
+      if (i === line.length) throw usageError(`The command ends in a backslash, which escapes nothing: ${line}`)
       word = (word ?? '') + (line[i] ?? '')
     } else if (character === quote) quote = undefined
     else if (quote === undefined && (character === '"' || character === "'")) {

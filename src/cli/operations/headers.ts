@@ -71,7 +71,9 @@ export function headersOf(
     const value = (process.env[variable] ?? '').trim()
     if (value === '') throw usageError(`--header-env ${name}: The variable ${variable} is not set, or it is empty.`)
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-      throw usageError(`--header-env ${name}: The variable ${variable} holds characters that no header can have.`)
+      throw usageError(
+        `--header-env ${name}: The variable ${variable} contains characters that a header must not contain.`,
+      )
     secrets.add([value, value.replace(/^(?:bearer|basic|digest|token|apikey)\s+/i, '')])
     all.push([name, value])
   }
@@ -97,6 +99,6 @@ function bearerTokenIn(file: string): string {
   if (token === '') throw usageError(`--bearer-file: ${file} is empty.`)
   // The characters of a bearer token (RFC 6750, section 2.1).
   if (!/^[A-Za-z0-9._~+/-]+=*$/.test(token))
-    throw usageError(`--bearer-file: ${file} holds something else than one bearer token.`)
+    throw usageError(`--bearer-file: ${file} must contain exactly one bearer token.`)
   return token
 }

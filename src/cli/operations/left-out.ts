@@ -2,7 +2,7 @@ import type { LeftOut, LeftOutCounts, LeftOutReason } from '../../providers/file
 
 /** Explanations of the reasons, in words that apply to every file that is left out for that reason. */
 const reasons: Readonly<Record<LeftOutReason, string>> = {
-  missing: 'nothing is there',
+  missing: 'it does not exist',
   name: 'its name is too long, or has a character that no URI or no name of this system can have',
   hidden: 'its name begins with a dot, and "hidden" is false',
   tools: 'left out by default: a file of version control, of a tool or of an editor ("defaultExcludes" serves it)',
@@ -14,7 +14,7 @@ const reasons: Readonly<Record<LeftOutReason, string>> = {
   worktree: 'another working tree of the same repository ("worktrees": true serves it)',
   'link-denied': 'a symbolic link, and "symlinks" is "deny"',
   'link-outside': 'a symbolic link that leads out of the folder',
-  'link-broken': 'a symbolic link that leads to nothing, or in a loop',
+  'link-broken': 'a symbolic link to something that does not exist, or in a loop',
   'link-circle': 'a symbolic link that leads in a loop',
   'link-target': 'a symbolic link to something that is left out',
   'link-depth': 'it lies behind too many symbolic links',
@@ -29,7 +29,7 @@ const reasons: Readonly<Record<LeftOutReason, string>> = {
 
 /** The reasons after a count: "3 by .gitignore". Of two forms, the first is the singular. */
 const counted: Readonly<Record<LeftOutReason, string | readonly [one: string, several: string]>> = {
-  missing: 'gone meanwhile',
+  missing: 'removed meanwhile',
   name: 'with names that no URI can hold',
   hidden: 'hidden',
   tools: 'of version control, tools or editors',

@@ -66,7 +66,9 @@ export async function planLocal(
   const assumed = file === undefined && folders.length === 0
   if (assumed) refuseAssumed(process.cwd())
   if (name !== undefined && folders.length === 0 && file !== undefined)
-    throw usageError('--name is for a folder; the mounts of a configuration have their addresses as keys.')
+    throw usageError(
+      '--name is only for a folder. The mounts of a configuration have their own addresses. Leave out --name.',
+    )
   const served = assumed ? ['.'] : folders
   const there: string[] = []
   const missing: string[] = []

@@ -37,7 +37,7 @@ export function formatExplanation(
   const table = items.length === 0 ? '' : layOut([['tokens', 'level', 'score', 'resource', 'why'], ...rows])
   const history =
     histories.length === 0
-      ? 'The change frequency of the resources is not known here, and is ignored.'
+      ? 'The change frequency of the resources is not known, so it is ignored.'
       : `The change frequency of the resources is from the history of ${histories.map(shown).join(', ')}.`
   return [bold(head), table.trimEnd(), ...left(omitted), history].filter((part) => part !== '').join('\n\n')
 }
@@ -76,8 +76,8 @@ export function formatDifferences(
   before: string | undefined,
   after: string | undefined,
 ): string {
-  if (before === after) return 'Nothing has changed: it is the same text.'
-  if (differences.length === 0 && before === undefined) return 'Nothing in it has changed.'
+  if (before === after) return 'Nothing has changed: the text of the context is the same.'
+  if (differences.length === 0 && before === undefined) return 'None of its resources has changed.'
   if (differences.length === 0) return 'The contents have not changed; only the form of the text has.'
   const lines = differences.map(({ uri, what, from, to }) => {
     const levels = from === to || from === undefined || to === undefined ? '' : ` (${from} → ${to})`

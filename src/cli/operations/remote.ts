@@ -42,14 +42,15 @@ const localVariables =
 /** Parses `owner/repo[#ref]` (a repository of GitHub), or a URL of git with `#ref`. */
 export function parseRemote(text: string): RemoteRepository {
   const [, place = '', ref = 'HEAD'] = /^([^#]*)(?:#(.*))?$/s.exec(text) ?? []
-  if (!isRef(ref)) throw usageError(`${JSON.stringify(ref)} is not a branch, a tag or the hash of a commit.`)
+  if (!isRef(ref))
+    throw usageError(`${JSON.stringify(ref)} is not the name of a branch or a tag, or the hash of a commit.`)
   if (/^[\w.-]+\/[\w.-]+$/.test(place)) return { url: `https://github.com/${place}.git`, ref, name: nameIn(place) }
   // Other transports, such as ext::, run commands.
   const isUrl =
     /^(?:https?|ssh|git|file):\/\/[^\s\p{Cc}]+$/u.test(place) || /^[\w.-]+@[\w.-]+:[^\s\p{Cc}]+$/u.test(place)
   if (isUrl) return { url: place, ref, name: nameIn(place) }
   throw usageError(
-    '--remote takes owner/repo of GitHub, or a URL of git: https://, ssh://, git://, file:// or git@host:path.',
+    'The value of --remote must be owner/repo of GitHub, or a URL of git: https://, ssh://, git://, file:// or git@host:path.',
   )
 }
 
@@ -205,7 +206,7 @@ const maxListBytes = maxFiles * 512
 
 function sentenceOf(error: Error & { readonly killed?: boolean }, stderr: string): string {
   const code = errorCodeOf(error)
-  if (code === 'ENOENT') return 'git is not installed: --remote needs it.'
+  if (code === 'ENOENT') return 'git is not installed, and --remote needs it. Install git.'
   if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return tooManyFiles
   if (error.killed === true) return `The repository could not be fetched within ${timeoutMs / 60_000} minutes.`
   const reason =

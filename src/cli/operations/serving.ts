@@ -39,7 +39,7 @@ interface AnnouncerOptions {
   readonly assumed: boolean
 }
 
-const noConfig = 'there is no hikidashi.json here: the current folder is served'
+const noConfig = 'the current folder has no hikidashi.json, so the folder itself is served'
 
 /** Creates the announcer of a running server. It tells a person how to use the server, or writes one event to the log. */
 export function createAnnouncer({ say, log, server, addresses, assumed }: AnnouncerOptions) {
@@ -187,14 +187,14 @@ export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeOptions):
   const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
   if (config === undefined || missing === undefined) return
   throw commandFailure(
-    `"${missing.name}" is left out (${reasonsOf(missing)}), and hikidashi serves nothing without it. If you trust this configuration: ${trustCommand(config.file)}`,
+    `"${missing.name}" is left out (${reasonsOf(missing)}), and hikidashi does not serve without it. If you trust this configuration: ${trustCommand(config.file)}`,
   )
 }
 
 /** @throws CommandError if a mount serves the token file of `--tokens`, as the loader of the configuration refuses it. */
 export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: ServeOptions): Promise<void> {
   if (tokens === undefined) return
-  const [{ folderOf }, { servedFileFinding: servedFinding }] = await Promise.all([
+  const [{ folderOf }, { servedFileFinding }] = await Promise.all([
     import('../../config/open-mount.ts'),
     import('../../config/problem.ts'),
   ])
@@ -204,7 +204,7 @@ export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: Ser
     return folder !== undefined && isInside(file, folder)
   })
   if (serving === undefined) return
-  const { message, fix } = servedFinding([], `The file of tokens ${file}`, serving.address)
+  const { message, fix } = servedFileFinding([], `The file of tokens ${file}`, serving.address)
   throw commandFailure(`${message} ${fix}`)
 }
 
@@ -287,7 +287,9 @@ export async function openPage(
   // The path of the page would be the path of the MCP endpoint.
   if (path.endsWith('/')) {
     if (explorer)
-      throw commandFailure(`The explorer cannot be served if http.path is "${path}": let the path end with a name.`)
+      throw commandFailure(
+        `The explorer cannot be served while http.path is "${path}". End the path with a name, such as "/mcp".`,
+      )
     return undefined
   }
   const { createPage } = await import('../../explorer/index.ts')

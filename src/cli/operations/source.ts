@@ -130,7 +130,7 @@ export function serverTarget(options: SourceOptions, secrets: Pick<Secrets, 'add
 
 function commandTarget(line: string) {
   const [command, ...args] = splitCommand(line)
-  if (command === undefined) throw usageError('--command is empty: give it the command line of a server.')
+  if (command === undefined) throw usageError('--command is empty. Give it the command line of a server.')
   // The user starts the command, so it gets the same environment as from a shell.
   const env = Object.fromEntries(
     Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
@@ -210,7 +210,7 @@ export async function withSuggestion<T>(uri: string, answer: Promise<T>, view?: 
 export async function nothingAtError(uri: string, view?: View): Promise<CommandError> {
   const meant = view === undefined ? undefined : await nearestUri(view, uri)
   const advice = meant === undefined ? 'To list the resources: hikidashi ls' : `Did you mean ${meant} ?`
-  return new CommandError(exitCodes.notFound, `There is nothing at ${uri}, or you may not see it. ${advice}`)
+  return new CommandError(exitCodes.notFound, `${uri} does not exist, or you may not see it. ${advice}`)
 }
 
 /** Maximum number of children that are compared in a directory, and maximum time of the search, in milliseconds. */

@@ -168,7 +168,8 @@ const maxDepth = 300
  * @throws ResourceError `internal` for a directory that is too deep.
  */
 export function refuseDepth(depth: number): void {
-  if (depth > maxDepth) throw new ResourceError('internal', `The directories are nested over ${maxDepth} deep.`)
+  if (depth > maxDepth)
+    throw new ResourceError('internal', `The directories are nested more than ${maxDepth} levels deep.`)
 }
 
 /** Returns the mounts. A mount of a single resource is shown as that resource, with the metadata from a read. */

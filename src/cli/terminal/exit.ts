@@ -49,7 +49,7 @@ export function explainError(error: unknown): { readonly message: string; readon
   if (error instanceof ResourceError)
     return { message: error.message, exitCode: isRefusal(error) ? exitCodes.refused : exitCodeOf(error.kind) }
   const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-  return { message: `This is a fault of hikidashi. Please report it: ${reason}`, exitCode: exitCodes.failed }
+  return { message: `This is a bug in hikidashi. Please report it: ${reason}`, exitCode: exitCodes.failed }
 }
 
 /** Whether a server requires a token, or another one (HTTP 401 or 403). */
@@ -88,7 +88,7 @@ export function createStop(log: Log) {
     controller.abort()
   }
   const onException = (error: unknown) => {
-    log('error', 'stopped by a fault of hikidashi', { error })
+    log('error', 'stopped by a bug in hikidashi', { error })
     process.exit(1)
   }
   const onRejection = (error: unknown) => log('error', 'an unhandled rejection', { error })

@@ -64,10 +64,10 @@ export function memberOf(value: unknown, key: string): unknown {
 }
 
 /** The required type of a value, as an error message writes it. */
-type ExpectedType = 'a text' | 'a number' | 'a function' | 'an array' | 'an object'
+type ExpectedType = 'a string' | 'a number' | 'a function' | 'an array' | 'an object'
 
 const fits: Readonly<Record<ExpectedType, (value: unknown) => boolean>> = {
-  'a text': (value) => typeof value === 'string',
+  'a string': (value) => typeof value === 'string',
   'a number': (value) => typeof value === 'number',
   'a function': (value) => typeof value === 'function',
   'an array': Array.isArray,

@@ -172,8 +172,11 @@ export const open: OpenSource<typeof source> = async (options, { folder, log, re
 /** Returns the value of a secret for a header. @throws ResourceError `invalid` if it is missing, or if no header can hold it. */
 async function headerSecret(key: string, source: SecretSource, folder: string): Promise<string> {
   const found = await resolveSecret(source, { folder })
-  if ('message' in found) throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'configuration')
+  if ('message' in found) throw invalid(`"${key}" has no value. ${found.message} ${found.fix}`, 'configuration')
   if (/[^\x20-\x7e\x80-\xff]/.test(found.value))
-    throw invalid(`"${key}" holds a line end or another character that no header can hold.`, 'configuration')
+    throw invalid(
+      `"${key}" contains a line end or another character that a header must not contain. Remove it from the secret.`,
+      'configuration',
+    )
   return found.value
 }

@@ -41,7 +41,7 @@ const jsonTypes: readonly string[] = ['application/json', 'application/*+json', 
  * @throws ResourceError `invalid` for an invalid option.
  */
 export function api(options: ApiOptions): Provider {
-  requireKeys('api({ url, routes })', options, { url: 'a text', routes: 'an array' })
+  requireKeys('api({ url, routes })', options, { url: 'a string', routes: 'an array' })
   const { base, get } = openOrigin(options)
   const { headers = {}, secrets = [], types = jsonTypes, keepMs = 10_000, maxEntries = 10_000, poll } = options
   const { log = () => {} } = options
@@ -53,7 +53,7 @@ export function api(options: ApiOptions): Provider {
   const accept = (contentType: string | undefined) => {
     const { mimeType } = mediaTypeOf(contentType)
     if (mimeType !== undefined && !isWanted(mimeType))
-      throw invalid('The answer of the API has a media type that is not served ("types" of the mount).', 'refused')
+      throw invalid('The answer of the API has a media type that "types" of the mount does not allow.', 'refused')
   }
 
   const load = (url: HttpUrl, signal: AbortSignal, fresh: boolean) =>

@@ -48,14 +48,14 @@ export async function listRoute(
   for (let page = 0; url !== undefined; page++) {
     const at: string = formatHttpUrl(url)
     if (page === maxPages || items.size >= maxEntries || asked.has(at)) {
-      log('warn', 'a listing of an API is longer than what is taken of it, or leads back to itself', { pages: page })
+      log('warn', 'the listing of an API is cut off: it is too long, or its pages form a loop', { pages: page })
       break
     }
     asked.add(at)
     const fetched = await load(url, signal, fresh)
     const body = jsonOf(fetched, url)
     const found = list.items === undefined ? body : valueAt(body, list.items)
-    if (!Array.isArray(found)) throw unreachable(url, 'there is no array in its answer where "items" says')
+    if (!Array.isArray(found)) throw unreachable(url, 'its answer has no array at the pointer "items"')
     for (const value of found as readonly unknown[]) {
       const item = itemOf(route, value)
       if (item === undefined) passed++
@@ -63,7 +63,7 @@ export async function listRoute(
     }
     url = found.length === 0 ? undefined : nextOf(route, { base, url, fetched, body, page })
   }
-  if (passed > 0) log('info', 'some items of an API have no value that makes a path', { items: passed })
+  if (passed > 0) log('info', 'some items of an API are left out: a value for their path is missing', { items: passed })
   return [...items.values()]
 }
 

@@ -40,10 +40,9 @@ export function compileRoute(options: RouteOptions) {
   if (/\}\{\w/.test(own.path)) throw fault(template, 'two variables side by side need a character between them')
   const there = partsOf(to.replace(/^\//, ''))
   const unknown = [...there.inPath, ...there.inQuery].find((name) => ![...own.inPath, ...own.inQuery].includes(name))
-  if (unknown !== undefined) throw fault(template, `"to" has the variable ${unknown}, and "template" has not`)
+  if (unknown !== undefined) throw fault(template, `"to" has the variable ${unknown}, which "template" does not have`)
   const optional = there.inPath.find((name) => own.inQuery.includes(name))
-  if (optional !== undefined)
-    throw fault(template, `${optional} may be left out of a query, and is in the path of "to"`)
+  if (optional !== undefined) throw fault(template, `${optional} is in the path of "to", but is optional in "template"`)
   const matcher = compileTemplate(template)
   const target = compileTemplate(to.replace(/^\//, ''))
   // The same URL without the escapes that the operator has written: `to` may contain %2F, and values may not.
@@ -88,7 +87,7 @@ export function compileRoute(options: RouteOptions) {
     /** Returns the encoded URL relative to `url`. @throws ResourceError `not-found` for a value that no path can hold. */
     urlOf: (values: ReadonlyMap<string, string>): string => {
       const url = urlOf(values)
-      if (url === undefined) throw notFound('the values make no path of the API')
+      if (url === undefined) throw notFound('the values do not form a path of the API')
       return url
     },
     list: list === undefined ? undefined : { ...list, values: checkList(template, list, own.inPath) },

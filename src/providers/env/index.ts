@@ -60,7 +60,7 @@ export function env(options: EnvOptions = {}): Provider {
   const slashed = allow.find((pattern) => pattern.includes('/'))
   if (slashed !== undefined)
     throw invalid(
-      `No variable has a slash in its name, and ${JSON.stringify(slashed)} has one: remove it.`,
+      `"allow" has the name ${JSON.stringify(slashed)}, but no variable has a slash in its name. Remove it.`,
       'configuration',
     )
   const named = new Set(allow.filter((pattern) => !wildcard.test(pattern)))
@@ -125,7 +125,7 @@ export function env(options: EnvOptions = {}): Provider {
         template: '{name}',
         name: 'Environment',
         title: 'An environment variable',
-        description: `The value of a variable, or ${redactedMark} where it is not to be shown.`,
+        description: `The value of a variable, or ${redactedMark} if it may not be shown.`,
         mimeType: 'text/plain',
       },
     ],
@@ -147,12 +147,8 @@ function createDotenvFile(file: string, within: Within | undefined): () => Promi
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
       const { mtimeNs, ctimeNs, size, ino, isFile } = await statOf(handle)
-      if (!isFile) throw unavailable('There is no file of variables there.')
-      if (size > maxBytes)
-        throw new ResourceError(
-          'too-large',
-          `A file of variables has at most ${maxBytes} bytes, and this one has more.`,
-        )
+      if (!isFile) throw unavailable('The path of the dotenv file is not a regular file.')
+      if (size > maxBytes) throw new ResourceError('too-large', `The dotenv file has more than ${maxBytes} bytes.`)
       const version = [mtimeNs, ctimeNs, size, ino].join(' ')
       if (known?.version !== version) known = { version, variables: variablesIn(await handle.readFile('utf8')) }
       return known
@@ -165,7 +161,7 @@ function createDotenvFile(file: string, within: Within | undefined): () => Promi
       return await (within === undefined ? lookAt(file) : openWithin(file, within, ({ at }) => lookAt(at)))
     } catch (error) {
       if (isResourceError(error)) throw error
-      throw unavailable('The file of variables cannot be read.', {}, error)
+      throw unavailable('The dotenv file cannot be read.', {}, error)
     }
   }
 }
@@ -183,7 +179,7 @@ function variablesIn(text: string): Readonly<Record<string, string>> {
     return Object.fromEntries(entries.map(({ key, value }) => [key, value.kind === 'scalar' ? value.text : '']))
   } catch (error) {
     if (isParseFault(error))
-      throw new ResourceError('too-large', `The file of variables has too many: ${error.fault.what}`)
+      throw new ResourceError('too-large', `The dotenv file has too many variables: ${error.fault.what}`)
     throw error
   }
 }

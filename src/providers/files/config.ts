@@ -79,7 +79,7 @@ export const filesShape = {
  */
 export const folderEffects = {
   root: pathEffects,
-  hardlinks: effectIfOn('files that have a second name elsewhere'),
+  hardlinks: effectIfOn('files that have a second name (a hard link) outside the folder'),
   allowMounts: effectIfOn('other file systems that are mounted in the folder'),
   ...withoutEffects('include exclude gitignore worktrees hidden symlinks watch reconcile'),
 } as const

@@ -55,7 +55,7 @@ const template: Template = {
  * @throws ResourceError `invalid` for an invalid root or glob; the message says what to do.
  */
 export async function files(options: FilesOptions): Promise<Provider> {
-  requireKeys('files({ root })', options, { root: 'a text' })
+  requireKeys('files({ root })', options, { root: 'a string' })
   return createFiles(options, {})
 }
 

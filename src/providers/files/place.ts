@@ -187,7 +187,7 @@ const absent = new Set([
 export function adviceOn(error: unknown): string | undefined {
   const code = errorCodeOf(error)
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist. Create it, or give another path.'
-  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user. Change its mode or its owner.'
+  if (code === 'EACCES' || code === 'EPERM') return 'cannot be read by this user. Change its mode or its owner.'
   return undefined
 }
 
@@ -198,8 +198,8 @@ export function adviceOn(error: unknown): string | undefined {
 export function failure(error: unknown): unknown {
   const code = errorCodeOf(error)
   if (error instanceof ResourceError || code === undefined || code === 'ABORT_ERR') return error
-  if (absent.has(code)) return notFound(`the file system says ${code}`)
-  return new ResourceError('unavailable', `The file system says ${code}.`, {}, { cause: error })
+  if (absent.has(code)) return notFound(`the file system reports ${code}`)
+  return new ResourceError('unavailable', `The file system reports ${code}.`, {}, { cause: error })
 }
 
 /** Error codes for what this process or the system lacks. All other unknown errors are about one file or directory. */
@@ -473,7 +473,7 @@ export async function readStable(
     if (complete && previous !== undefined && isUntouched(previous, found, after)) return found
     previous = found
   }
-  throw unavailable('A file changes faster than it can be read as one version.')
+  throw unavailable('The file changes faster than it can be read. Try again later.')
 }
 
 /**
@@ -490,9 +490,13 @@ export function rangeWithin(
   const { start, end: wanted = size } = range ?? { start: 0 }
   const end = Math.min(wanted, size)
   if (![start, wanted].every(Number.isSafeInteger) || start < 0 || wanted < start)
-    throw invalid('A range of bytes must be two whole numbers, the first no larger than the second.', 'range', { size })
+    throw invalid(
+      'A byte range must be two whole numbers, of which the first is not larger than the second.',
+      'range',
+      { size },
+    )
   if (start > 0 && start >= size)
-    throw invalid(`The range begins after the end. The size in bytes is ${size}.`, 'range', { size })
+    throw invalid(`The range begins after the end of the resource, which has ${size} bytes.`, 'range', { size })
   if (end - start <= limit) return { start, end }
   const what = range === undefined ? 'The resource' : 'The range'
   throw tooLarge(

@@ -147,7 +147,10 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
 }
 
 const gone = () =>
-  new ResourceError('unavailable', 'The root directory of the mount is gone. Create it again, or change `root`.')
+  new ResourceError(
+    'unavailable',
+    'The root directory of the mount no longer exists. Create it again, or change `root`.',
+  )
 
 /** The mount of a file, when it is already known. */
 type KnownMount = { readonly mount?: string | undefined }
@@ -439,9 +442,9 @@ async function resolveRoot({ root, within }: RootOptions): Promise<string> {
     // A link that takes the place of a part of the path after this is found when the path is opened.
     const real = within === undefined ? await fs.promises.realpath(root) : await pathWithin(root, within)
     if (path.parse(real).root === real || refused.some((at) => real === at || real.startsWith(`${at}/`)))
-      throw fault('is a directory of the system. Give a directory of yours; never /, /proc, /sys or /dev.')
+      throw fault('is a directory of the system, such as /, /proc, /sys or /dev. Give a directory with your files.')
     if (!(await fs.promises.stat(real)).isDirectory())
-      throw fault('is not a directory. Give the directory that it is in.')
+      throw fault('is not a directory. Give the directory that contains it.')
     await fs.promises.access(real, fs.constants.R_OK | fs.constants.X_OK)
     return real
   } catch (error) {
@@ -551,7 +554,7 @@ async function openPortablePlaces(
         signal.throwIfAborted()
         throw new ResourceError(
           'unavailable',
-          'The root directory of the mount is gone. Create it again, or change `root`.',
+          'The root directory of the mount no longer exists. Create it again, or change `root`.',
         )
       }
     },

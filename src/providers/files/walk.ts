@@ -212,11 +212,11 @@ export function createWalk(options: WalkOptions): Walker {
     } finally {
       target.close()
     }
-    if (real === undefined) throw notFound('a link leads out of the root')
+    if (real === undefined) throw notFound('a symbolic link leads out of the root')
     const found = await to(directory && real !== '' ? `${real}/` : real, { signal }, false)
     if (identityOf(found.place) === identityOf(target)) return found
     found.place.close()
-    throw notFound('a link was changed while it was followed')
+    throw notFound('a symbolic link was changed while it was followed')
   }
 
   const followed = symlinks === 'beneath'

@@ -907,7 +907,7 @@ function createRootWatch(watch: RootWatchOptions) {
     }
     if (now !== undefined && now === root?.identity) return
     if (root !== undefined) {
-      log('warn', 'the root of a files mount is gone, or another one', { root: opened.real })
+      log('warn', 'the root of a files mount no longer exists, or was replaced', { root: opened.real })
       pending.add({})
     }
     forget()

@@ -138,8 +138,8 @@ export function toCallerError(error: unknown): unknown {
   if (error instanceof ObjectFault || error instanceof ResourceError) return error
   if (error instanceof NoCredentialsError)
     return unavailable(
-      'There are no credentials, or they cannot be used. Set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, ' +
-        'name a "keyFile", or say "anonymous": true for a public bucket. The credentials of a machine at Google are used only with ' +
+      'No usable credentials were found. Set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, ' +
+        'set "keyFile", or set "anonymous": true for a public bucket. The credentials of a machine at Google are used only with ' +
         'METADATA_SERVER_DETECTION=assume-present.',
     )
   const code = errorCodeOf(error)
@@ -157,8 +157,9 @@ export function errorOfStatus(status: number, reason: string | undefined, about:
   if (reason === 'resourceIsEncryptedWithCustomerEncryptionKey')
     return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'withheld')
   if (reason === 'userProjectMissing' || (status === 400 && reason === 'required'))
-    return unavailable('The reader of this bucket pays for requests. Name the project that pays in "userProject".')
-  if (status === 401) return unavailable('The store does not know the credentials, or they have expired. Renew them.')
+    return unavailable('The reader of this bucket pays for requests. Set "userProject" to the project that pays.')
+  if (status === 401)
+    return unavailable('The store rejects the credentials: they are unknown, or have expired. Renew them.')
   if (status === 403 && reason !== undefined && /ratelimit|quota/i.test(reason))
     return unavailable('The store limits the rate of requests. Try again later.')
   if (status === 403 || status === 404) {

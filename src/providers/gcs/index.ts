@@ -36,11 +36,11 @@ export interface GcsOptions extends BucketOptions {
  * @throws ResourceError `invalid` for invalid options; the message says what to do.
  */
 export async function gcs(options: GcsOptions): Promise<Provider> {
-  requireKeys('gcs({ bucket })', options, { bucket: 'a text' })
+  requireKeys('gcs({ bucket })', options, { bucket: 'a string' })
   const { keyFile, userProject } = options
   const settings = completeOptions(options)
   if (settings.anonymous && keyFile !== undefined)
-    throw invalid('An anonymous client has no key: remove "keyFile", or "anonymous".', 'configuration')
+    throw invalid('"anonymous" excludes "keyFile". Remove one of the two.', 'configuration')
   const client = createClient({ ...settings, keyFile })
   return createObjects(createStore(client, settings.bucket, userProject, settings.log), settings)
 }

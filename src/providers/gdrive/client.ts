@@ -253,7 +253,8 @@ type Work<T> = (drive: drive_v3.Drive, options: { readonly signal: AbortSignal }
 type RequestOutcome<T> = { readonly value: T } | { readonly fault: RequestFault }
 
 function pageOf<T>(items: readonly T[] | undefined, next: string | null | undefined) {
-  if (items !== undefined && !Array.isArray(items)) throw unavailable('Google did not answer with a list.')
+  if (items !== undefined && !Array.isArray(items))
+    throw unavailable('The answer of Google is not a list. Try again later.')
   return { items: items ?? [], next: typeof next === 'string' && next !== '' ? next : undefined }
 }
 

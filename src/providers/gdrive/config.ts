@@ -15,7 +15,10 @@ import { ownFiles } from '../../secrets/own-files.ts'
 import { defineSource, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, {
-  error: refusal('This is not an id of Drive.', 'Write the last part of the link to the folder or shared drive.'),
+  error: refusal(
+    'This is not an id of Google Drive.',
+    'Write the last part of the link to the folder or shared drive.',
+  ),
 })
 
 /** The options of a mount whose provider is `gdrive`. */
@@ -71,18 +74,14 @@ function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.Refinement
     (key) => given[key] !== undefined && given[key] !== false,
   )
   if (sources[1] !== undefined)
-    refuse(
-      sources[1],
-      'The mount serves one of a folder, shared drives, and what was shared.',
-      'Make a mount for each.',
-    )
+    refuse(sources[1], '"folder", "drives" and "shared" exclude each other.', 'Write a mount for each.')
   if (given.clientId !== undefined && given.key !== undefined)
     refuse('key', 'There are two kinds of credentials.', 'Remove "clientId" or "key".')
   for (const key of ['clientSecret', 'tokenFile'] as const)
     if (given[key] !== undefined && given.clientId === undefined)
-      refuse(key, 'This belongs to a client, and there is none.', 'Add "clientId", or remove it.')
+      refuse(key, 'This key needs "clientId", which is missing.', 'Add "clientId", or remove this key.')
   if (given.subject !== undefined && given.key === undefined)
-    refuse('subject', 'Only a service account can act for a user.', 'Add its "key", or remove it.')
+    refuse('subject', 'Only a service account can act for a user.', 'Add the "key" of the account, or remove this key.')
 }
 
 /** Finds credentials in the served folder of another mount. */
@@ -101,7 +100,7 @@ function servedCredentials(
       {
         path: ['mounts', address, ...(name === 'tokenFile' && tokenFile === undefined ? [] : [name])],
         message: `The file ${String(file)} would lie in the folder that ${JSON.stringify(by)} serves.`,
-        fix: `Name one at a place that is not served in "${name}", such as "~/.config/hikidashi/${name === 'key' ? 'key.json' : ownFiles.driveToken}".`,
+        fix: `Set "${name}" to a path in a folder that no mount serves, such as "~/.config/hikidashi/${name === 'key' ? 'key.json' : ownFiles.driveToken}".`,
       },
     ]
   })

@@ -54,7 +54,7 @@ export async function authorize(credentials: Credentials, transport: Transport):
         return found as Authorization
       } catch {
         throw unavailable(
-          'There are no credentials. Name "clientId" and run: hikidashi auth gdrive; or name the "key" of a service account, or set ' +
+          'No credentials are set. Set "clientId" and run: hikidashi auth gdrive; or set "key" to the key of a service account, or set ' +
             'GOOGLE_APPLICATION_CREDENTIALS.',
         )
       }
@@ -119,20 +119,20 @@ async function readRefreshToken(file: string): Promise<RefreshToken> {
     handle = await open(file, 'r')
   } catch (error) {
     const code = errorCodeOf(error) ?? 'unknown'
-    if (code === 'ENOENT') throw refuse(`with the permission to read Drive is not there. ${again}.`)
-    throw refuse(`cannot be read (${code}). Let this user read it, and nobody else.`)
+    if (code === 'ENOENT') throw refuse(`with the token for reading Drive does not exist. ${again}.`)
+    throw refuse(`cannot be read (${code}). Let this user read it, and no other user.`)
   }
   try {
     const stats = await handle.stat()
     const { mode, uid, size } = stats
-    if (!stats.isFile() || size > maxBytes)
-      throw refuse(`is not one that was written by: hikidashi auth gdrive. ${again}.`)
+    if (!stats.isFile() || size > maxBytes) throw refuse(`was not written by: hikidashi auth gdrive. ${again}.`)
     if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-      throw refuse('can be read or written by others, who could read Drive with it. Make it yours alone: chmod 600.')
+      throw refuse('can be read or written by other users, who could read Drive with it. Forbid that with: chmod 600.')
     const own = process.getuid?.()
-    if (own !== undefined && own !== 0 && uid !== own) throw refuse('belongs to another user. Make it yours.')
+    if (own !== undefined && own !== 0 && uid !== own)
+      throw refuse('belongs to another user. Change its owner to this user.')
     const token = parseToken(await handle.readFile('utf8'))
-    if (token === undefined) throw refuse(`is not one that was written by: hikidashi auth gdrive. ${again}.`)
+    if (token === undefined) throw refuse(`was not written by: hikidashi auth gdrive. ${again}.`)
     return token
   } finally {
     await handle.close()
@@ -211,7 +211,7 @@ async function listenFor(state: string) {
     const answer = (status: number, text: string) => reply(response, status, text)
     const query = queryOf(request, port())
     if (query === undefined || !isSame(query.get('state') ?? '', state))
-      return answer(400, 'hikidashi does not expect this request.')
+      return answer(400, 'hikidashi does not expect this request. Run hikidashi auth gdrive again.')
     const code = query.get('code') ?? ''
     if (code !== '') {
       answer(200, 'hikidashi may read Drive now. You can close this page.')

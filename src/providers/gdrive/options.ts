@@ -58,17 +58,17 @@ export function completeOptions(options: GdriveOptions) {
   for (const id of ids)
     if (!isId(id))
       throw invalid(
-        'This is not an id of Drive. Take the last part of the link to the folder or shared drive.',
+        'The id of a folder or shared drive is not valid. Write the last part of the link to it.',
         'configuration',
       )
   if (what.kind === 'drives' && what.ids?.length === 0)
-    throw invalid('No shared drive is named. Name some, or write true for all.', 'configuration')
-  if (!(intervalMs >= 100)) throw invalid('The interval must be at least 100 ms.', 'configuration')
+    throw invalid('"drives" is empty. Name some shared drives, or write true for all.', 'configuration')
+  if (!(intervalMs >= 100)) throw invalid('"interval" must be at least 100 ms.', 'configuration')
   if (!(maxFiles >= 1 && maxFiles <= 2_000_000))
-    throw invalid('The maximum number of files must be from 1 to 2,000,000.', 'configuration')
+    throw invalid('"maxFiles" must be from 1 to 2,000,000.', 'configuration')
   if (!(maxBytes >= 1 && maxBytes <= 256 * 2 ** 20))
-    throw invalid('The maximum size must be from 1 byte to 256 MiB.', 'configuration')
-  if (!(timeoutMs >= 100)) throw invalid('The time-out must be at least 100 ms.', 'configuration')
+    throw invalid('"maxBytes" must be from 1 byte to 256 MiB.', 'configuration')
+  if (!(timeoutMs >= 100)) throw invalid('"timeout" must be at least 100 ms.', 'configuration')
   return {
     credentials,
     what,

@@ -88,12 +88,16 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
     const form = params.get('form') ?? Object.keys(kind.forms)[0] ?? ''
     const mimeType = Object.hasOwn(kind.forms, form) ? kind.forms[form] : undefined
     if (mimeType === undefined)
-      throw invalid(`It can be read as: ${Object.keys(kind.forms).join(', ')}.`, 'parameter', { parameter: 'form' })
+      throw invalid(`The parameter "form" must be one of ${Object.keys(kind.forms).join(', ')}.`, 'parameter', {
+        parameter: 'form',
+      })
     if (sheet !== undefined && file.type !== spreadsheetType)
-      throw invalid('Only a spreadsheet has sheets.', 'parameter', { parameter: 'sheet' })
+      throw invalid('The document is not a spreadsheet, so it has no sheets. Leave out "sheet".', 'parameter', {
+        parameter: 'sheet',
+      })
     if (file.type === spreadsheetType && form === 'csv') return readSheets(one, mimeType, sheet, signal)
     if (sheet !== undefined)
-      throw invalid('A sheet is read as CSV: leave out "form".', 'parameter', { parameter: 'sheet' })
+      throw invalid('A single sheet can be read only as CSV. Leave out "form".', 'parameter', { parameter: 'sheet' })
     const bytes = await exported(file, mimeType, signal)
     const facts: ContentFacts = { mimeType, version: file.version, meta: metaOf(raw, {}) }
     const isTextual = /^text\/|svg/.test(mimeType) && isText(bytes)
@@ -114,7 +118,11 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
       const kind = kindOf(one.file.type)
       if (kind !== undefined) return readExport(one, kind, params, context.signal)
       if (params.has('form') || params.has('sheet'))
-        throw invalid('It is read as it is stored: leave out "form" and "sheet".', 'parameter', { parameter: 'form' })
+        throw invalid(
+          'The file is not a Google document, so it has only its stored form. Leave out "form" and "sheet".',
+          'parameter',
+          { parameter: 'form' },
+        )
       return readStored(one, range, context)
     },
     sheetNames: async (file: DriveFile, signal: AbortSignal): Promise<readonly string[]> => {
@@ -140,11 +148,11 @@ function storeOf(client: DriveClient, described: ReturnType<typeof createRecent<
   })
   const known = (id: string): DriveFile => {
     const file = described.get(id)
-    if (file === undefined) throw new ResourceError('internal', 'a file is read that nobody has looked at')
+    if (file === undefined) throw new ResourceError('internal', 'a file is read whose metadata were not read before')
     return file
   }
   const unused = () => {
-    throw new ResourceError('internal', 'Drive is not listed, and gives no links, by this')
+    throw new ResourceError('internal', 'this store of Drive neither lists nor gives links')
   }
   return {
     page: unused,

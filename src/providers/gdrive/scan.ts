@@ -196,7 +196,7 @@ export async function findScope(client: DriveClient, what: ServedPart, signal: A
         'drive',
       )
       if (mimeType !== folderType || trashed === true)
-        throw unavailable('The id in "folder" is not that of a folder, or the folder is in the bin. Correct it.')
+        throw unavailable('The id in "folder" does not belong to a folder, or the folder is in the bin. Correct it.')
       const corpus: Corpus = typeof driveId === 'string' ? { driveId } : {}
       return { anchors: [{ id: known(id), path: '', corpus }], shared: false, corpora: [corpus] }
     }
@@ -226,7 +226,7 @@ async function allDrives(client: DriveClient, signal: AbortSignal): Promise<read
     for (const { id, name } of items) found.push({ id: known(id), name: name ?? '' })
     if (next === undefined) return found
     if (found.length >= maxDrives)
-      throw unavailable(`There are more than ${maxDrives} shared drives. Name some in "drives".`)
+      throw unavailable(`There are more than ${maxDrives} shared drives. Name some of them in "drives".`)
     token = next
   }
 }

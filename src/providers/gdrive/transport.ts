@@ -91,7 +91,7 @@ export function standInEndpoint(text: string): string {
   const { url, host } = parseEndpoint(text, false)
   if (!isLoopback(host))
     throw invalid(
-      'The endpoint is for tests on this machine, such as "http://127.0.0.1:4443": tokens go to Google alone. Remove it.',
+      '"endpoint" must be a server on this machine, such as "http://127.0.0.1:4443", because other servers must not get the tokens. Remove it.',
       'configuration',
     )
   return url
@@ -189,7 +189,7 @@ export function errorOf(fault: RequestFault, about: RequestSubject): ResourceErr
       'Google no longer accepts the credentials: they were revoked, or have expired. Run: hikidashi auth gdrive. ' +
         'For a service account, check its key, and the delegation to "subject".',
     )
-  if (status === 401) return unavailable('Google does not know the credentials. Run: hikidashi auth gdrive.')
+  if (status === 401) return unavailable('Google rejects the credentials. Run: hikidashi auth gdrive.')
   if (reason === 'exportSizeLimitExceeded')
     return tooLarge(
       `Google exports at most ${maxExportBytes} bytes of a document, and this one is larger. Split it, or open its link.`,
@@ -197,12 +197,12 @@ export function errorOf(fault: RequestFault, about: RequestSubject): ResourceErr
     )
   if (reason === 'cannotDownloadAbusiveFile')
     return invalid('Google classifies this file as malware or spam, and refuses the download.', 'refused')
-  if (status === 416) return invalid('The range begins after the end.', 'range')
+  if (status === 416) return invalid('The range begins after the end of the file.', 'range')
   if (reason === 'accessNotConfigured')
     return unavailable('The Google Drive API is not enabled for the project of the credentials. Enable it.')
   if (reason === 'insufficientPermissions' || reason === 'insufficientScopes')
     return unavailable(
-      'The credentials were given without the scope drive.readonly. Run: hikidashi auth gdrive, and allow what it asks for.',
+      'The credentials do not have the scope drive.readonly. Run: hikidashi auth gdrive, and allow what it asks for.',
     )
   if (reason === 'dailyLimitExceeded' || reason === 'domainPolicy')
     return unavailable(
@@ -212,7 +212,7 @@ export function errorOf(fault: RequestFault, about: RequestSubject): ResourceErr
     return about === 'file'
       ? notFound('Drive has no such file for these credentials')
       : unavailable(
-          'There is no such folder or shared drive, or the credentials may not see it. Correct it, or share it with them.',
+          'There is no such folder or shared drive, or the credentials may not see it. Correct the id, or share the folder with them.',
         )
   if (code === 'EREFUSED')
     return unavailable('The credentials name a host that is not one of Google. No request is sent to it.')

@@ -284,7 +284,7 @@ function identityOf({ gitDir, commonDir, workTree }: Anchors): string {
 }
 
 function gone(): ResourceError {
-  return unavailable('The repository is gone: it has no objects or no refs.')
+  return unavailable('The repository no longer exists: it has no objects or no refs.')
 }
 
 /** Returns the error for a symbolic link in place of a part of the repository. */
@@ -357,7 +357,7 @@ async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Create
     const advice =
       around === undefined
         ? 'Name a folder that has a .git, or a bare repository; or run git init there.'
-        : `It lies in the working tree ${JSON.stringify(around.top)}: name that.`
+        : `It lies in the working tree ${JSON.stringify(around.top)}. Name that instead.`
     throw fault(`is not a git repository. ${advice}`)
   }
   if (stats.isSymbolicLink()) throw fault('has a .git that is a symbolic link. Name the repository that it leads to.')
@@ -465,7 +465,7 @@ export async function openStores(commonDir: Folder, roots: readonly string[]): P
   }
   try {
     const objects = await openSubfolder(commonDir, 'objects')
-    if (objects === undefined) throw repositoryError('is gone: it has no objects.')
+    if (objects === undefined) throw repositoryError('no longer exists: it has no objects.')
     await visit(objects, 0)
     return found
   } catch (error) {
@@ -540,7 +540,7 @@ export async function readConfig(gitDir: Folder, launcher: Launcher): Promise<Re
   const values = await parse(await load(gitDir), launcher)
   const format = values.get('extensions.objectformat') ?? 'sha1'
   if (format !== 'sha1' && format !== 'sha256')
-    throw repositoryConfigError(`uses object ids of a kind that is not known: ${JSON.stringify(format)}.`)
+    throw repositoryConfigError(`uses the object format ${JSON.stringify(format)}, which hikidashi does not know.`)
   const workTree = values.get('core.worktree')
   return {
     format,
@@ -578,7 +578,8 @@ async function parse(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<stri
     // Error messages of git would repeat the content of the file.
     quiet: true,
   })
-  if (code !== 0) throw repositoryConfigError('has a config that git cannot parse. See git config --list there.')
+  if (code !== 0)
+    throw repositoryConfigError('has a config that git cannot parse. Run git config --list there to see why.')
   const records = bytes.toString('utf8').split('\0')
   return new Map(
     records

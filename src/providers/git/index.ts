@@ -38,7 +38,7 @@ const attempts = 10
  * @throws ResourceError `invalid` when there is no git, or no repository; the message says what to do.
  */
 export async function git(options: GitOptions): Promise<Provider> {
-  requireKeys('git({ repository })', options, { repository: 'a text' })
+  requireKeys('git({ repository })', options, { repository: 'a string' })
   return createGit(options, {})
 }
 
@@ -127,7 +127,7 @@ export async function createGit(
       } catch (error) {
         if (!isMissing(error)) throw error
         if (repository.config.partial) throw unfetched(error)
-        throw unavailable('A directory is no longer in the repository, or never was.', {}, error)
+        throw unavailable('A directory is not in the repository, or not any more.', {}, error)
       }
     },
     stat: async (path, context) => {
@@ -163,7 +163,7 @@ export async function createGit(
 }
 
 function unfetched(cause: unknown) {
-  const message = 'An object is not in this partial clone. Fetch everything there: git fetch --refetch --no-filter.'
+  const message = 'An object is not in this partial clone. Run there: git fetch --refetch --no-filter.'
   return unavailable(message, {}, cause)
 }
 

@@ -208,7 +208,7 @@ function requireOwn(folder: string): void {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   const own = process.geteuid?.()
   if (stats?.isDirectory() !== true || (own !== undefined && stats.uid !== own))
-    throw unavailable('The temporary folder of the git provider is gone.')
+    throw unavailable('The temporary folder of the git provider no longer exists. Restart the server.')
 }
 
 /** Kills a process and all its children at once. */
@@ -309,7 +309,7 @@ export function isOutOfMemory(complaint: string): boolean {
 
 /** Returns the error for an object that git cannot load within its memory limit. A retry does not help. */
 export function memoryError(): ResourceError {
-  return tooLarge('git exceeded its memory limit.')
+  return tooLarge('git exceeded its memory limit. Ask for less.')
 }
 
 /** Returns the first line of a text for the log, without control characters. */
@@ -326,5 +326,5 @@ export function firstLine(text: string): string {
 export function fileSystemError(error: unknown): unknown {
   const code = errorCodeOf(error)
   if (isResourceError(error) || code === undefined) return error
-  return unavailable(`The file system says ${code}.`, {}, error)
+  return unavailable(`The file system reports ${code}.`, {}, error)
 }

@@ -158,14 +158,14 @@ const closedError = () => unavailable('The git provider is closed.')
 function faultOf(head: Request | undefined, complaint: string): ResourceError | undefined {
   if (head === undefined) return undefined
   if (isOutOfMemory(complaint)) return memoryError()
-  return ++head.deaths > 1 ? damagedObjectError('git cat-file ended over an object.') : undefined
+  return ++head.deaths > 1 ? damagedObjectError('git cat-file ended while it read an object.') : undefined
 }
 
 const damagedFault = 'damaged-object'
 
 /** Returns the error for an object whose bytes do not match its id. */
 export function damagedObjectError(message: string): ResourceError {
-  return unavailable(`${message} It is damaged: see git fsck.`, { fault: damagedFault })
+  return unavailable(`${message} The repository is damaged: run git fsck there.`, { fault: damagedFault })
 }
 
 export function isDamaged(error: unknown): boolean {
@@ -305,7 +305,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
       if (breath.due()) await breath.take()
     }
     if (hash.digest('hex') !== oid || (oid !== name && !name.includes('^')))
-      throw damagedObjectError(`The contents of the object ${oid} are not what its id says.`)
+      throw damagedObjectError(`The contents of the object ${oid} do not match its id.`)
   }
 
   return {
@@ -371,7 +371,7 @@ export function isMissing(error: unknown): boolean {
 /** Returns the contents of an object that must be read as a whole. */
 export function wholeBytes({ oid, bytes }: BatchObject): Buffer {
   if (bytes !== undefined) return bytes
-  throw notFound(`the object ${oid} is too large for what it is`)
+  throw notFound(`the object ${oid} is too large for an object of its kind`)
 }
 
 /** The kinds of entries. A column stores their indices. */

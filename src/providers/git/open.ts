@@ -7,14 +7,14 @@ export const open: OpenSource<typeof source> = async (given, context) => {
   const { log, documents } = context
   const { git } = await import('./index.ts')
   const { timeout, alternates = [], redact = 'off', ...options } = given
-  const { isCredentialFile: isVault } = redact === 'off' ? {} : await import('../../secrets/credential-files.ts')
+  const { isCredentialFile } = redact === 'off' ? {} : await import('../../secrets/credential-files.ts')
   const { path: repository, ...found } = locatePath(given.repository, context)
   return documents(
     await git({
       ...options,
       ...{ repository, ...found },
       alternates: alternates.map((name) => locatePath(name, context).path),
-      ...defined({ timeoutMs: timeout, withheld: isVault }),
+      ...defined({ timeoutMs: timeout, withheld: isCredentialFile }),
       log,
     }),
   )

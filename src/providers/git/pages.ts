@@ -132,7 +132,7 @@ export async function readDifference(
     ...(changes.length === 0 ? ['No changes.'] : [summaryOf(changes, numbers.cut, note)]),
     ...changes.slice(0, maxFiles).map(formatChange),
     ...(changes.length > maxFiles || numbers.cut
-      ? [cutMark(`more files changed than the ${Math.min(changes.length, maxFiles)} shown`)]
+      ? [cutMark(`only ${Math.min(changes.length, maxFiles)} of the changed files are shown`)]
       : []),
   ]
   const end = patch.cut
@@ -156,7 +156,7 @@ function withoutFiles(patch: string, withheld: DifferenceSettings['withheld']): 
       name.replace(/^"?(?:[ab]\/)?|"?\t?$/g, ''),
     )
     if (!paths.some(withheld)) return file
-    return `${head.replace(/^index .*\n/m, '')}[redacted] The changes are withheld: files of this name hold secrets.\n`
+    return `${head.replace(/^index .*\n/m, '')}[redacted] The changes are withheld: files with this name usually contain secrets.\n`
   })
   return files.join('')
 }
@@ -213,7 +213,7 @@ const maxBlamedBytes = 64 * 1024 * 1024
 /** Checks that a file can be blamed: text, and not too large. Returns its encoding. */
 export function requireBlamable(bytes: Uint8Array | undefined, size: number): string {
   if (bytes === undefined || size > maxFileBytes)
-    throw tooLarge(`The file has ${size} bytes, and files of at most ${maxFileBytes} are blamed.`, {
+    throw tooLarge(`The file has ${size} bytes, and at most ${maxFileBytes} bytes can be blamed.`, {
       size,
       limit: maxFileBytes,
     })
@@ -221,7 +221,7 @@ export function requireBlamable(bytes: Uint8Array | undefined, size: number): st
   const encoding = detectEncoding(bytes)
   // git splits lines by bytes, which fails for UTF-16 and UTF-32.
   if (encoding === undefined || hasZeros(encoding))
-    throw invalid('The file is not text, so that it has no lines to blame.', 'unreadable')
+    throw invalid('The file is not text, so it has no lines to blame.', 'unreadable')
   return encoding
 }
 
@@ -321,11 +321,9 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
   const path = pathIn(params)
   const author = params.get('author')
   if (author !== undefined && (author === '' || author.length > maxAuthor || /\p{Cc}/u.test(author)))
-    throw invalid(
-      `The parameter "author" must be a part of a name or address of 1 to ${maxAuthor} characters.`,
-      'parameter',
-      { parameter: 'author' },
-    )
+    throw invalid(`The parameter "author" must be 1 to ${maxAuthor} characters of a name or an address.`, 'parameter', {
+      parameter: 'author',
+    })
   const since = params.get('since')
   const until = params.get('until')
   return {
@@ -340,9 +338,13 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
 export function pathIn(params: Params): string | undefined {
   const path = params.get('path')
   if (path === undefined || (path !== '' && isPath(path))) return path
-  throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'parameter', {
-    parameter: 'path',
-  })
+  throw invalid(
+    'The parameter "path" is not a path. Write one such as src/main.ts, or src/ for a directory.',
+    'parameter',
+    {
+      parameter: 'path',
+    },
+  )
 }
 
 function parseLimit(text: string | undefined, most: number): number {
@@ -407,7 +409,7 @@ export function formatLog(
     ...(cut
       ? [
           cutMark(
-            `there are more commits than the ${lines.length} shown; ask with limit=, since=, until=, author= or path=`,
+            `only the first ${lines.length} commits are shown; ask for others with limit=, since=, until=, author= or path=`,
           ),
         ]
       : []),
@@ -440,7 +442,7 @@ export function parseTime(name: string, text: string, now: number): number {
   const time = whole === undefined ? Number.NaN : Date.parse(`${day}T${minutes}${seconds}${zone}`)
   if (!Number.isNaN(time)) return Math.max(0, Math.floor(time / 1000))
   throw invalid(
-    `The parameter "${name}" is not a time: write 2026-11-21, 2026-11-21T10:00:00Z or "2 weeks".`,
+    `The parameter "${name}" is not a time. Write one such as 2026-11-21, 2026-11-21T10:00:00Z or "2 weeks".`,
     'parameter',
     { parameter: name },
   )
@@ -527,11 +529,11 @@ export async function readRefPage(
     refTitle(kind, table),
     ...lines,
     ...(lines.length + lacking.length === 0 ? [`No ${kind}.`] : []),
-    ...(cut ? [cutMark(`there are more ${kind} than the ${lines.length} shown`)] : []),
+    ...(cut ? [cutMark(`only the first ${lines.length} ${kind} are shown`)] : []),
     ...(lacking.length === 0 ? [] : [`The objects of ${lacking.length} ${kind} are missing in the repository:`]),
     ...lacking.slice(0, maxNamedMissing).map((one) => `  ${one}`),
     ...(lacking.length > maxNamedMissing
-      ? [cutMark(`there are more such ${kind} than the ${maxNamedMissing} shown`)]
+      ? [cutMark(`only the first ${maxNamedMissing} of these ${kind} are shown`)]
       : []),
   ]
   return { text: `${text.join('\n')}\n`, cut, version: table.fingerprint }

@@ -202,7 +202,7 @@ function isRefName(name: string): boolean {
 }
 
 function tooManyRefs(): ResourceError {
-  return unavailable('The repository has too many refs. Serve fewer: see the option "refs".')
+  return unavailable('The repository has too many refs. Serve fewer with the option "refs".')
 }
 
 /** A node in the tree of ref names: a directory of names, a ref, or both. */
@@ -632,7 +632,10 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     if (!isId || first.length < idLength) {
       const found = table.names.find(path)
       if (found === 'ambiguous')
-        throw invalid('This is the name of a branch and of a tag. Write refs/heads/… or refs/tags/… before it.', 'uri')
+        throw invalid(
+          'The ref is the name of both a branch and a tag. Write refs/heads/… or refs/tags/… before it.',
+          'uri',
+        )
       if (found !== undefined) {
         const commit = await stillAt(found.ref)
         const spelled = found.rest === '' ? path.replace(/\/$/, '') : path.slice(0, -found.rest.length - 1)

@@ -262,7 +262,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
 
   const linkRefs = async (common: Folder, wants: (name: string) => boolean): Promise<readonly string[]> => {
     const refs = await openSubfolder(common, 'refs').catch(asLinked('refs'))
-    if (refs === undefined) throw unavailable('The repository is gone: it has no refs.')
+    if (refs === undefined) throw unavailable('The repository no longer exists: it has no refs.')
     const leftOut: string[] = []
     const names = new Set<string>()
     try {
@@ -690,7 +690,9 @@ function isOlder([major, minor]: Version, than: Version): boolean {
 function requireReader({ refStorage }: RepositoryConfig, version: Version): void {
   const needed = storages.get(refStorage)
   if (needed === undefined)
-    throw repositoryConfigError(`keeps its refs in a format that is not known: ${JSON.stringify(refStorage)}.`)
+    throw repositoryConfigError(
+      `keeps its refs in the format ${JSON.stringify(refStorage)}, which hikidashi does not know.`,
+    )
   if (!isOlder(version, needed)) return
   throw repositoryConfigError(
     `keeps its refs as ${refStorage}, which git ${needed.join('.')} or newer reads, and this is git ${version.join('.')}. Install a newer one, or name its path in the option "git".`,
@@ -706,23 +708,28 @@ function requireReader({ refStorage }: RepositoryConfig, version: Version): void
 async function findGit(name: string): Promise<string> {
   if (isAbsolute(name)) {
     if (await isProgram(name)) return name
-    throw fault(`There is no program ${JSON.stringify(name)}.`)
+    throw fault(`The program ${JSON.stringify(name)} of the option "git" does not exist. Correct the path.`)
   }
   if (/[\\/]/.test(name))
-    throw fault(`The option "git" is neither a name nor an absolute path: ${JSON.stringify(name)}.`)
+    throw fault(`The option "git" must be the name of a program or an absolute path, and is ${JSON.stringify(name)}.`)
   const found = await findProgram(name)
   if (found !== undefined) return found
-  throw fault(`There is no ${JSON.stringify(name)} on the PATH.`)
+  throw fault(
+    `The program ${JSON.stringify(name)} is not on the PATH. Install git, or name its path in the option "git".`,
+  )
 }
 
 /** Returns the version of git. @throws ResourceError `invalid` (reason `configuration`) for one that is too old, or a program that is not git. */
 async function requireVersion(path: string, launcher: Launcher): Promise<Version> {
   const { bytes } = await launcher.run({ args: ['--version'], limit: 1000, signal: new AbortController().signal })
   const found = /^git version (\d+)\.(\d+)/.exec(bytes.toString('utf8'))
-  if (found === null) throw fault(`${JSON.stringify(path)} is not git: it does not say its version.`)
+  if (found === null)
+    throw fault(`${JSON.stringify(path)} is not git: it does not print its version. Correct the option "git".`)
   const version: Version = [Number(found[1]), Number(found[2])]
   if (!isOlder(version, oldest)) return version
-  throw fault(`${JSON.stringify(path)} is git ${version.join('.')}, which is too old.`)
+  throw fault(
+    `${JSON.stringify(path)} is git ${version.join('.')}, which is too old. Install a newer one, or name its path in the option "git".`,
+  )
 }
 
 function fault(what: string): ResourceError {

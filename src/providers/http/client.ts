@@ -185,12 +185,12 @@ function bounded<T extends { destroy(error?: Error): unknown }>(
 
 /** Returns the error for a missing or wrong answer. The message goes only to the log: no client learns which addresses this server requests. */
 export function unreachable(url: HttpUrl, why: string, code?: string): ResourceError {
-  const message = `${originOf(url)} does not answer as it should: ${why}.`
+  const message = `${originOf(url)} did not give a usable answer: ${why}.`
   return unavailable(message, code === undefined ? {} : { code })
 }
 
 function tooLong(limit: number): ResourceError {
-  return tooLarge(`The answer is longer than ${limit} bytes, the limit.`, { limit })
+  return tooLarge(`The answer is longer than the limit of ${limit} bytes. Raise "maxBytes" of the mount.`, { limit })
 }
 
 /** Reasons of failed connections, by the error code of the system or of the client. They follow "does not answer as it should:". */
@@ -199,7 +199,7 @@ const reasons: Readonly<Record<string, string>> = {
   ECONNRESET: 'it closed the connection',
   EPIPE: 'it closed the connection',
   UND_ERR_SOCKET: 'it closed the connection',
-  ENOTFOUND: 'there is no such host',
+  ENOTFOUND: 'the host does not exist',
   EAI_AGAIN: 'the name of the host cannot be looked up',
   EHOSTUNREACH: 'there is no route to the host',
   ENETUNREACH: 'there is no route to the host',
@@ -221,7 +221,7 @@ export function reasonOf(error: unknown): string {
   const code = codeOf(error)
   if (code === refusedHost && error instanceof Error) return error.message
   if (speaksNoTls(code)) return 'it does not speak TLS'
-  return reasons[code] ?? (code.startsWith('HPE_') ? 'its answer is not one of HTTP' : code)
+  return reasons[code] ?? (code.startsWith('HPE_') ? 'its answer is not HTTP' : code)
 }
 
 /** Returns the error code of the underlying failure, or a fixed text if there is none. Never the message of an error, which may hold parts of the answer. */

@@ -118,7 +118,7 @@ function pauseIn({ status, header }: HttpAnswer): number {
 function faultOf({ status, url }: HttpAnswer, asked: HttpUrl): ResourceError {
   if (status === 404 || status === 410) return notFound(`${formatHttpUrl(url)} answers ${status}`)
   if (status === 400 || status === 422)
-    return invalid('The server refuses this request as wrong: check the values in the URI.', 'refused')
+    return invalid('The server rejects this request as invalid. Check the values in the URI.', 'refused')
   if (status === 401 || status === 403 || status === 407)
     return unreachable(asked, `it refuses access (${status}): check the credentials and their rights`)
   if (status === 429) return unreachable(asked, 'it limits the rate of requests (429)')
@@ -213,7 +213,7 @@ export function openOrigin(options: OriginOptions) {
 function checkedOrigin(text: string, insecure: boolean): string {
   const url = checkedUrl('redirects', text, insecure)
   if (url.target !== '/')
-    throw invalid('"redirects" names origins, without a path: https://www.example.org.', 'configuration')
+    throw invalid('"redirects" must be origins without a path, such as https://www.example.org.', 'configuration')
   return originOf(url)
 }
 
@@ -223,7 +223,7 @@ function checkedUrl(key: string, text: string, insecure: boolean): HttpUrl {
     url = parseHttpUrl(text)
   } catch (error) {
     if (!isResourceError(error)) throw error
-    throw invalid(`"${key}" holds no http or https URL. ${error.message}`, 'configuration')
+    throw invalid(`"${key}" is not an http or https URL. ${error.message}`, 'configuration')
   }
   if (url.scheme === 'http' && !insecure && !isLoopback(url.host))
     throw invalid(

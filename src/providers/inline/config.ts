@@ -80,12 +80,15 @@ function inlineFindings(address: string, options: InlineOptions): readonly Findi
     if (surplus.length > 0)
       return surplus.map((key) => ({
         path: [...path, key],
-        message: 'A data: URI is its content itself.',
-        fix: 'Remove the key, or give the mount an address of another kind.',
+        message: 'The address is a data: URI, which already holds the content.',
+        fix: 'Remove this key, or give the mount an address with another scheme.',
       }))
   } else if (bodies.length !== 1) {
-    const message = bodies.length === 0 ? 'The mount has no content.' : 'The mount has several contents.'
-    return [{ path, message, fix: 'Write one of "text", "base64" and "resources".' }]
+    const message =
+      bodies.length === 0
+        ? 'The mount has none of "text", "base64" and "resources".'
+        : 'The mount has more than one of "text", "base64" and "resources".'
+    return [{ path, message, fix: 'Write exactly one of them.' }]
   }
   return faultsIn(resourcesIn(address, options), path, options.resources !== undefined)
 }

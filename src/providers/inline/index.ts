@@ -50,7 +50,7 @@ export function inline(options: InlineOptions): Provider {
     held.set(path, found)
   }
   if (total > maxMountBytes)
-    throw invalid(`The resources are longer than ${maxMountBytes} bytes together. Mount files.`, 'too-large')
+    throw invalid(`The resources have more than ${maxMountBytes} bytes together. Mount files instead.`, 'too-large')
   for (const path of held.keys()) refuseNested(path, held)
   const paths = [...held.keys()].sort(comparePaths)
 
@@ -92,7 +92,7 @@ function refuseNested(path: string, held: ReadonlyMap<string, unknown>): void {
 function holdOf(path: string, { text, bytes, data, ...description }: InlineResource): Held {
   const body = bodyOf(text, bytes, data)
   if (body.bytes.length > maxResourceBytes)
-    throw invalid(`${JSON.stringify(path)} is longer than ${maxResourceBytes} bytes. Mount a file.`, 'too-large')
+    throw invalid(`${JSON.stringify(path)} has more than ${maxResourceBytes} bytes. Mount a file instead.`, 'too-large')
   const type = description.mimeType ?? body.mimeType
   const version = createHash('sha256').update(`${type}\n`).update(body.bytes).digest('base64url').slice(0, 22)
   const facts = { ...defined({ mimeType: type }), size: body.bytes.length, version }
@@ -113,12 +113,13 @@ function bodyOf(
   data: string | undefined,
 ): { readonly bytes: Buffer; readonly mimeType?: string } {
   if (text !== undefined && bytes === undefined && data === undefined) {
-    if (!text.isWellFormed()) throw invalid('A text holds a lone surrogate.', 'configuration')
+    if (!text.isWellFormed())
+      throw invalid('"text" contains a lone surrogate, which is not valid Unicode.', 'configuration')
     return { bytes: Buffer.from(text), mimeType: 'text/plain' }
   }
   if (bytes !== undefined && text === undefined && data === undefined) return { bytes: Buffer.from(bytes) }
   if (data === undefined || text !== undefined || bytes !== undefined)
-    throw invalid('A resource has one of "text" and "base64": write exactly one of them.', 'configuration')
+    throw invalid('A resource must have exactly one of "text" and "base64".', 'configuration')
   const { mimeType, parameters, bytes: stored } = parseDataUri(data)
   return { mimeType, bytes: inUtf8(stored, mimeType, parameters.get('charset')) }
 }

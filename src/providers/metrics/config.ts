@@ -80,7 +80,12 @@ function checkMetrics(given: OptionsOf<typeof metricsShape>, context: z.Refineme
     return
   }
   for (const key of ['url', 'allow', 'allowAddresses', 'bearer', 'basic'] as const)
-    if (given[key] !== undefined) refuse(key, 'This server measures itself, and sends no requests.', 'Remove it.')
+    if (given[key] !== undefined)
+      refuse(
+        key,
+        'With "source": "self" the server measures itself, so this key has no use.',
+        'Remove the key, or set "source" to "prometheus".',
+      )
 }
 
 export const source = defineSource({

@@ -63,7 +63,9 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     const matchers = parseMatchers(params.get('match') ?? '')
     const wanted = parseSeriesRequest(params, { intervalSeconds: source.intervalSeconds, now: now(), spans: true })
     if ('at' in wanted.when)
-      throw invalid('Series need a span of time, not one time.', 'parameter', { parameter: 'start' })
+      throw invalid('Series need a range of time. Write "start", or leave out "end".', 'parameter', {
+        parameter: 'start',
+      })
     const selector = { metric: metric.name, matchers }
     const answer = await source.select(selector, wanted.when, signal)
     return contentOf(answer, wanted, { query: formatSelector(selector), ...metric })
@@ -223,7 +225,10 @@ function* differences(before: PollState, now: PollState, sampled: readonly strin
  */
 function allowed(source: QuerySource, allow: readonly string[]): QuerySource {
   if (allow.some((glob) => glob.includes('/')))
-    throw invalid('A glob of "allow" is about the name of a metric in a path, which has no slash.', 'configuration')
+    throw invalid(
+      '"allow" has a glob with a slash, but no name of a metric has one. Write a glob such as "http_*".',
+      'configuration',
+    )
   const matches = compileGlobs(allow)
   const isAllowed = (metric: string): boolean => {
     const segment = segmentOf(metric)

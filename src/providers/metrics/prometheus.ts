@@ -64,13 +64,17 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     const single = singleIn(data)
     if (single !== undefined) return { series: [single], total: 1, notes: [] }
     if (memberOf(data, 'resultType') === 'string')
-      return { series: [], total: 0, notes: ['The result of the query is a text, not a series.'] }
+      return {
+        series: [],
+        total: 0,
+        notes: ['The result of the query is a string, not a series. Write a query that returns numbers.'],
+      }
     if (!Array.isArray(memberOf(data, 'result'))) throw noAnswerError()
     const notes = [
       ...(histograms === 0
         ? []
         : [`${histograms} series are native histograms, of which only histogram_quantile(…) and such can be shown.`]),
-      ...(warnings ? ['Prometheus warns that this may not be all.'] : []),
+      ...(warnings ? ['Prometheus warns that the result may be incomplete.'] : []),
     ]
     return { series, total, notes }
   }

@@ -35,7 +35,7 @@ export function parseQuery(query: string) {
 
 function notUnderstood(at: number) {
   return invalid(
-    `The query is not understood at character ${at + 1}. This mount serves chosen metrics only, and takes queries in the plain PromQL of Prometheus.`,
+    `The query cannot be parsed at character ${at + 1}. This mount serves only some metrics, so it accepts only plain PromQL.`,
     'parameter',
     { parameter: 'query' },
   )
@@ -245,7 +245,7 @@ function selectedMetric(parsing: Parsing, start: Token, name: string | undefined
 
 function notOneMetric({ at }: Token) {
   return invalid(
-    `The selector at character ${at + 1} does not name exactly one metric. This mount serves chosen metrics only: write each by its name, such as up{job="node"} or {__name__="up"}.`,
+    `The selector at character ${at + 1} does not name exactly one metric. This mount serves only some metrics, so write each by its name, such as up{job="node"} or {__name__="up"}.`,
     'parameter',
     { parameter: 'query' },
   )

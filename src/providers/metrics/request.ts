@@ -130,7 +130,7 @@ export function faultOf(status: number, body: ApiError | undefined, query: strin
   return unavailable(`Prometheus answers with the status ${status}: it may be starting, stopping or overloaded.`)
 }
 
-const noApi = 'There is no API of Prometheus at "url": check whether it needs a path such as /prometheus.'
+const noApi = 'There is no API of Prometheus at "url". Check whether it needs a path such as /prometheus.'
 
 /** Returns the error for an answer that is not in the format of the API, whatever its status. */
 export function noAnswerError(): ResourceError {
@@ -142,7 +142,7 @@ export function noAnswerError(): ResourceError {
 function badQuery(said: string): ResourceError {
   if (/invalid expression type/.test(said))
     return invalid(
-      'The query has no one value at each step: put a function such as rate(…) around a range such as x[5m], and leave texts out.',
+      'The query does not give one number at each step. Put a function such as rate(…) around a range such as x[5m], and do not use strings.',
       'parameter',
       { parameter: 'query' },
     )
@@ -152,7 +152,7 @@ function badQuery(said: string): ResourceError {
   const where = position === null ? '' : ` (line ${position[1]}, column ${position[2]})`
   if (words === undefined)
     return invalid(
-      'Prometheus rejects this query, or its times: check "query", "start", "end" and "step".',
+      'Prometheus rejects the query or its times. Check "query", "start", "end" and "step".',
       'parameter',
       { parameter: 'query' },
     )
@@ -175,7 +175,7 @@ function failedQuery(said: string): ResourceError {
       { parameter: 'query' },
     )
   return invalid(
-    'Prometheus could not evaluate the query: look at its functions, labels and regular expressions.',
+    'Prometheus could not evaluate the query. Check its functions, labels and regular expressions.',
     'parameter',
     { parameter: 'query' },
   )

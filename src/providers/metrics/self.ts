@@ -111,7 +111,7 @@ function matches(labels: Labels, matchers: readonly Matcher[]): boolean {
   return matchers.every(({ label, operator, value }) => {
     if (operator === '=~' || operator === '!~')
       throw invalid(
-        'The measurements of this server are matched with = and !=, not with regular expressions. For those, let Prometheus scrape /metrics.',
+        'The measurements of this server can be matched only with = and !=. For regular expressions, let Prometheus scrape /metrics.',
         'parameter',
         { parameter: 'match' },
       )

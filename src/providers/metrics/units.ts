@@ -146,7 +146,7 @@ export function parseTime(name: string, text: string, now: number): number {
   const time = relativeTime(text, now) ?? unixTime(text) ?? calendarTime(text)
   if (time !== undefined && time >= 0 && time < lastTimeSeconds) return time
   throw invalid(
-    `The parameter "${name}" is not a time: write one such as -1h, -7d, now, 2026-11-21T10:00:00Z or 1795255200 (Unix seconds).`,
+    `The parameter "${name}" is not a time. Write one such as -1h, -7d, now, 2026-11-21T10:00:00Z or 1795255200 (Unix seconds).`,
     'parameter',
     { parameter: name },
   )
@@ -179,7 +179,7 @@ function calendarTime(text: string): number | undefined {
 export function parseStep(text: string): number {
   const step = parseDuration(text) ?? unixTime(text)
   if (step !== undefined && step >= 0.001) return step
-  throw invalid('The parameter "step" is not a duration: write one such as 15s, 5m or 1h.', 'parameter', {
+  throw invalid('The parameter "step" is not a duration. Write one such as 15s, 5m or 1h.', 'parameter', {
     parameter: 'step',
   })
 }
@@ -208,7 +208,7 @@ export function checkSpan(span: TimeSpan): TimeSpan {
   const steps = (end - start) / step
   if (steps <= mostSteps) return span
   throw invalid(
-    `That would be ${Math.ceil(steps)} points for each series, and there can be ${mostSteps}: ask for a step of at least ${formatDuration(chooseStep(end - start, 1, mostSteps - 1))}, or for a shorter range.`,
+    `The range has ${Math.ceil(steps)} points for each series, and at most ${mostSteps} are allowed. Ask for a step of at least ${formatDuration(chooseStep(end - start, 1, mostSteps - 1))}, or for a shorter range.`,
     'parameter',
     { parameter: 'step', limit: mostSteps },
   )

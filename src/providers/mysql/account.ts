@@ -86,7 +86,10 @@ export function requireHarmless(facts: AccountFacts, settings: ServerSettings, d
   const { isMaria, version, grants, unknownRoles } = facts
   const [major, minor] = version
   const isOld = isMaria ? major < 10 || (major === 10 && minor < 5) : major < 8
-  if (isOld) throw refusedOpeningError('The server is older than MySQL 8 or MariaDB 10.5, and is not served.')
+  if (isOld)
+    throw refusedOpeningError(
+      'The server is older than MySQL 8 or MariaDB 10.5, which hikidashi does not support. Update the server.',
+    )
   const schemas = settings.schemas ?? (database === undefined ? undefined : [database])
   const powers = [...new Set(grants.flatMap((line) => powersIn(line, schemas)))]
   if (settings.allowPrivileged) return
@@ -102,7 +105,7 @@ export function requireHarmless(facts: AccountFacts, settings: ServerSettings, d
 }
 
 const remedy =
-  'Make an account that only reads ("hikidashi init --sql mysql" prints how), or accept this one: "allowPrivileged": true.'
+  'Create an account that can only read ("hikidashi init --sql mysql" prints how), or accept this one: "allowPrivileged": true.'
 
 /**
  * Returns the privileges beyond reading that a grant line gives, globally or on a served schema. A grant of an unknown form counts as one;

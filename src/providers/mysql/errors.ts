@@ -4,13 +4,13 @@ import { endedError, tlsFault } from '../relational/open.ts'
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<number, string>> = {
   1044: 'The account may not use this database. Grant it SELECT there, or correct the URL.',
-  1045: 'The database refused the account or its password. Correct the URL.',
+  1045: 'The database rejects the account or its password. Correct the URL.',
   1049: 'The server has no database of this name. Correct the URL.',
   1130: 'The database refuses connections from this host. Check the hosts of the account.',
-  1251: 'The server requires an insecure method of authentication. Change the plugin of the account.',
-  1275: 'The server requires an insecure method of authentication. Change the plugin of the account.',
-  1698: 'The database refused the account or its password. Correct the URL.',
-  3159: 'The database accepts only encrypted connections: turn "tls" on.',
+  1251: 'The server requires an insecure method of authentication. Change the authentication plugin of the account.',
+  1275: 'The server requires an insecure method of authentication. Change the authentication plugin of the account.',
+  1698: 'The database rejects the account or its password. Correct the URL.',
+  3159: 'The database accepts only encrypted connections. Turn "tls" on.',
   1820: 'The password of the account has expired. Set another one.',
   1862: 'The password of the account has expired. Set another one.',
   4151: 'The account is locked. Unlock it there: ALTER USER … ACCOUNT UNLOCK.',
@@ -74,7 +74,7 @@ export function isBrokenView(error: unknown): boolean {
 
 export function brokenView(): ResourceError {
   return invalid(
-    'The view cannot be read: a table, column or function that it names is not there, or its definer may not use it. Correct the view.',
+    'The view cannot be read: a table, column or function that it names does not exist, or its definer may not use it. Correct the view.',
     'unreadable',
   )
 }
@@ -89,7 +89,7 @@ export function refusedOpeningError(message: string, code = 'refused'): Resource
 }
 
 export function lateError(): ResourceError {
-  return unavailable('The database does not answer.', { code: 'late' })
+  return unavailable('The database does not answer. Try again later.', { code: 'late' })
 }
 
 /** Converts an error of connecting. The text of the server is left out, because it may name hosts and accounts. */

@@ -33,7 +33,7 @@ export interface MysqlRowOptions extends RowOptions {
  *   than read, a certificate that cannot be trusted.
  */
 export async function mysql(options: MysqlOptions): Promise<Provider> {
-  requireKeys('mysql({ url })', options, { url: 'a text' })
+  requireKeys('mysql({ url })', options, { url: 'a string' })
   return openRelational({ ...createSource(options), options })
 }
 

@@ -229,18 +229,18 @@ export function targetOf(url: string, tls: TlsOptions | undefined): Target {
   const match = form.exec(url)
   if (match === null)
     throw invalid(
-      'The URL of the database is not of the form mysql://account:password@host:3306/database, without parameters. Percent-encode the special characters of its password.',
+      'The URL of the database must have the form mysql://account:password@host:3306/database, without parameters. Percent-encode the special characters of its password.',
       'configuration',
     )
   const [, user, password = '', named = '', port = '3306', database = ''] = match
   const [account, secret, address, schema] = [user ?? '', password, named, database].map(decoded)
   if (account === undefined || secret === undefined || address === undefined || schema === undefined)
     throw invalid(
-      'The URL of the database cannot be read. Percent-encode the special characters of its password.',
+      'The URL of the database cannot be parsed. Percent-encode the special characters of its password.',
       'configuration',
     )
   if (Number(port) < 1 || Number(port) > 65_535)
-    throw invalid('The URL of the database has no such port.', 'configuration')
+    throw invalid('The port in the URL of the database is not valid. Write a number from 1 to 65535.', 'configuration')
   const host = address.replace(/^\[|\]$/g, '')
   const isSocket = host.startsWith('/')
   const mode = tls?.mode ?? (isSocket || isLoopback(host) ? 'off' : 'verify')
@@ -264,7 +264,7 @@ function verifiedName(host: string, tls: TlsOptions | undefined): string {
   const name = tls?.serverName ?? host
   if (isIP(name) === 0 && !name.startsWith('/')) return name
   throw invalid(
-    'The connection must be encrypted, and the URL has no host name that a certificate can have: write the name, or "tls": { "serverName": … }.',
+    'The connection must be encrypted, but the host in the URL is not a name that a certificate can have. Write the host name, or set "tls": { "serverName": … }.',
     'configuration',
   )
 }

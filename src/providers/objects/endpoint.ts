@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
-import { guardedLookup as createLookup } from '../../core/address-guard.ts'
+import { createGuardedLookup } from '../../core/address-guard.ts'
 import { invalid } from '../../core/errors.ts'
-import { addressBytes, isMetadataAddress as isMetadata, speaksNoTls } from '../../core/http-url.ts'
+import { addressBytes, isMetadataAddress, speaksNoTls } from '../../core/http-url.ts'
 import { isLoopback, parseUri } from '../../core/uri.ts'
 
 /** Endpoint of a store. */
@@ -13,16 +13,16 @@ export interface Endpoint {
 }
 
 /** Whether an address is that of a metadata service, which issues credentials of machines; also in IPv6 notation. */
-export function isMetadataAddress(address: string): boolean {
+export function isMetadataHost(address: string): boolean {
   const bytes = addressBytes(address.replace(/%.*$/, ''))
-  return bytes !== undefined && isMetadata(bytes)
+  return bytes !== undefined && isMetadataAddress(bytes)
 }
 
 /** Error code of a host that resolves to a metadata service. */
 const refusedAddress = 'EMETADATA'
 
-/** DNS look-up for sockets that refuses a host when one of its addresses is {@link isMetadataAddress}. */
-export const guardedLookup = createLookup(isMetadataAddress, refusedAddress)
+/** DNS look-up for sockets that refuses a host when one of its addresses is {@link isMetadataHost}. */
+export const guardedLookup = createGuardedLookup(isMetadataHost, refusedAddress)
 
 /**
  * Parses an endpoint of the operator: `https://storage.example.com`, `http://127.0.0.1:9000`.
@@ -43,9 +43,9 @@ export function parseEndpoint(text: string, insecure: boolean): Endpoint {
       'is not the address of a server. Write one such as "https://storage.example.com" or "http://127.0.0.1:9000".',
     )
   if (segments.length > 0 || query !== undefined)
-    throw refuse('has a path or a query. Remove it: the bucket has its own key.')
+    throw refuse('has a path or a query. Remove it, and name the bucket in "bucket".')
   const address = host.replace(/^\[|\]$/g, '')
-  if (isMetadataAddress(address) || /^metadata(?:\.google\.internal)?$/i.test(address))
+  if (isMetadataHost(address) || /^metadata(?:\.google\.internal)?$/i.test(address))
     throw refuse('is a cloud metadata service, which gives out credentials. Name the host of the store.')
   if (scheme === 'http' && !insecure && !isLoopback(address))
     throw refuse('is not encrypted. Write https://, or add "insecure": true if you trust the network.')
@@ -90,7 +90,7 @@ export function connectionAdvice(system: string | undefined): string | undefined
 }
 
 /** Message for a failed request of unknown cause. */
-export const invalidAnswerMessage = 'The answer of the store is not valid. Check the store, and the network to it.'
+export const invalidAnswerMessage = 'The answer of the store is not valid. Check the store and the network to it.'
 
 /**
  * Whether the Google client may request credentials from the metadata service of the machine, whose address does not answer on most

@@ -180,17 +180,20 @@ export function completeOptions(options: BucketOptions): BucketSettings {
   // A name of this form cannot lead to another host, path or query.
   if (!/^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?![.-])){1,253}$/.test(bucket) || /[._-]$/.test(bucket))
     throw invalid(
-      'This is not the name of a bucket. Write it alone, without a scheme, a slash or a region.',
+      '"bucket" is not the name of a bucket. Write only the name, without a scheme, a slash or a region.',
       'configuration',
     )
   const prefix = prefixOf(options.prefix ?? '')
   if (!(maxBytes >= 1 && maxBytes <= 256 * 2 ** 20))
-    throw invalid('The maximum size must be from 1 byte to 256 MiB.', 'configuration')
+    throw invalid('"maxBytes" must be from 1 byte to 256 MiB.', 'configuration')
   if (linkMs !== undefined && !(linkMs >= 1000 && linkMs <= 3_600_000))
-    throw invalid('The lifetime of a link must be from 1 second to 1 hour.', 'configuration')
-  if (!(timeoutMs >= 100)) throw invalid('The time-out must be at least 100 ms.', 'configuration')
+    throw invalid('"links" must be from 1 second to 1 hour.', 'configuration')
+  if (!(timeoutMs >= 100)) throw invalid('"timeout" must be at least 100 ms.', 'configuration')
   if (anonymous && linkMs !== undefined)
-    throw invalid('Links are signed with credentials, and there are none. Remove "links".', 'configuration')
+    throw invalid(
+      '"links" needs credentials, which sign the links, and "anonymous" excludes them. Remove "links" or "anonymous".',
+      'configuration',
+    )
   const endpoint = options.endpoint === undefined ? undefined : parseEndpoint(options.endpoint, insecure)
   const linkSeconds = linkMs === undefined ? undefined : Math.floor(linkMs / 1000)
   return { bucket, endpoint, anonymous, prefix, maxBytes, linkSeconds, timeoutMs, log }
@@ -200,5 +203,8 @@ function prefixOf(prefix: string): string {
   const path = prefix.endsWith('/') ? prefix : `${prefix}/`
   if (prefix === '' || prefix === '/') return ''
   if (isPath(path) && Buffer.byteLength(path) < 1024) return path
-  throw invalid('No path can be below this prefix. Write one such as "tenant1/reports/".', 'configuration')
+  throw invalid(
+    '"prefix" is not valid: no path can be below it. Write one such as "tenant1/reports/".',
+    'configuration',
+  )
 }

@@ -171,7 +171,7 @@ async function repeatRead(readOnce: () => Promise<Content>, signal: AbortSignal)
     ? unavailable(
         'The answers of the store are cut off, or differ from what was stored. Check the store, and any proxy before it.',
       )
-    : unavailable('An object changes faster than it can be read as one version.')
+    : unavailable('The object changes faster than it can be read. Try again later.')
 }
 
 /** Returns further facts of the store as metadata for display. No code depends on them. */

@@ -90,7 +90,7 @@ export class ObjectFault extends Error {
   readonly fault: 'replaced' | 'unsatisfiable' | 'torn'
 
   constructor(fault: ObjectFault['fault']) {
-    super(`The object cannot be read in one go: ${fault}.`)
+    super(`The object cannot be read as one complete version: ${fault}. Try again later.`)
     this.name = 'ObjectFault'
     this.fault = fault
   }

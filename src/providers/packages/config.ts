@@ -21,7 +21,9 @@ export const source = defineSource({
   needs: { root: 'served folder' },
   effects: {
     // pnpm installs packages as hard links to its store in the home folder.
-    always: () => [{ kind: 'reads', what: 'files of packages that have a second name elsewhere' }],
+    always: () => [
+      { kind: 'reads', what: 'files of packages that have a second name (a hard link) outside the folder' },
+    ],
     options: { ...documentEffects, root: pathEffects, packages: 'none' },
   },
 })

@@ -35,7 +35,7 @@ const template: Template = {
  *   for a malformed lock file, and for one of more than 16 MiB or 50,000 packages.
  */
 export async function packages(options: PackagesOptions): Promise<Provider> {
-  requireKeys('packages({ root })', options, { root: 'a text' })
+  requireKeys('packages({ root })', options, { root: 'a string' })
   const { root, packages: globs = ['**'] } = options
   const isServed = compileGlobs(globs)
   const plain = { root, gitignore: false, defaultExcludes: false, watch: false } as const

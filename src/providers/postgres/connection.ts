@@ -24,7 +24,7 @@ export interface Target {
 export function targetOf(url: string, tls: TlsOptions | undefined): Target {
   if (!/^postgres(?:ql)?:\/\//.test(url))
     throw invalid(
-      'The URL of the database is not of the form postgres://role:password@host:5432/database.',
+      'The URL of the database must have the form postgres://role:password@host:5432/database.',
       'configuration',
     )
   let client: pg.Client
@@ -32,14 +32,14 @@ export function targetOf(url: string, tls: TlsOptions | undefined): Target {
     client = new pg.Client({ connectionString: url })
   } catch {
     throw invalid(
-      'The URL of the database cannot be read. Percent-encode the special characters of its password.',
+      'The URL of the database cannot be parsed. Percent-encode the special characters of its password.',
       'configuration',
     )
   }
   const { host, port, user = '', database = '', password } = client
   if (user === '' || database === '')
     throw invalid(
-      'The URL of the database has to name a role and a database: postgres://role@host/database.',
+      'The URL of the database must have a role and a database: postgres://role@host/database.',
       'configuration',
     )
   return {
@@ -58,11 +58,11 @@ function sslOf(host: string, asked: boolean | ConnectionOptions, tls: TlsOptions
   const mode = tls?.mode ?? (isNear && asked === false ? 'off' : 'verify')
   if (mode === 'off') {
     if (asked === false) return false
-    throw invalid('The URL of the database asks for TLS, and "tls" is "off": remove one of them.', 'configuration')
+    throw invalid('The URL of the database requires TLS, but "tls" is "off". Remove one of them.', 'configuration')
   }
   if (own.rejectUnauthorized === false)
     throw invalid(
-      'The URL asks for a connection whose server is not verified: remove "sslmode" from it.',
+      'The URL asks for a connection that does not verify the server. Remove "sslmode" from the URL.',
       'configuration',
     )
   const { cert, key, ca } = own
@@ -96,7 +96,7 @@ export interface PostgresRowOptions extends RowOptions {
 
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<string, string>> = {
-  '28P01': 'The database refused the role or its password. Correct the URL.',
+  '28P01': 'The database rejects the role or its password. Correct the URL.',
   '28000': 'The database refuses this role from this host. Check its pg_hba.conf, and the URL.',
   '3D000': 'The server has no database of this name. Correct the URL.',
   '42501': 'The role may not connect to this database. Grant it CONNECT.',
@@ -151,10 +151,7 @@ export function statementError(error: unknown): ResourceError {
   const code = errorCodeOf(error) ?? 'unknown'
   if (gone.has(code)) return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, fault: 'gone' })
   if (code === '55000')
-    return invalid(
-      'The database has no rows here: a materialized view was made WITH NO DATA, or lost its data. Run REFRESH MATERIALIZED VIEW there.',
-      'unreadable',
-    )
+    return invalid('A materialized view has no data yet. Run REFRESH MATERIALIZED VIEW there.', 'unreadable')
   const message = away[code] ?? `The database did not answer (${code}).`
   if (/^57P0[125]$/.test(code)) return unavailable(message, { sqlstate: code, fault: 'ended' })
   // An error in a row or a view does not make the source unavailable.

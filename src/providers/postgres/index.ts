@@ -29,7 +29,7 @@ export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './connecti
  *   read, a certificate that cannot be trusted.
  */
 export async function postgres(options: PostgresOptions): Promise<Provider> {
-  requireKeys('postgres({ url })', options, { url: 'a text' })
+  requireKeys('postgres({ url })', options, { url: 'a string' })
   return openRelational({ ...createSource(options), options })
 }
 

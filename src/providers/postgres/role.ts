@@ -82,13 +82,14 @@ export function requireHarmless(
   { allowPrivileged }: ServerSettings,
 ): void {
   const refuse = (message: string) => unavailable(message, { fault: 'refused' })
-  if (version < minVersion) throw refuse('The server is older than PostgreSQL 12, and is not served.')
+  if (version < minVersion)
+    throw refuse('The server is older than PostgreSQL 12, which hikidashi does not support. Update the server.')
   if (encoding === 'SQL_ASCII')
-    throw refuse('The database has the encoding SQL_ASCII, in which names are ambiguous. Move it to UTF8.')
+    throw refuse('The database has the encoding SQL_ASCII, in which names are ambiguous. Convert it to UTF8.')
   if (powers.length === 0 || allowPrivileged) return
   throw refuse(
     `The role of the URL can do more than read: ${powers.slice(0, 5).join('; ')}. ` +
-      'Make one that only reads ("hikidashi init --sql postgres" prints how), or accept this one: "allowPrivileged": true.',
+      'Create a role that can only read ("hikidashi init --sql postgres" prints how), or accept this one: "allowPrivileged": true.',
   )
 }
 

@@ -145,7 +145,7 @@ async function connect(target: Target, settings: ServerSettings, signal: AbortSi
       } as pg.QueryArrayConfig)
       return result.rows as readonly Cells[]
     } catch (error) {
-      if (late) throw unavailable('The database does not answer.', { sqlstate: 'late' })
+      if (late) throw unavailable('The database does not answer. Try again later.', { sqlstate: 'late' })
       // An error code of the server is more precise than the end of the connection.
       throw ended && errorCodeOf(error)?.length !== 5 ? endedError() : statementError(error)
     } finally {

@@ -35,7 +35,7 @@ export const rowsShape = {
   limit: count.max(10_000).optionalKey('Maximum number of rows in one answer. By default 1000.'),
   maxValueBytes: size
     .refine((bytes) => bytes >= 16 && bytes <= 16 * 2 ** 20, {
-      error: refusal('This is too short or too long.', 'It must be from 16 bytes to "16MiB".'),
+      error: refusal('The size is too small or too large.', 'It must be from 16 bytes to "16MiB".'),
     })
     .optionalKey(
       'Maximum size of a value. Of a longer value the beginning and the length are shown. By default "16KiB".',
@@ -172,7 +172,7 @@ export async function serverOptions<Rows extends object>(options: ServerOptions<
 async function urlIn(source: SecretSource, folder: string): Promise<string> {
   const found = await resolveSecret(source, { folder })
   if ('value' in found) return found.value.trim()
-  throw invalid(`There is no "url". ${found.message} ${found.fix}`, 'configuration')
+  throw invalid(`"url" has no value. ${found.message} ${found.fix}`, 'configuration')
 }
 
 async function tlsIn(tls: OptionsOf<typeof serverShape>['tls'], folder: string) {

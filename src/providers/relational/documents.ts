@@ -126,7 +126,11 @@ export async function readOverview(
 ): Promise<Content | undefined> {
   const format = params.get('format')
   if (format !== undefined && format !== 'mermaid')
-    throw invalid('An overview can be read as mermaid: write ?format=mermaid.', 'parameter', { parameter: 'format' })
+    throw invalid(
+      'The parameter "format" of an overview must be mermaid. Write ?format=mermaid, or leave it out.',
+      'parameter',
+      { parameter: 'format' },
+    )
   const prefix = schema === undefined || source.schema !== undefined ? '' : `${segmentOf(schema)}/`
   const sees = seenBy(source.schema, context.allows)
   const { names, more, found } = await namesOf(source, prefix, sees, context)

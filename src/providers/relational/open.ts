@@ -32,7 +32,7 @@ export async function openRelational(opening: RelationalOpenOptions): Promise<Pr
       await source.close()
       throw invalid(explain(error), 'configuration')
     }
-    options.log?.('warn', 'the database does not answer: it is tried again at the next request', {
+    options.log?.('warn', 'the database does not answer: the next request tries it again', {
       reason: error.message,
     })
   }
@@ -126,7 +126,8 @@ export function createPool<C extends PooledConnection>(
   const free = new Map<C, NodeJS.Timeout>()
   const slots = createSemaphore(connections, Number.POSITIVE_INFINITY)
   const closing = new AbortController()
-  const busy = () => unavailable(`All ${connections} connections to the database are in use.`)
+  const busy = () =>
+    unavailable(`All ${connections} connections to the database are in use. Try again later, or raise "connections".`)
 
   const takeFree = (): C | undefined => {
     // Take the connection that was used last, so that the others become idle and close.
@@ -224,8 +225,9 @@ export function endedError(): ResourceError {
 
 /** Returns the message for a failed TLS connection, by its error code. @param isPlain Whether the server does not encrypt. */
 export function tlsFault(code: string, isPlain: boolean): string | undefined {
-  if (isPlain) return 'The database does not encrypt connections, and this one must be encrypted: turn TLS on there.'
+  if (isPlain)
+    return 'The database does not encrypt connections, but this mount requires it. Turn TLS on in the database.'
   if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|HANDSHAKE_SSL)/.test(code))
-    return 'The certificate of the database cannot be trusted. Name the authority that signed it: "tls": { "ca": … }.'
+    return 'The certificate of the database cannot be trusted. Set "tls": { "ca": … } to the certificate of the authority that signed it.'
   return undefined
 }

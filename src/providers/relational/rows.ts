@@ -155,7 +155,7 @@ function columnsIn(params: Params, { readable }: RowAccess): readonly string[] {
   const isKnown = columns?.every((column) => readable.includes(column)) && new Set(columns).size === columns.length
   if (columns === undefined || !isKnown)
     throw invalid(
-      'The parameter "columns" must be names of columns of this table, each once, separated by commas.',
+      'The parameter "columns" must be different columns of this table, separated by commas.',
       'parameter',
       { parameter: 'columns' },
     )
@@ -166,7 +166,9 @@ function afterIn(params: Params, { key }: RowAccess): readonly string[] | undefi
   const text = params.get('after')
   if (text === undefined) return undefined
   if (key.length === 0)
-    throw invalid('The rows of this table have no key, so there is no "after".', 'parameter', { parameter: 'after' })
+    throw invalid('This table has no key, so the parameter "after" is not allowed.', 'parameter', {
+      parameter: 'after',
+    })
   const after = rowKeyOf(text, key.length)
   if (after === undefined)
     throw invalid('The parameter "after" must be the key of a row, as an answer gives it in "next".', 'parameter', {

@@ -75,7 +75,7 @@ const remoteShape = {
   maxBytes: size.optionalKey('Maximum size of an answer. By default "64MiB" over HTTP, and "10MiB" from a command.'),
   memory: size
     .refine((bytes) => bytes >= leastMemoryBytes, {
-      error: refusal('This is too little.', 'It must be at least "16MiB".'),
+      error: refusal('The size is too small.', 'It must be at least "16MiB".'),
     })
     .optionalKey(
       'Maximum memory of the command and all processes that it starts, except on Windows. Beyond it they are killed; the next use starts the command again. By default "4GiB".',
@@ -97,12 +97,16 @@ function checkRemote(given: OptionsOf<typeof remoteShape>, context: z.Refinement
   if (command === undefined && url === undefined)
     refuse('command', 'The key is missing.', 'Add "command" to start a server, or "url" of one that runs.')
   if (command !== undefined && url !== undefined)
-    refuse('url', 'There are two servers.', 'Remove "url" or "command": each server is a mount of its own.')
+    refuse('url', '"command" and "url" exclude each other.', 'Remove one of them, or write a mount for each server.')
   const others =
     url === undefined ? (['bearer', 'headers', 'insecure'] as const) : (['args', 'env', 'cwd', 'memory'] as const)
   for (const key of others)
     if (given[key] !== undefined && (command === undefined) !== (url === undefined))
-      refuse(key, `This is for ${url === undefined ? 'a "url"' : 'a "command"'}.`, 'Remove it.')
+      refuse(
+        key,
+        `This key needs ${url === undefined ? '"url"' : '"command"'}, which this mount does not have.`,
+        'Remove it.',
+      )
   for (const [name, value] of Object.entries(env))
     if (typeof value === 'string' && secretName.test(name))
       refuse(

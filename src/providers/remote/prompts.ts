@@ -107,7 +107,10 @@ export function createRelayedPrompts(
         // The words of the server tell how to correct the arguments.
         const words = refusalOf(error)
         if (words !== undefined)
-          throw invalid(`The server refuses the prompt: ${shorten(words, maxTextLengths.title)}`, 'refused')
+          throw invalid(
+            `The server behind this mount refuses the prompt: ${shorten(words, maxTextLengths.title)}`,
+            'refused',
+          )
         throw faultOf(error)
       }
     },

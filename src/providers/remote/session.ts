@@ -81,7 +81,7 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
       const waitMs = notBefore - performance.now()
       if (waitMs > 0) {
         const retryAfter = Math.ceil(waitMs / 1000)
-        throw unavailable('The server failed a moment ago: the next attempt waits.', { retryAfter })
+        throw unavailable('The server failed a moment ago. Try again later.', { retryAfter })
       }
       const opening = begin()
       current = opening
@@ -151,7 +151,7 @@ export function faultOf(error: unknown): ResourceError {
   const options = { cause: error }
   switch (error.kind) {
     case 'not-found':
-      return new ResourceError('not-found', 'the server says that nothing is there', {}, options)
+      return new ResourceError('not-found', 'the server reports that the resource does not exist', {}, options)
     case 'invalid': {
       const { reason } = error.detail
       const known = knownReason(reason) ?? 'refused'
@@ -160,7 +160,12 @@ export function faultOf(error: unknown): ResourceError {
     case 'too-large': {
       const { limit } = error.detail
       const told: ErrorDetail = { reason: 'too-large', ...(typeof limit === 'number' ? { limit } : {}) }
-      return new ResourceError('too-large', 'This is longer than the limit of the mount.', told, options)
+      return new ResourceError(
+        'too-large',
+        'The answer of the server is longer than "maxBytes" of the mount.',
+        told,
+        options,
+      )
     }
     case 'unavailable':
       return new ResourceError(

@@ -73,7 +73,7 @@ export async function takeSnapshot(
 }
 
 function endless(what: string, option?: string): ResourceError {
-  const advice = option === undefined ? '' : ` Raise "${option}", if that is right.`
+  const advice = option === undefined ? '' : ` Raise "${option}" to list more.`
   return new ResourceError('too-large', `The listing is cut off: ${what}.${advice}`)
 }
 
@@ -223,7 +223,7 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
       if (isResourceError(error) || !own.signal.aborted) throw error
       if (last !== undefined) return last.value
       missed = true
-      throw unavailable('The server is still being listed.', { retryAfter: 2 })
+      throw unavailable('The resources of the server are still being listed. Try again later.', { retryAfter: 2 })
     } finally {
       own.release()
     }

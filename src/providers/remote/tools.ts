@@ -159,11 +159,11 @@ function failureOf(error: unknown, tool: string, log: Log): ToolOutcome {
 
 /** Result for the model when the structured result of a call is not what its tool declares. The tool has run. */
 const wrongOutput =
-  'The tool has run, and its structured result does not match the output schema that it declares. The result is left out.'
+  'The tool ran, but its structured result does not match its output schema, so the result is left out.'
 
 /** Result for the model when a call gets no answer: it must not simply repeat the call. */
 const noAnswer =
-  'The server behind this tool gave no answer. The tool may have run, or not: check before you call it again.'
+  'The server behind this tool did not answer. The tool may or may not have run: check its effects before you call it again.'
 
 function outcomeOf({ content, structured, failed }: RemoteToolResult, mark: string): ToolOutcome {
   const parts = content.flatMap((block): readonly ToolPart[] => {

@@ -21,7 +21,7 @@ const resultsShape = {
       age: durationFrom('1s').optionalKey('Maximum age of a result, even if it expires later. By default unlimited.'),
     })
     .optionalKey('Limits of the kept results. Expired results are deleted first, then the oldest.'),
-  maxBytes: sizeUpTo('8MiB', 'This is more than a result may have.').optionalKey(
+  maxBytes: sizeUpTo('8MiB', 'The size is larger than a result may be.').optionalKey(
     'Maximum size of a result. By default "1MiB", at most "8MiB".',
   ),
   language: z
@@ -33,7 +33,7 @@ const resultsShape = {
   write: z
     .array(text.describe('The name of a role; "*" stands for everybody.'))
     .min(1, {
-      error: refusal('The list is empty.', 'Name the roles that may write, or remove the key to let nobody.'),
+      error: refusal('The list is empty.', 'Name the roles that may write. Without this key no role may write.'),
     })
     .optionalKey(
       'The roles that may write results: with the tool `save_analysis`, and over HTTP by POST to /results/NAME, where NAME is the address without its scheme. A role that cannot see the mount cannot write to it either. By default nobody can write, and there is neither the tool nor the POST.',
@@ -59,7 +59,8 @@ export const open: OpenSource<typeof source> = async (
   { collection, ttl = defaults.ttlMs, keep, maxBytes, language, redact = 'off' },
   { address, log, store, redaction },
 ) => {
-  if (store === undefined) throw new ResourceError('internal', 'There is no store to keep results in.')
+  if (store === undefined)
+    throw new ResourceError('internal', 'The mount needs a store for its results, and none is open.')
   const [{ results }, { redacted }, { sliced }] = await Promise.all([
     import('./index.ts'),
     import('../../wrap/redacted.ts'),

@@ -24,7 +24,6 @@ import { parseRow, tagTerm } from './row.ts'
 import { watchResults } from './watch.ts'
 import { createWriter, type Stored, type WriteOptions } from './write.ts'
 
-/** Store of the results. */
 export { openStore, type Store, type StoreOptions } from '../../store/index.ts'
 export type { ComputeOptions, Question } from './read.ts'
 export { type Analysis, analysisJsonSchema, type NewAnalysis, type TaskType, taskTypes, type Vote } from './record.ts'

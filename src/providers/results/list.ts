@@ -181,7 +181,7 @@ export function createTags(rows: Collection, records: Collection) {
         )) !== undefined
       if (isNoted) return noted.set(tag, Math.max(kept, until))
     }
-    throw unavailable('Too many callers write this tag at once.', { reason: 'busy' })
+    throw unavailable('Too many callers write results with this tag at once. Try again later.', { reason: 'busy' })
   }
 
   return {

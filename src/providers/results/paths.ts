@@ -52,8 +52,8 @@ const controls = /[\p{Cc}\u2028\u2029]/u
 
 /** Returns the fault of a name that becomes a path segment; its length is not checked here. */
 export function nameFault(name: string): string | undefined {
-  if (controls.test(name)) return 'It holds a control character.'
-  if (!name.isWellFormed()) return 'It holds half of a character (a lone surrogate).'
+  if (controls.test(name)) return 'It contains a control character.'
+  if (!name.isWellFormed()) return 'It contains a lone surrogate, which is not valid Unicode.'
   if (name.trim() !== name) return 'It begins or ends with white space.'
   return undefined
 }

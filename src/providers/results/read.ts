@@ -161,20 +161,28 @@ function reportLanguageIn(params: Params) {
   const given = params.get('lang')
   const language = reportLanguages.find((known) => known === given)
   if (given !== undefined && language === undefined)
-    throw invalid('A report is written in ja or en: write ?lang=ja or ?lang=en.', 'parameter', { parameter: 'lang' })
+    throw invalid('The parameter "lang" must be ja or en. Write ?lang=ja or ?lang=en.', 'parameter', {
+      parameter: 'lang',
+    })
   return language
 }
 
 function questionIn(params: Params): Question {
   const prompt = params.get('prompt')
   if (prompt === undefined || prompt.trim() === '')
-    throw invalid('Name the prompt to look up: lookup?prompt=…, and &taskType=… if it matters.', 'parameter', {
-      parameter: 'prompt',
-    })
+    throw invalid(
+      'The parameter "prompt" is missing. Write lookup?prompt=…, and &taskType=… for results of one type only.',
+      'parameter',
+      {
+        parameter: 'prompt',
+      },
+    )
   const given = params.get('taskType')
   const taskType = taskTypes.find((known) => known === given)
   if (given !== undefined && taskType === undefined)
-    throw invalid(`There are these task types: ${taskTypes.join(', ')}.`, 'parameter', { parameter: 'taskType' })
+    throw invalid(`The parameter "taskType" must be one of ${taskTypes.join(', ')}.`, 'parameter', {
+      parameter: 'taskType',
+    })
   return taskType === undefined ? { prompt } : { prompt, taskType }
 }
 
@@ -224,7 +232,7 @@ export async function computeOnce(
     // If it was removed in the meantime, the copy for waiting callers is dropped too.
     await store.collection(handed).delete(key, { revision: row.revision })
   }
-  throw unavailable('A result is removed as fast as it is computed.', { reason: 'busy' })
+  throw unavailable('The result was removed while it was read. Try again.', { reason: 'busy' })
 }
 
 /** Stores a computed result. If the store does not answer, the result is still returned. */

@@ -96,7 +96,11 @@ const vote = z
     if (value.error !== undefined) return
     for (const key of ['content', 'confidence', 'agreement'] as const)
       if (value[key] === undefined)
-        context.addIssue({ code: 'custom', path: [key], message: 'It is missing, and there is no "error" either.' })
+        context.addIssue({
+          code: 'custom',
+          path: [key],
+          message: 'It is missing. Only a vote with "error" may leave it out.',
+        })
   })
 
 /** Schema of a write: all data that the writer has about an analysis. The MCP tool uses the same descriptions. */
@@ -104,7 +108,7 @@ const analysisSchema = z.strictObject({
   id: z
     .string()
     .regex(idPattern, {
-      error: 'It must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ - and begin with a letter or a digit.',
+      error: 'It must have 1 to 128 characters of A-Z a-z 0-9 . _ ~ - and begin with a letter or a digit.',
     })
     .exactOptional()
     .describe('The id of the result. A result with the same id is replaced. By default made from the content.'),
@@ -132,7 +136,7 @@ const analysisSchema = z.strictObject({
           context.addIssue({
             code: 'custom',
             path: [index, 'provider'],
-            message: 'An earlier vote has this name. Give each its own, such as "gpt" and "gpt-second".',
+            message: 'An earlier vote has the same name. Give each vote its own name, such as "gpt" and "gpt-second".',
           })
         seen.add(provider)
       }
@@ -229,7 +233,7 @@ function wordsFor(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
       if (issue.input === undefined) return 'It is missing.'
-      return `It is ${typeOf(issue.input)}, and must be ${typeNames[issue.expected] ?? issue.expected}.`
+      return `It must be ${typeNames[issue.expected] ?? issue.expected}, and is ${typeOf(issue.input)}.`
     case 'invalid_value':
       return `It must be one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}.`
     case 'too_small':
@@ -238,14 +242,14 @@ function wordsFor(issue: z.core.$ZodRawIssue): string | undefined {
       const word = issue.code === 'too_small' ? 'at least' : 'at most'
       const { input } = issue
       if (typeof input === 'string')
-        return input === '' ? 'It is empty.' : `It has ${input.length} characters, and may have ${word} ${bound}.`
+        return input === '' ? 'It is empty.' : `It must have ${word} ${bound} characters, and has ${input.length}.`
       if (Array.isArray(input))
-        return input.length === 0 ? 'It is empty.' : `There are ${input.length}, and may be ${word} ${bound}.`
-      return `It is ${String(input)}, and must be ${word} ${bound}.`
+        return input.length === 0 ? 'It is empty.' : `It must have ${word} ${bound} items, and has ${input.length}.`
+      return `It must be ${word} ${bound}, and is ${String(input)}.`
     }
     case 'unrecognized_keys': {
       const names = issue.keys.slice(0, 3).map((key) => JSON.stringify(key.slice(0, maxName).toWellFormed()))
-      return `There is no such key as ${names.join(', ')}${issue.keys.length > 3 ? ' and others' : ''}.`
+      return `These keys are unknown: ${names.join(', ')}${issue.keys.length > 3 ? ' and others' : ''}.`
     }
     default:
       return undefined

@@ -67,7 +67,6 @@ export const tagTerm = (tag: string): string => `tag:${tag}`
 export const gramTerms = (grams: ReadonlySet<string>, count: number): readonly string[] =>
   sampleGrams(grams, count).map((gram) => `gram:${gram}`)
 
-/** Returns the tags among the terms of a row. */
 export function tagsIn(terms: readonly string[]): readonly string[] {
   return terms.flatMap((term) => (term.startsWith('tag:') ? [term.slice('tag:'.length)] : []))
 }

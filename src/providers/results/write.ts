@@ -71,7 +71,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
   const clean = (value: NewAnalysis): NewAnalysis => {
     if (scrubber === undefined) return value
     if (value.id !== undefined && scrubber.scrub(value.id) !== value.id)
-      throw invalid('id: It holds a secret.', 'argument', { field: 'id' })
+      throw invalid('id: It contains a secret. Use another id.', 'argument', { field: 'id' })
     const { prompt, votes, consensus, tags } = value
     const texts = { prompt, votes, consensus, ...defined({ tags }) }
     return { ...value, ...(mapTexts(texts, (text) => scrubber.scrub(text)) as typeof texts) }
@@ -81,13 +81,13 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
   const complete = (given: NewAnalysis, known: ParsedRow | undefined): Analysis => {
     const now = Date.now()
     const created = given.created === undefined ? now : (timeOf(given.created) ?? now)
-    if (created > now + maxAheadMs) throw wrongTime('created', 'It is more than a day in the future.')
+    if (created > now + maxAheadMs) throw wrongTime('created', 'It must be at most a day in the future.')
     const before = known?.head
     const kept = before === undefined ? undefined : { created: before.created, expires: before.expires }
     const end = given.expires === undefined ? (ttl === undefined ? undefined : created + ttl) : timeOf(given.expires)
     const expires = given.expires === undefined && kept !== undefined ? kept.expires : timeText(end)
     if (expires !== undefined && (timeOf(expires) ?? 0) <= now)
-      throw wrongTime('expires', 'It is in the past: nothing would be kept.')
+      throw wrongTime('expires', 'It must be in the future, or the result would expire at once.')
     const { id, expires: _, ...rest } = given
     const analysis = {
       ...rest,
@@ -112,7 +112,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
       if (known !== undefined && Buffer.from(known.row.value).equals(value)) return storedOf(analysis, 'unchanged')
       const bytes = Buffer.byteLength(value)
       if (bytes > maxBytes)
-        throw invalid(`The analysis has ${bytes} bytes, and may have at most ${maxBytes}.`, 'too-large', {
+        throw invalid(`The analysis must have at most ${maxBytes} bytes, and has ${bytes}.`, 'too-large', {
           limit: maxBytes,
           size: bytes,
         })
@@ -127,7 +127,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
       evictSoon()
       return storedOf(analysis, known === undefined ? 'created' : 'replaced')
     }
-    throw unavailable('Too many callers write this result at once.', { reason: 'busy' })
+    throw unavailable('Too many callers write this result at once. Try again later.', { reason: 'busy' })
   }
 
   return {

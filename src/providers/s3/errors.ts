@@ -16,7 +16,7 @@ interface Failure {
 const credentials: ReadonlyMap<string, string> = new Map(
   Object.entries({
     InvalidAccessKeyId: 'The store does not know the access key. Correct it, or ask for a new one.',
-    SignatureDoesNotMatch: 'The secret key is not that of the access key. Correct it.',
+    SignatureDoesNotMatch: 'The secret key does not belong to the access key. Correct it.',
     ExpiredToken: 'The credentials have expired. Renew them.',
     ExpiredTokenException: 'The credentials have expired. Renew them.',
     TokenRefreshRequired: 'The credentials have expired. Renew them.',
@@ -25,24 +25,25 @@ const credentials: ReadonlyMap<string, string> = new Map(
     RequestTimeTooSkewed: 'The clock of this machine differs from that of the store by too much. Set it.',
     RequestExpired: 'The clock of this machine differs from that of the store by too much. Set it.',
     AccountProblem: 'The account of the store is blocked. Check it there.',
-    NotSignedUp: 'The account of the store is not signed up. Check it there.',
+    NotSignedUp: 'The account of the store is not activated. Check it there.',
     CredentialsProviderError:
-      'There are no credentials, or they cannot be used. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a "profile", or say ' +
+      'No usable credentials were found. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, set a "profile", or set ' +
       '"anonymous": true for a public bucket. The credentials of an EC2 machine are used only with AWS_EC2_METADATA_DISABLED=false.',
   }),
 )
 
 /** Problems of the bucket's location, by error code. */
 const bucketFaults = {
-  NoRegion: 'There is no region. Set "region", or AWS_REGION for the process that runs hikidashi.',
+  NoRegion: 'No region is set. Set "region", or the variable AWS_REGION for the process that runs hikidashi.',
   NoSuchBucket: 'There is no such bucket at the endpoint. Correct "bucket", "endpoint" or "region".',
   InvalidBucketName: 'There is no such bucket at the endpoint. Correct "bucket".',
-  PermanentRedirect: 'The bucket is in another region. Set "region" to that; redirects are not followed.',
-  TemporaryRedirect: 'The bucket redirects to another host for now, and redirects are not followed.',
-  AuthorizationHeaderMalformed: 'The bucket is in another region. Set "region" to that.',
-  IllegalLocationConstraintException: 'The bucket is in another region. Set "region" to that.',
+  PermanentRedirect:
+    'The bucket is in another region, and redirects are not followed. Set "region" to the region of the bucket.',
+  TemporaryRedirect: 'The bucket redirects to another host for now, and redirects are not followed. Try again later.',
+  AuthorizationHeaderMalformed: 'The bucket is in another region. Set "region" to the region of the bucket.',
+  IllegalLocationConstraintException: 'The bucket is in another region. Set "region" to the region of the bucket.',
   MethodNotAllowed: 'The server at the endpoint is not S3. Correct "endpoint".',
-  NotImplemented: 'The store lacks a request that hikidashi needs. Use another endpoint.',
+  NotImplemented: 'The store does not support a request that hikidashi needs. Use another endpoint.',
 }
 
 const bucketFault = (code: string) => new Map<string, string>(Object.entries(bucketFaults)).get(code)
@@ -71,10 +72,7 @@ export function toCallerError(error: unknown, about: 'list' | 'object', log: Log
   if (code === 'PreconditionFailed' || status === 412) return new ObjectFault('replaced')
   if (code === 'InvalidRange' || status === 416) return new ObjectFault('unsatisfiable')
   if (code === 'InvalidObjectState')
-    return invalid(
-      'The object is archived. Restore it in the store first; it can be read once that is done.',
-      'withheld',
-    )
+    return invalid('The object is archived. Restore it in the store, and read it again afterwards.', 'withheld')
   if (code === 'ObjectIsEncrypted' || (about === 'object' && code === 'InvalidRequest'))
     return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'withheld')
   // The client itself throws this before it sends a request.

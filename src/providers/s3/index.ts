@@ -43,14 +43,14 @@ const sockets = 32
  * @throws ResourceError `invalid` for invalid options; the message says what to do.
  */
 export async function s3(options: S3Options): Promise<Provider> {
-  requireKeys('s3({ bucket })', options, { bucket: 'a text' })
+  requireKeys('s3({ bucket })', options, { bucket: 'a string' })
   const { keys, profile, requesterPays = false } = options
   const settings = completeOptions(options)
   const { bucket, endpoint, anonymous } = settings
   if (/--x-s3$/.test(bucket))
     throw invalid('A directory bucket does not list its keys in order, and cannot be served.', 'configuration')
   if (anonymous && (keys !== undefined || profile !== undefined))
-    throw invalid('An anonymous client has no keys and no profile: remove them, or "anonymous".', 'configuration')
+    throw invalid('"anonymous" excludes keys and a profile. Remove them, or "anonymous".', 'configuration')
   const client = createClient({
     endpoint,
     region: options.region,

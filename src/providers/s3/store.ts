@@ -23,7 +23,6 @@ import {
 } from '../objects/store.ts'
 import { isWithoutReason, toCallerError, translateBody } from './errors.ts'
 
-/** Object store for a bucket of S3 or of a compatible store. */
 export function createS3Store(client: S3Client, bucket: string, requesterPays: boolean, log: Log): ObjectStore {
   const seldom = createThrottledLog(log)
   const common = { Bucket: bucket, ...(requesterPays ? { RequestPayer: 'requester' as const } : {}) }
@@ -63,7 +62,7 @@ export function createS3Store(client: S3Client, bucket: string, requesterPays: b
       // An error answer to HEAD has no body, so the reason is unknown. GET fails for the same reason, and states it in its body.
       const { discard } = await open({ key }, signal)
       discard()
-      throw notFound('HEAD is refused, GET is not')
+      throw notFound('it refuses HEAD, but not GET')
     }
   }
 

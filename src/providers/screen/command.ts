@@ -28,7 +28,7 @@ export function displaysOf({ platform, env }: Machine): readonly string[] {
   if (platform === 'darwin' || platform === 'win32') return ['1']
   const { DISPLAY } = env
   if (DISPLAY === undefined || DISPLAY === '')
-    throw displayFault('There is no display here: the variable DISPLAY is not set.')
+    throw displayFault('No display is known: the variable DISPLAY is not set.')
   return [DISPLAY]
 }
 
@@ -36,11 +36,11 @@ export function displaysOf({ platform, env }: Machine): readonly string[] {
 export function checkDisplay(display: string, { platform }: Machine): void {
   const isNumbered = platform === 'darwin' || platform === 'win32'
   if ((isNumbered ? number : xDisplay).test(display)) return
-  throw displayFault(`${JSON.stringify(display)} is no display.`, isNumbered ? '1' : ':0')
+  throw displayFault(`${JSON.stringify(display)} is not the name of a display.`, isNumbered ? '1' : ':0')
 }
 
 function displayFault(what: string, example = ':0'): ResourceError {
-  return invalid(`${what} Name one in the option "displays", such as ${JSON.stringify(example)}.`, 'configuration')
+  return invalid(`${what} Set the option "displays", such as [${JSON.stringify(example)}].`, 'configuration')
 }
 
 /** Returns the command that captures a display. `program` is the absolute path of one that {@link programsOf} names. */

@@ -62,7 +62,7 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
   /** Runs one job at a time, with a pause after each. */
   const inTurn = async <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> => {
     if (waiting >= maxWaiting)
-      throw unavailable('Too many requests wait for a picture of a display.', { retryAfter: 1 })
+      throw unavailable('Too many requests wait for a picture of a display. Try again later.', { retryAfter: 1 })
     waiting++
     const turn = last.then(async () => {
       const pauseMs = ended + intervalMs - performance.now()
@@ -121,7 +121,7 @@ async function programFor(given: string | undefined, { platform }: Machine): Pro
     const isKnown = names.some((name) => basename(name) === basename(given))
     if (isAbsolute(given) && isKnown && (await isProgram(given))) return given
     throw invalid(
-      `The option "program" is not the absolute path of ${names.map((name) => basename(name)).join(' or ')}.`,
+      `The option "program" must be the absolute path of ${names.map((name) => basename(name)).join(' or ')}.`,
       'configuration',
     )
   }
@@ -186,7 +186,7 @@ function run(
       late: () => unavailable(`The display was not captured within ${timeoutMs} ms.`),
       tooMuch: () => tooLargePicture(maxBytes),
       notStarted: (cause) => unavailable('The program that captures the display cannot be started.', {}, cause),
-      failed: () => unavailable('The display cannot be captured: it is not there, or this user may not capture it.'),
+      failed: () => unavailable('The display cannot be captured: it does not exist, or this user may not capture it.'),
     },
   })
 }

@@ -70,7 +70,7 @@ export function formatMarkdown({ query, hits, next, total, notes, fallback }: Se
     )
   }
   if (hits.length === 0) lines.push('Nothing.', '')
-  if (next !== undefined) lines.push(`There is more: after=${next}.`, '')
+  if (next !== undefined) lines.push(`There are more hits: after=${next}.`, '')
   lines.push(...notes.map((note) => `Note: ${note}`))
   return `${lines.join('\n').trimEnd()}\n`
 }
@@ -115,7 +115,7 @@ const mostMs = 10_000
 /** How long to wait for a source whose answer only completes a hit, in milliseconds: whether the document still exists, and its templates. */
 export const patienceMs = 1000
 
-const stoppedNote = 'Not all matches were examined: use rarer words.'
+const stoppedNote = 'Not all matches were examined. Use rarer words.'
 
 /** Returns the check whether a principal may see an indexed document by the current rules. */
 export function allowsFor(mounts: Searched['mounts'], principal: Principal): Allows {

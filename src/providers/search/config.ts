@@ -14,7 +14,7 @@ const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
 /** Settings of the embedding service. Vectors find texts that say the same in other words. */
 const embeddings = z
   .strictObject({
-    model: text.describe('The name of the model at the service. If you change it, all vectors are made anew.'),
+    model: text.describe('The name of the model at the service. If you change it, all vectors are computed again.'),
     openai: z
       .strictObject({
         url: url.describe('The base of the API: "http://127.0.0.1:8080/v1".'),
@@ -44,11 +44,11 @@ const embeddings = z
     ),
   })
   .refine(({ openai, ollama, local }) => [openai, ollama, local].filter((one) => one !== undefined).length === 1, {
-    error: refusal('This names no source of vectors.', 'Write one of "openai", "ollama" and "local".'),
+    error: refusal('"embeddings" names no source of vectors.', 'Add one of "openai", "ollama" and "local".'),
   })
   .refine(({ local, allowAddresses }) => local === undefined || allowAddresses === undefined, {
     path: ['allowAddresses'],
-    error: refusal('A model in this process has no address.', 'Remove it.'),
+    error: refusal('A local model needs no addresses.', 'Remove it.'),
   })
 
 /** The options of a mount whose provider is `search`. */
@@ -59,14 +59,14 @@ const searchShape = {
         z.literal('*'),
         z
           .array(text.describe('The address of a mount, as under "mounts".'))
-          .min(1, { error: refusal('There is nothing to search.', 'Name the addresses of mounts.') }),
+          .min(1, { error: refusal('The list is empty.', 'Name the addresses of mounts.') }),
       ],
-      { error: refusal('This names no mounts to search.', 'Write "*", or an array of the addresses of mounts.') },
+      { error: refusal('This is not a list of mounts.', 'Write "*", or an array of the addresses of mounts.') },
     )
     .describe(
       'The addresses of the mounts that are searched, or "*" for all but searches, displays and metrics. A caller finds only resources that it may see.',
     ),
-  maxBytes: sizeUpTo('16MiB', 'This is more than can be indexed.').optionalKey(
+  maxBytes: sizeUpTo('16MiB', 'The size is larger than can be indexed.').optionalKey(
     'How many bytes of a text are indexed, from its beginning, or of a log from its end. By default "8MiB", at most "16MiB".',
   ),
   maxRows: z

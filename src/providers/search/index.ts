@@ -93,7 +93,7 @@ export function search(options: SearchOptions): Search {
   requireKeys('search({ index, store, name, mounts })', options, {
     index: 'an object',
     store: 'an object',
-    name: 'a text',
+    name: 'a string',
     mounts: 'a function',
   })
   const { index, store, name, log = () => {} } = options

@@ -14,7 +14,8 @@ export const open: OpenSource<typeof source, Search> = async (
   context,
 ) => {
   const { address, log, store: lazyStore, scrubber, searchable } = context
-  if (lazyStore === undefined) throw new ResourceError('internal', 'There is no store to keep an index in.')
+  if (lazyStore === undefined)
+    throw new ResourceError('internal', 'The search needs a store for its index, and none is open.')
   const [{ search }, { openSearchIndex }, embedder] = await Promise.all([
     import('./index.ts'),
     import('../../search/index.ts'),
@@ -69,12 +70,12 @@ async function embedderOf(
   if (key === undefined) return { ...common, openai: { url } }
   if (isInTheClear(url))
     throw invalid(
-      'The key would go over the network in the clear: write https:// in "embeddings.openai.url".',
+      'The key would go over the network without encryption. Write https:// in "embeddings.openai.url".',
       'configuration',
     )
   const found = await resolveSecret(key, context)
   if ('message' in found)
-    throw invalid(`There is no "embeddings.openai.key". ${found.message} ${found.fix}`, 'configuration')
+    throw invalid(`"embeddings.openai.key" has no value. ${found.message} ${found.fix}`, 'configuration')
   return { ...common, openai: { url, key: found.value } }
 }
 

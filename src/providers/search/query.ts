@@ -48,10 +48,10 @@ export const parameters = [
  * @throws ResourceError `invalid`, which names the parameter in `detail.parameter`.
  */
 export function parseAsked(text: string, params: Params, now = Date.now()): SearchCall {
-  if (text.length > maxLength) throw refused('q', `The text to search for has more than ${maxLength} characters.`)
+  if (text.length > maxLength) throw refused('q', `The query must have at most ${maxLength} characters.`)
   const plain = text.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').trim()
-  if (plain === '') throw refused('q', 'There is no text to search for.')
-  if (!plain.isWellFormed()) throw refused('q', 'The text to search for holds a lone surrogate.')
+  if (plain === '') throw refused('q', 'The query is empty. Write at least one word.')
+  if (!plain.isWellFormed()) throw refused('q', 'The query contains a lone surrogate, which is not valid Unicode.')
   const get = <T>(name: (typeof parameters)[number], parse: (value: string) => T): T | undefined => {
     const value = params.get(name)
     return value === undefined || value === '' ? undefined : parse(value)
@@ -110,7 +110,7 @@ function parsePriority(value: string): number {
 }
 
 function parsePath(value: string): string {
-  if (value.length > maxGlobLength) throw refused('path', `path has more than ${maxGlobLength} characters.`)
+  if (value.length > maxGlobLength) throw refused('path', `path must have at most ${maxGlobLength} characters.`)
   try {
     compileGlob(value)
     return value
@@ -138,10 +138,7 @@ function parseSince(value: string, now: number): number {
   const isDate = /^\d{4}-\d\d-\d\d(?:[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d))?$/.test(value)
   const time = isDate ? Date.parse(value) : Number.NaN
   if (Number.isFinite(time)) return time
-  throw refused(
-    'since',
-    'since must be a date (2026-01-31), a time (2026-01-31T09:00:00Z), or how long ago at most (12h, 7d).',
-  )
+  throw refused('since', 'since must be a date (2026-01-31), a time (2026-01-31T09:00:00Z), or an age (12h, 7d).')
 }
 
 /** Maximum number of values returned, and of values examined. */

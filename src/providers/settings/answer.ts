@@ -35,21 +35,21 @@ function parseJson(text: string, budget: ParseBudget): SettingsTree {
 }
 
 const words: Readonly<Record<string, string>> = {
-  InvalidSymbol: 'This is not a value of JSON: texts and keys stand in double quotes.',
-  InvalidNumberFormat: 'This is not a number of JSON.',
+  InvalidSymbol: 'This is not a JSON value: strings and keys must be in double quotes.',
+  InvalidNumberFormat: 'This is not a JSON number.',
   PropertyNameExpected: 'A key in double quotes is missing.',
   ValueExpected: 'A value is missing.',
   ColonExpected: 'A colon is missing between key and value.',
   CommaExpected: 'A comma is missing between two members.',
   CloseBraceExpected: 'An object is not closed.',
   CloseBracketExpected: 'An array is not closed.',
-  EndOfFileExpected: 'Something follows the end of the value.',
+  EndOfFileExpected: 'There is text after the end of the value.',
   UnexpectedEndOfComment: 'A comment is not closed.',
-  UnexpectedEndOfString: 'A text is not closed.',
+  UnexpectedEndOfString: 'A string is not closed.',
   UnexpectedEndOfNumber: 'A number is not complete.',
-  InvalidUnicode: 'An escape in a text is not valid.',
-  InvalidEscapeCharacter: 'An escape in a text is not valid.',
-  InvalidCharacter: 'A text holds a control character.',
+  InvalidUnicode: 'An escape sequence in a string is not valid.',
+  InvalidEscapeCharacter: 'An escape sequence in a string is not valid.',
+  InvalidCharacter: 'A string contains a control character.',
 }
 
 /** Kinds of tokens, by the numbers of the scanner, whose enumeration cannot be imported. */

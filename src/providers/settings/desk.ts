@@ -51,7 +51,7 @@ export function createSettingsReader(options: DeskOptions) {
 }
 
 const noText =
-  'This is not text, so no settings can be read from it. If it is in an encoding other than UTF-8, the operator ' +
+  'The file is not text, so no settings can be read from it. If it is in an encoding other than UTF-8, the operator ' +
   'can name it ("encodings").'
 
 /** Reads the text of a file. @throws ResourceError `too-large` beyond the limit. */
@@ -67,11 +67,12 @@ async function readText(source: Provider, path: string, maxBytes: number, contex
     contents = await source.read(request, context)
   }
   const [content] = contents
-  if (content === undefined) throw new ResourceError('internal', 'the source of settings answered a read with nothing')
+  if (content === undefined)
+    throw new ResourceError('internal', 'the source of settings returned no content for a read')
   const size = content.size ?? 0
   if (!('text' in content) || contents.length > 1) throw invalid(noText, 'unreadable', { line: 1, column: 1 })
   if (Math.max(size, Buffer.byteLength(content.text)) <= maxBytes) return content
-  throw tooLarge(`A file of settings is read up to ${maxBytes} bytes, and this one has more.`, { limit: maxBytes })
+  throw tooLarge(`The file has more than ${maxBytes} bytes, too many for a file of settings.`, { limit: maxBytes })
 }
 
 function faulty({ what, offset, limit }: SettingsFault, text: string, format: Format): ResourceError {
@@ -83,7 +84,7 @@ function faulty({ what, offset, limit }: SettingsFault, text: string, format: Fo
 
 function unreadableFileError(outcome: { readonly failure: string } | { readonly result: unknown }): ResourceError {
   if ('failure' in outcome && outcome.failure === 'late')
-    return tooLarge('Reading this file exceeds the time limit: it is too complex.', {
+    return tooLarge('Reading the file exceeds the time limit, because the file is too complex.', {
       reason: 'too-much',
     })
   return new ResourceError('internal', 'a file of settings could not be read')

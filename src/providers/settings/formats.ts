@@ -38,7 +38,7 @@ export function createFormats({ include, formats: own = {} }: FormatRules): Form
   const rules = Object.entries(own).map(([pattern, format]) => {
     if (!formats.includes(format))
       throw invalid(
-        `${JSON.stringify(format)} is not a format of settings: write one of ${formats.join(', ')}.`,
+        `${JSON.stringify(format)} is not a format of settings. Write one of ${formats.join(', ')}.`,
         'configuration',
       )
     return { matches: compileGlobs([pattern]), format }

@@ -136,7 +136,7 @@ function served(formatOf: FormatOf, path: string) {
 function wantIn(params: Params): SettingsPart {
   const as = params.get('as')
   if (as !== undefined && as !== 'json')
-    throw invalid('Settings can be read as json: write ?as=json.', 'parameter', { parameter: 'as' })
+    throw invalid('The parameter "as" must be json. Write ?as=json, or leave it out.', 'parameter', { parameter: 'as' })
   const pointer = params.get('pointer')
   if (as === undefined && pointer === undefined) return { kind: 'source' }
   return { kind: 'json', steps: parsePointer(pointer ?? '') }

@@ -28,7 +28,7 @@ export function parseToml(text: string, budget: ParseBudget): SettingsTree {
     throw error
   }
   const root = readToml(text)
-  if (!means(root, meant)) throw parseFault('This form of TOML cannot be read. Write the value in another form.', 0)
+  if (!means(root, meant)) throw parseFault('This syntax of TOML is not supported. Write the value in another form.', 0)
   return { root: nodeOf(root, 1, budget) }
 }
 
@@ -136,7 +136,7 @@ function readToml(text: string): Table {
     const start = at
     skip(/[^,\]}#\r\n]+/y)
     const lexeme = text.slice(start, at).trimEnd()
-    if (isNoDay(lexeme)) throw parseFault('There is no such day.', start)
+    if (isNoDay(lexeme)) throw parseFault('This date does not exist.', start)
     return { kind: 'scalar', text: lexeme, json: jsonOf(lexeme), start, end: start + lexeme.length, writing: 'quoted' }
   }
 

@@ -73,16 +73,20 @@ export function parsePointer(pointer: string): readonly string[] {
   if (pointer === '') return []
   if (!pointer.startsWith('/'))
     throw invalid(
-      'A pointer must begin with "/": write ?pointer=/db/host, or leave it empty for all of it.',
+      'A pointer must begin with "/". Write one such as ?pointer=/db/host, or leave it empty for the whole file.',
       'parameter',
       {
         parameter: 'pointer',
       },
     )
   if (/~(?![01])/.test(pointer))
-    throw invalid('In a pointer, "~" is written as "~0", and "/" within a name as "~1".', 'parameter', {
-      parameter: 'pointer',
-    })
+    throw invalid(
+      'A pointer has a "~" that is not part of an escape. Write "~0" for "~", and "~1" for "/" within a name.',
+      'parameter',
+      {
+        parameter: 'pointer',
+      },
+    )
   return pointer.slice(1).split('/').map(unescapeStep)
 }
 
@@ -135,7 +139,7 @@ export function createBudget({ maxDepth, maxNodes }: Limits) {
   return {
     /** Enters a node at a depth. Throws a {@link ParseFault} beyond a limit. */
     enter: (depth: number, offset: number): void => {
-      if (depth > maxDepth) throw parseFault(`It is nested deeper than ${maxDepth}.`, offset, maxDepth)
+      if (depth > maxDepth) throw parseFault(`It has more than ${maxDepth} levels.`, offset, maxDepth)
       if (++nodes > maxNodes) throw parseFault(`It has more than ${maxNodes} values.`, offset, maxNodes)
     },
   }

@@ -40,7 +40,7 @@ async function load() {
 function dataBytes(): number {
   const kibibytes = /^VmData:\s+(\d+) kB$/m.exec(readStatus())?.[1]
   if (kibibytes === undefined)
-    throw refusedError('The memory of a process cannot be measured here. Mount /proc (proc(5)).')
+    throw refusedError('The memory of a process cannot be measured on this system. Mount /proc (proc(5)).')
   return Number(kibibytes) * 1024
 }
 

@@ -29,22 +29,22 @@ export function faultOf(error: unknown): Fault | undefined {
 /** Returns the error for a view, or a generated column, that refers to a missing table or column. */
 export function brokenView(): ResourceError {
   return invalid(
-    'The view cannot be read: a table, column or function that it names is not there. Correct the view. (SQLite 1)',
+    'The view cannot be read: a table, column or function that it names does not exist. Correct the view. (SQLite 1)',
     'unreadable',
   )
 }
 
 /** Messages by primary result code (https://www.sqlite.org/rescode.html). */
 const messages: Readonly<Record<number, string>> = {
-  3: 'The file of the database may not be read by this user.', // PERM
+  3: 'This user may not read the file of the database. Change its mode or its owner.', // PERM
   5: 'Another process holds a lock on the database for longer than the lock time-out.', // BUSY
   6: 'Another process holds a lock on the database for longer than the lock time-out.', // LOCKED
   8: 'The database was left in the middle of a change. Open it once with a program that may write to it.', // READONLY
   10: 'The file of the database cannot be read.', // IOERR
-  11: 'The database is damaged.', // CORRUPT
+  11: 'The database is damaged. Check it with: PRAGMA integrity_check.', // CORRUPT
   14: 'The file of the database cannot be opened.', // CANTOPEN
-  15: 'Another process changes the database too often.', // PROTOCOL
-  17: 'The database changed too often while it was read.', // SCHEMA
+  15: 'Another process changes the database too often to read it. Try again later.', // PROTOCOL
+  17: 'The database changed too often while it was read. Try again later.', // SCHEMA
   22: 'The file of the database is too large for this system.', // NOLFS
   26: 'The file is not a database of SQLite, or it is encrypted.', // NOTADB
 }
@@ -79,11 +79,11 @@ export function failureOf(error: unknown): ResourceError {
     if (message !== undefined) return unavailableError(message, `SQLite ${code}`)
     if (primary === 1) return brokenView()
     // An error in a view or a generated column does not make the source unavailable.
-    return new ResourceError('internal', `The database cannot answer this. (SQLite ${code})`)
+    return new ResourceError('internal', `SQLite cannot do this request (SQLite ${code}).`)
   }
   const system = systemCodeOf(error)
   if (system === 'ENOENT' || system === 'ENOTDIR')
-    return unavailableError('The file of the database is not there.', system)
+    return unavailableError('The file of the database does not exist.', system)
   if (system !== undefined) return unavailableError('The file of the database cannot be read.', system)
-  return new ResourceError('internal', 'The database cannot answer this.')
+  return new ResourceError('internal', 'SQLite cannot do this request.')
 }

@@ -87,10 +87,10 @@ export type OpenFile = ReturnType<typeof openFile>
 /** Returns the identity of a file, which a rename does not change. */
 function identify(file: string): string {
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false })
-  if (found === undefined) throw unavailableError('The file of the database is not there.')
+  if (found === undefined) throw unavailableError('The file of the database does not exist. Correct the path.')
   if (found.isSymbolicLink())
     throw refusedError('The path of the database is a symbolic link. Name the file that it leads to.')
-  if (!found.isFile()) throw refusedError('The path of the database is not a file.')
+  if (!found.isFile()) throw refusedError('The path of the database is not a regular file. Correct the path.')
   return `${found.dev}:${found.ino}`
 }
 
@@ -118,7 +118,7 @@ function wayOf(file: string, isLogged: boolean): LockMode {
   for (const end of companions) {
     const found = lstatSync(`${file}${end}`, { throwIfNoEntry: false })
     if (found === undefined) continue
-    if (!found.isFile()) throw refusedError('The log or journal beside the database is not a file.')
+    if (!found.isFile()) throw refusedError('The write-ahead log or the journal of the database is not a regular file.')
     sizes.set(end, found.size)
   }
   if (!isLogged || sizes.has('-shm')) return 'locked'

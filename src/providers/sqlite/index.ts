@@ -39,9 +39,9 @@ export interface SqliteRowOptions extends RowOptions {
  * @throws ResourceError `invalid` for a fault that the operator must correct: a missing file, or one without a database.
  */
 export async function sqlite(options: SqliteOptions): Promise<Provider> {
-  requireKeys('sqlite({ file })', options, { file: 'a text' })
+  requireKeys('sqlite({ file })', options, { file: 'a string' })
   if (!isAbsolute(options.file) || options.file.includes('\0'))
-    throw invalid('The file of the database has to be named by an absolute path.', 'configuration')
+    throw invalid('The option "file" must be an absolute path.', 'configuration')
   return openRelational({
     ...createSource(options),
     isFault: (error) => faultOf(error) === 'refused' || error.kind === 'internal',

@@ -21,7 +21,7 @@ export type ReaderProcess = ReturnType<typeof converse>
 
 export async function startProcess(): Promise<ReaderProcess> {
   if ('deno' in process.versions)
-    throw refusedError('Databases of SQLite are read in a process of Node or Bun, not of Deno.')
+    throw refusedError('Databases of SQLite cannot be read with Deno. Run hikidashi with Node or Bun.')
   return converse(childLimits.sqlite(await measureBase()))
 }
 

@@ -72,11 +72,11 @@ const webShape = {
 function checkWeb({ pages = [], match, llms }: OptionsOf<typeof webShape>, context: z.RefinementCtx): void {
   if (pages.length > 0 || match !== undefined || llms !== undefined) return
   const fix = 'Add "pages": ["docs/intro"], "match": "docs/**" or "llms": "llms.txt".'
-  createRefuser(context)('pages', 'No page is named.', fix)
+  createRefuser(context)('pages', 'The mount has none of "pages", "match" and "llms", so it serves no page.', fix)
 }
 
 /** Fault of a mount whose address is not a web address, and that has no `url`. */
-const noUrl = 'The address of the mount is not an http or https URL, and there is no "url".'
+const noUrl = 'The mount needs "url", because its address is not an http or https URL.'
 
 export const source = defineSource({
   about: 'Pages of the web.',

@@ -53,7 +53,7 @@ const atOnce = 4
  * @throws ResourceError `invalid` for an invalid option.
  */
 export function web(options: WebOptions): Provider {
-  requireKeys('web({ url })', options, { url: 'a text' })
+  requireKeys('web({ url })', options, { url: 'a string' })
   const { base, get } = openOrigin(options)
   const { pages = [], llms, match = [], fetch = true, types = defaultTypes, poll } = options
   const matches = compileGlobs(match)
@@ -65,14 +65,14 @@ export function web(options: WebOptions): Provider {
   )
   if (bad !== undefined)
     throw invalid(
-      `${JSON.stringify(bad.path)} is not the path of a page: write one such as "docs/intro", without a slash at either end.`,
+      `${JSON.stringify(bad.path)} is not the path of a page. Write one such as "docs/intro", without a slash at either end.`,
       'configuration',
     )
-  if (named.size < pages.length) throw invalid('A page is named twice in "pages".', 'configuration')
+  if (named.size < pages.length) throw invalid('"pages" has a page twice. Remove one of the two.', 'configuration')
 
   const requireWanted = (mimeType: string | undefined) => {
     if (mimeType !== undefined && !isWanted(mimeType))
-      throw invalid('The page has a media type that is not served ("types" of the mount).', 'refused')
+      throw invalid('The page has a media type that "types" of the mount does not allow.', 'refused')
   }
   const accept = (contentType: string | undefined) => requireWanted(mediaTypeOf(contentType).mimeType)
 
@@ -90,10 +90,7 @@ export function web(options: WebOptions): Provider {
     if (!isPath(path) || path.endsWith('/') || !(await isNamed(path, signal)))
       throw notFound('no page that the configuration names')
     if (!fetch)
-      throw invalid(
-        'This page is not read through this server. Its URI is its address: fetch it from there.',
-        'refused',
-      )
+      throw invalid('This server does not read pages ("fetch" is false). Fetch the page from its URI.', 'refused')
     const fetched = await load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
     // The list of the pages may be cached with any type.
     requireWanted(fetched.mimeType)

@@ -38,7 +38,8 @@ export function openCompound(bytes: Uint8Array, limit: number): Storage {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (!isCompound(file) || file.length < headerBytes) throw damaged('it is not a compound file')
   const [shift, miniShift] = [file.readUInt16LE(30), file.readUInt16LE(32)]
-  if (shift < 7 || shift > 16 || miniShift < 4 || miniShift >= shift) throw damaged('its sectors have no possible size')
+  if (shift < 7 || shift > 16 || miniShift < 4 || miniShift >= shift)
+    throw damaged('the size of its sectors is not valid')
   const sector = (number: number) => file.subarray((number + 1) << shift, (number + 2) << shift)
   const maxSectors = (file.length >> shift) + 1
 
@@ -75,7 +76,7 @@ function tableSectors(file: Buffer, sector: (number: number) => Buffer, maxSecto
   const found = Array.from({ length: 109 }, (_, index) => file.readUInt32LE(76 + index * 4))
   let next = file.readUInt32LE(68)
   for (let count = 0; next < noSector; count++) {
-    if (count > maxSectors) throw damaged('its table of sectors has no end')
+    if (count > maxSectors) throw damaged('its table of sectors forms a loop')
     const numbers = numbersIn([sector(next)])
     found.push(...numbers.subarray(0, -1))
     next = numbers.at(-1) ?? noSector
@@ -92,7 +93,7 @@ function numbersIn(sectors: readonly Buffer[]): Uint32Array {
 function chain(start: number, size: number, shift: number, table: Uint32Array, most: number): readonly number[] {
   const numbers: number[] = []
   for (let at = start; at < noSector && numbers.length * 2 ** shift < size; at = table[at] ?? noSector) {
-    if (numbers.length >= most) throw damaged('a chain of sectors has no end')
+    if (numbers.length >= most) throw damaged('a chain of sectors forms a loop')
     numbers.push(at)
   }
   return numbers

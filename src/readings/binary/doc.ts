@@ -81,7 +81,7 @@ export function readDoc(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
 function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
   const root = openCompound(bytes, limits.unpacked)
   const stream = root.stream('WordDocument')
-  if (stream === undefined || stream.length < 0x200) throw damaged('it holds no text of Word')
+  if (stream === undefined || stream.length < 0x200) throw damaged('it contains no text of Word')
   const flags = stream.readUInt16LE(10)
   if ((flags & 0x100) !== 0) throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
   const isUnicode = stream.readUInt16LE(2) >= 0xc0

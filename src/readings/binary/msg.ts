@@ -37,7 +37,7 @@ const [numberType, dateType, narrowType, wideType, bytesType, objectType] = [0x0
 /** Opens a message of Outlook ([MS-OXMSG]). */
 export function openMsg(bytes: Uint8Array, limit: number): StoredMessage {
   const root = openCompound(bytes, limit)
-  if (!root.has('__properties_version1.0')) throw unreadableError('The document is damaged: it holds no message.')
+  if (!root.has('__properties_version1.0')) throw unreadableError('The document is damaged: it contains no message.')
   return messageIn(root, 32)
 }
 

@@ -142,7 +142,7 @@ function readPlaces(stream: Buffer, user: Buffer | undefined) {
     if (at === 0) break
   }
   const document = documentPlace === undefined ? undefined : recordAt(stream, places.get(documentPlace))
-  if (document === undefined) throw damaged('it names no slides')
+  if (document === undefined) throw damaged('it has no list of slides')
   return { document: document.data, places }
 }
 

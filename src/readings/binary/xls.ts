@@ -76,7 +76,7 @@ export function readXls(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
   const workbook = readGlobals(stream, version, limits.characters)
   for (const { name, start } of workbook.sheets) {
     if (versionAt(stream, start) === undefined)
-      throw unreadableError('The document is damaged: it names a sheet that is not there.')
+      throw unreadableError('The document is damaged: a sheet of its list is missing.')
     writer.heading(1, writer.plain(name.toWellFormed()))
     readSheet(stream, start, workbook, writer)
   }
@@ -89,7 +89,7 @@ function workbookIn(bytes: Uint8Array, limits: ReadingLimits): Buffer {
   if (!isCompound(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const root = openCompound(bytes, limits.unpacked)
   const stream = root.stream('Workbook') ?? root.stream('Book')
-  if (stream === undefined) throw unreadableError('The document is damaged: it holds no workbook.')
+  if (stream === undefined) throw unreadableError('The document is damaged: it contains no workbook.')
   return stream
 }
 
@@ -291,7 +291,7 @@ function readCell({ type: kind, pieces }: SheetRecord, workbook: Workbook, cells
     }
   else if (kind === type.sharedText && has(4)) {
     const text = strings[data.readUInt32LE(at)]
-    if (text === undefined) throw unreadableError('The document is damaged: a cell has a text that is not there.')
+    if (text === undefined) throw unreadableError('The document is damaged: the text of a cell is missing.')
     cells.text(row, column, text, style)
   } else if (kind === type.text || kind === type.richText)
     cells.text(row, column, longText([data.subarray(at), ...pieces.slice(1)], workbook), style)

@@ -49,7 +49,7 @@ export async function readXlsb(bytes: Uint8Array, form: ReadingForm, limits: Rea
     // A beta of Excel 2007 wrote four bytes more.
     const [id, end] = [8, 12].map((at) => textAt(data, at)).find(([id]) => targets.has(id)) ?? ['', 0]
     const part = targets.get(id)
-    if (part === undefined) throw unreadableError('The document is damaged: it names a sheet without a part.')
+    if (part === undefined) throw unreadableError('The document is damaged: a sheet of its list is missing.')
     sheets.push({ name: textAt(data, end)[0], part })
   })
   const workbook: Workbook = {
@@ -168,7 +168,7 @@ function createSheetReader({ strings, styles, since1904 }: Workbook, cells: Shee
     else if (value === 'text') cells.text(row, column, textAt(data, kind === type.richText ? at + 1 : at)[0], style)
     else if (value === 'shared' && data.length >= at + 4) {
       const text = strings[data.readUInt32LE(at)]
-      if (text === undefined) throw unreadableError('The document is damaged: a cell has a text that is not there.')
+      if (text === undefined) throw unreadableError('The document is damaged: the text of a cell is missing.')
       cells.text(row, column, text, style)
     }
   }

@@ -10,7 +10,7 @@ import type { RefusedRequest } from './limits.ts'
 export type Overload = NoSlotReason | Extract<ErrorReason, 'rate'>
 
 const messages: Readonly<Record<Overload, string>> = {
-  rate: 'There were too many requests. Try again later.',
+  rate: 'This client sends too many requests. Try again later.',
   share: 'Too many requests of this client are in flight. Try again later.',
   busy: 'Too many requests are in flight. Try again later.',
 }

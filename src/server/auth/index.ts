@@ -114,26 +114,30 @@ function resourceOf({ issuers = [], resource, url }: AuthorizerOptions): string 
   if (named !== undefined) return canonicalResource(named)
   if (issuers.length === 0) return ''
   throw refuse(
-    'The URL at which clients reach this server is not set. It is the audience of their tokens. Set http.auth.resource.',
+    'The audience of tokens is not known. Set http.auth.resource to the URL at which clients reach this server.',
   )
 }
 
 async function createVerifiers(options: AuthorizerOptions, resource: string): Promise<readonly Verifier[]> {
   const { implies = {}, log, tokens } = options
   const issuers = (options.issuers ?? []).map((issuer) => ({ ...issuer, audiences: issuer.audiences ?? [resource] }))
-  if (issuers.length === 0 && tokens === undefined) throw refuse('Neither an issuer nor a file of tokens is named.')
-  if (new Set(issuers.map(({ issuer }) => issuer)).size < issuers.length) throw refuse('An issuer is named twice.')
+  if (issuers.length === 0 && tokens === undefined)
+    throw refuse('Neither issuers nor a file of tokens is set. Set http.auth.issuers or http.auth.tokens.')
+  if (new Set(issuers.map(({ issuer }) => issuer)).size < issuers.length)
+    throw refuse('An issuer is listed twice. Remove one of the two.')
   for (const { issuer, audiences, jwks, introspection } of issuers) {
     if (audiences.length === 0 || audiences.includes(''))
-      throw refuse(`The audience of tokens of ${issuer} is not set.`)
+      throw refuse(`The audiences of the issuer ${issuer} are empty. Set its "audiences", or remove the key.`)
     if (jwks === undefined && introspection === undefined)
-      throw refuse(`There is no way to check tokens of ${issuer}: set jwks, or introspection.`)
+      throw refuse(
+        `The issuer ${issuer} has neither "jwks" nor "introspection", so its tokens cannot be checked. Add one.`,
+      )
   }
   const signed = issuers.filter((issuer): issuer is JwtIssuer => issuer.jwks !== undefined)
   const asked = issuers.filter((issuer): issuer is AskedIssuer => issuer.introspection !== undefined)
   if (asked.length > 1)
     throw refuse(
-      'Two issuers have introspection: an opaque token does not name its issuer, and no other issuer may see it.',
+      'Two issuers have introspection. An opaque token does not name its issuer, and only its issuer may see it.',
     )
   return [
     ...(tokens === undefined ? [] : [await createTokenVerifier(tokens, log)]),

@@ -47,7 +47,10 @@ const preflight = { 'Access-Control-Allow-Methods': 'GET', 'Access-Control-Allow
 export function canonicalResource(resource: string): string {
   const { scheme, query } = parseUri(resource)
   if (!/^https?$/.test(scheme) || query !== undefined)
-    throw invalid(`${resource} is not the URL of a resource, such as https://context.example.org/mcp.`, 'configuration')
+    throw invalid(
+      `The resource ${resource} is not an http or https URL without a query. Write one such as https://context.example.org/mcp.`,
+      'configuration',
+    )
   return resource.replace(/\/$/, '')
 }
 
@@ -89,18 +92,24 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
   }
   return {
     /** The request has no token: the answer names the required scopes, and no error. */
-    missing: refusal('no-token', 401, 'A token is required here.', undefined, scopes),
+    missing: refusal('no-token', 401, 'A bearer token is required.', undefined, scopes),
     malformed: refusal(
       'malformed-token',
       400,
-      'The token is not sent once, as a bearer token in the header.',
+      'The request must have exactly one bearer token, in the Authorization header.',
       'invalid_request',
       [],
     ),
-    invalid: refusal('bad-token', 401, 'The token is not valid here, or has expired.', 'invalid_token', scopes),
+    invalid: refusal(
+      'bad-token',
+      401,
+      'The token is not valid for this server, or has expired.',
+      'invalid_token',
+      scopes,
+    ),
     /** @param scopes All scopes that the operation requires, including those that the token has. */
     insufficient: (needed: readonly string[]): Refusal =>
-      refusal('scope', 403, 'The token lacks a scope.', 'insufficient_scope', needed),
+      refusal('scope', 403, 'The token lacks a required scope.', 'insufficient_scope', needed),
     /** The validity of the token cannot be decided at the moment. */
     unavailable: {
       reason: 'unjudged-token',

@@ -185,7 +185,7 @@ async function lock(file: string): Promise<() => Promise<void>> {
       if (performance.now() > end)
         throw new ResourceError(
           'unavailable',
-          `Another process is changing the tokens: there is ${locked}. If there is no such process, remove that file.`,
+          `Another process is changing the tokens: its lock file ${locked} exists. If no such process runs, remove that file.`,
         )
       await sleep(20)
     }

@@ -57,11 +57,11 @@ export function createDiscovery(given: PublicOptions, version: string, path: str
   const { name, description, title, websiteUrl } = given
   if (!cardName.test(name) || name.length > 200)
     throw invalid(
-      `${JSON.stringify(name)} is not the name of a public server, such as "org.example/context".`,
+      `${JSON.stringify(name)} is not the name of a public server. Write one such as "org.example/context".`,
       'configuration',
     )
   if (description.length === 0 || description.length > 100)
-    throw invalid('The description of a public server has 1 to 100 characters.', 'configuration')
+    throw invalid('The description of a public server must have 1 to 100 characters.', 'configuration')
   const url = canonicalResource(given.url)
   const card = {
     $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',

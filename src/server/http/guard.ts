@@ -30,7 +30,7 @@ const loopback = ['localhost', '127.0.0.1', '[::1]']
 export function createGuard({ host, port, allowedHosts = [], allowedOrigins = [] }: GuardOptions): Guard {
   if (!isLoopback(host) && allowedHosts.length === 0)
     throw invalid(
-      `Listening on ${host} needs a list of the host names that clients will use: set http.allowedHosts, such as ["context.example.org"].`,
+      `To listen on ${host}, set http.allowedHosts to the host names that clients use, such as ["context.example.org"].`,
       'configuration',
       { option: 'allowedHosts' },
     )
@@ -59,16 +59,19 @@ function guardBy(allowed: ReadonlySet<string>, origins: ReadonlySet<string>, isO
     const hosts = valuesOf(request, 'host')
     const [hostHeader] = hosts
     if (hosts.length > 1 || hostHeader === undefined)
-      return { status: 400, message: 'The request needs one Host header.' }
+      return { status: 400, message: 'The request must have exactly one Host header.' }
     const host = hostHeader.toLowerCase()
     const target = (request as WithTargetHost)[targetHostKey]
     if (target !== undefined && target.toLowerCase() !== host)
       return { status: 400, message: 'The target of the request and its Host header name different hosts.' }
-    if (!allowed.has(host) && isOwn?.(host) !== true) return { status: 403, message: 'This Host is not served here.' }
+    if (!allowed.has(host) && isOwn?.(host) !== true)
+      return { status: 403, message: 'The Host header names a host that http.allowedHosts does not allow.' }
     const [origin, ...others] = valuesOf(request, 'origin')
     if (origin === undefined) return undefined
     const isAllowed = origins.has(origin) || (isOwn?.(host) === true && origin === `http://${host}`)
-    return isAllowed && others.length === 0 ? undefined : { status: 403, message: 'This Origin is not allowed here.' }
+    return isAllowed && others.length === 0
+      ? undefined
+      : { status: 403, message: 'The Origin header names an origin that http.allowedOrigins does not allow.' }
   }
 }
 

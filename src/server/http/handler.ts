@@ -63,17 +63,17 @@ export interface Handler {
  * @throws ResourceError `invalid` when other machines could send requests without authentication.
  */
 export async function createHandler(source: HandlerSource, options: HandlerOptions): Promise<Handler> {
-  requireKeys('createHandler(source, { name, version })', options, { name: 'a text', version: 'a text' })
+  requireKeys('createHandler(source, { name, version })', options, { name: 'a string', version: 'a string' })
   const { auth, principals, insecure = false, allowedHosts = [], path = '/mcp', log = () => {} } = options
   if (auth !== undefined && principals !== undefined)
     throw invalid(
-      'auth and principals exclude each other: callers are identified either by tokens, or by each call.',
+      'The options auth and principals exclude each other: either tokens identify the callers, or each call names its principal.',
       'configuration',
     )
   const asked = auth !== undefined || principals === 'given'
   if (!asked && !insecure && allowedHosts.length > 0)
     throw invalid(
-      'Other machines can connect with these allowedHosts, and clients would not be authenticated. Set auth, or principals: "given".',
+      'With allowedHosts other machines can connect, but clients would not be authenticated. Set auth, or principals: "given".',
       'configuration',
       { option: 'insecure' },
     )
@@ -90,7 +90,12 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
       authenticate: async (request) => {
         const principal = calls.get(request)?.principal
         return principal === undefined
-          ? { reason: 'no-token', status: 401, message: 'The call names no principal.', headers: {} }
+          ? {
+              reason: 'no-token',
+              status: 401,
+              message: 'The call has no principal, which principals: "given" requires.',
+              headers: {},
+            }
           : alwaysCaller(principal)
       },
       refusalOf: () => undefined,
@@ -101,7 +106,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
   let closed = false
 
   const handle = endpoint.safely(async (request, response) => {
-    if (closed) return refuse(response, 503, 'The server is ending.', { Connection: 'close' })
+    if (closed) return refuse(response, 503, 'The server is shutting down. Try again later.', { Connection: 'close' })
     if ((request.url ?? '').length > limits.path) return endpoint.refusePath(request, response)
     if (entrance.authorizer?.serveMetadata(request, response)) return
     const call = calls.get(request) ?? {}

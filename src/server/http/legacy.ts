@@ -74,11 +74,16 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     if (typeof id !== 'string')
       return void refuse(response, 400, `The header ${idHeader} is missing. Begin with initialize.`)
     const session = sessions.find(id, principal)
-    if (session === undefined) return void refuse(response, 404, 'There is no such session. Begin with initialize.')
+    if (session === undefined)
+      return void refuse(response, 404, 'The session does not exist, or has ended. Begin with initialize.')
     const version = request.headers['mcp-protocol-version']
     // A client may name another revision than the session's (2025-06-18, basic/transports, protocol version header).
     if (version !== undefined && !isRevision(version))
-      return void refuse(response, 400, 'The header MCP-Protocol-Version names a revision that is not served.')
+      return void refuse(
+        response,
+        400,
+        'The header MCP-Protocol-Version names a revision that this server does not support.',
+      )
     return session
   }
 
@@ -183,7 +188,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
         return initialize(response, caller, body, trace)
       const session = sessionOf(request, response, caller.principal)
       if (session === undefined) return
-      if (isInitialize) return refuse(response, 400, 'The session has begun already.')
+      if (isInitialize) return refuse(response, 400, 'The session is initialized already.')
       await exchange(session.connection, response, caller, body, { trace })
     },
 
@@ -196,7 +201,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       const lastId = request.headers['last-event-id']
       // A client that names its last event has lost its stream, even if this server has not noticed.
       if (session.stream !== undefined && lastId === undefined)
-        return refuse(response, 409, 'The session has such a stream already.')
+        return refuse(response, 409, 'The session has an event stream already.')
       session.stream?.end()
       const stream = openEventStream(response, { [idHeader]: session.id })
       attach(session, stream, caller, response, () => {
@@ -236,7 +241,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     postSse: async (request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown) => {
       const id = new URLSearchParams((request.url ?? '').split('?')[1]).get('sessionId')
       const session = id === null ? undefined : sessions.find(id, principal)
-      if (session?.stream === undefined) return refuse(response, 404, 'There is no such session.')
+      if (session?.stream === undefined) return refuse(response, 404, 'The session does not exist, or has ended.')
       replyEmpty(response, 202)
       const answer = await session.connection.receive(body, {
         trace: traceContextIn(request.headers),

@@ -104,13 +104,19 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     post: async (request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void> => {
       const reject = (id: RequestId | null, error: WireError) => replyJson(response, 400, failure(id, error))
       if (Array.isArray(body))
-        return reject(null, { code: codes.invalidRequest, message: 'There are no batches in this protocol revision.' })
+        return reject(null, {
+          code: codes.invalidRequest,
+          message: 'This protocol revision has no batches. Send each message by itself.',
+        })
       const inbound = classify(body)
       switch (inbound.kind) {
         case 'faulty':
           return replyJson(response, 400, inbound.answer)
         case 'response':
-          return reject(null, { code: codes.invalidRequest, message: 'The server has sent no request.' })
+          return reject(null, {
+            code: codes.invalidRequest,
+            message: 'The message is a response, but the server has sent no request.',
+          })
         case 'notification': {
           const fault = claimedRevision(inbound.message) === undefined ? undefined : envelopeFault(inbound.message)
           // A client must learn that its revision is not served. No other notification is answered.

@@ -92,7 +92,7 @@ export async function servePosting(
 }
 
 /** The message for a missing path, and for one that the caller may not know of. */
-export const notFoundMessage = 'Nothing is here.'
+export const notFoundMessage = 'Nothing is served at this path.'
 
 /** Returns the HTTP status of an error outside of MCP. */
 export function statusOf(error: unknown): number {

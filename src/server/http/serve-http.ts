@@ -77,11 +77,11 @@ export interface HttpService {
  */
 export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   requireKeys('serveHttp({ name, version, view, log, host, port })', options, {
-    name: 'a text',
-    version: 'a text',
+    name: 'a string',
+    version: 'a string',
     view: 'a function',
     log: 'a function',
-    host: 'a text',
+    host: 'a string',
     port: 'a number',
   })
   const endpoint = createEndpoint(options, options.auth !== undefined)
@@ -182,7 +182,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   createGuard({ ...options, port: options.port })
   if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
     throw invalid(
-      `Other machines can reach ${options.host}, and clients would not be authenticated. Set http.auth: issuers of tokens, or a file of them.`,
+      `Other machines can reach ${options.host}, but clients would not be authenticated. Set http.auth.issuers or http.auth.tokens.`,
       'configuration',
       { option: 'insecure' },
     )

@@ -57,7 +57,7 @@ function checkStructure(text: string): void {
       case ':': {
         const names = open.at(-1)
         const name = lastString.includes('\\') ? decodeString(lastString) : lastString.slice(1, -1)
-        if (names?.has(name)) throw new JsonError('The message names a member twice.')
+        if (names?.has(name)) throw new JsonError('An object in the message has the same key twice.')
         names?.add(name)
         break
       }

@@ -113,7 +113,7 @@ export function bind(
     ),
     onInitialized: () => {
       for (const adding of [subscription?.addList(), subscription?.addPrompts?.(), subscription?.addTools?.()])
-        adding?.catch((error) => log('warn', 'nobody watches', { error }))
+        adding?.catch((error) => log('warn', 'the changes of a list cannot be watched for a client', { error }))
     },
   }
 }
@@ -193,7 +193,7 @@ function completionMethods(identity: Identity): Readonly<Record<string, Method>>
     'completion/complete': async (call) => {
       const { params, signal, view } = call
       const { ref, argument, context } = params
-      if (!isObject(ref) || !isObject(argument)) throw invalid('The params need ref and argument.', 'params')
+      if (!isObject(ref) || !isObject(argument)) throw invalid('The params must have ref and argument.', 'params')
       const ofPrompts = identity.methods?.['completion/complete']
       if (ref.type === 'ref/prompt' && ofPrompts !== undefined) return ofPrompts(params, call)
       const isPrompt = ref.type === 'ref/prompt'

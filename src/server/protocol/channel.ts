@@ -196,7 +196,7 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     } catch (error) {
       if (signal.aborted) {
         // The request was cancelled, or timed out, which is logged. Nobody gets this answer.
-        log('debug', 'a request ended before its work did', { error })
+        log('debug', 'a cancelled request ended with an error', { error })
         return failure(id, timedOut)
       }
       if (error instanceof ProtocolError) return failure(id, toWireError(error))

@@ -43,7 +43,7 @@ export interface ReceiveOptions extends Pick<RequestOptions, 'linkFor' | 'trace'
 
 const tooLong: WireError = {
   code: codes.invalidParams,
-  message: `The answers to the batch are longer than ${maxBatchBytes} bytes together. Ask for this one alone.`,
+  message: `The answers to the batch are longer than ${maxBatchBytes} bytes together. Send this request by itself.`,
   data: { reason: 'too-large', limit: maxBatchBytes },
 }
 
@@ -51,7 +51,8 @@ const unwritable: WireError = { code: codes.internal, message: 'Internal error' 
 
 const tooSlow: WireError = {
   code: codes.internal,
-  message: 'The client reads its notifications too slowly. Read everything again, and listen again.',
+  message:
+    'The client reads its notifications too slowly, so some are lost. Subscribe again, and read the resources again.',
   data: { reason: 'too-slow' satisfies ErrorReason },
 }
 
@@ -202,7 +203,8 @@ export function createConnection(
   const receiveBatch = async (values: readonly unknown[], options: ReceiveOptions) => {
     const refused = (message: string) => failure(null, { code: codes.invalidRequest, message })
     const agreed = legacy?.revision
-    if (agreed === undefined || !hasBatches(agreed)) return refused('There are no batches in this protocol revision.')
+    if (agreed === undefined || !hasBatches(agreed))
+      return refused('This protocol revision has no batches. Send each message by itself.')
     if (values.length === 0) return refused('The batch is empty.')
     if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
     const { deliver, taken: _, sending: __, ...rest } = options

@@ -91,7 +91,7 @@ export function crossingsOf(view: View, reader: ChangeReader, { uri, isBeyond }:
     const state = { at: Date.now() / 1000 - baselineSeconds, beyond: [], isBehind: false }
     const { after, isPartial } = await evaluate(state, Number.POSITIVE_INFINITY, readSeries, options)
     if (isPartial)
-      throw invalid('uri: These are too many series. Match fewer of them, or aggregate them in a query.', 'argument')
+      throw invalid('"uri" has too many series. Match fewer of them, or aggregate them in a query.', 'argument')
     return { ...after, isBehind: false }
   }
   const occurrenceOf = (position: string, { point, after }: Crossing): Occurrence => {
@@ -142,7 +142,8 @@ export function checkSeriesUri(uri: string): void {
     .split('&')
     .map((pair) => pair.split('=')[0] ?? '')
   const own = names.find((name) => ['start', 'end', 'step', 'as'].includes(name))
-  if (own !== undefined) throw invalid(`uri: Leave ${own} out: the latest samples are followed.`, 'argument')
+  if (own !== undefined)
+    throw invalid(`"uri" must not have ${own}, because the subscription follows the latest samples.`, 'argument')
 }
 
 interface Span {
@@ -153,7 +154,7 @@ interface Span {
 
 const noSeries = () =>
   invalid(
-    'uri: It is neither series nor a query of a mount of metrics, such as metrics://m/series/up or metrics://m/query?query=up.',
+    '"uri" must be series or a query of a mount of metrics, such as metrics://m/series/up or metrics://m/query?query=up.',
     'argument',
   )
 

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../core/tool.ts'
 import type { CallOptions, ChangePage, ChangeReader, PageOfChanges } from '../../core/view.ts'
 
-/** One occurrence of an event. */
 export interface Occurrence {
   /** Stable id. Events of one change have the same id, whichever way they are delivered. */
   readonly id: string

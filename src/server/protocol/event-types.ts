@@ -38,7 +38,7 @@ const changeSchema = {
 } as const
 
 async function readerOf(view: View, filter: Parameters<NonNullable<View['history']>['open']>[0], options: CallOptions) {
-  if (view.history === undefined) throw invalid('Nothing here reports its changes.', 'refused')
+  if (view.history === undefined) throw invalid('No mount of this server reports changes.', 'refused')
   return view.history.open(filter, options)
 }
 
@@ -83,7 +83,7 @@ const matched: EventType = {
   open: async (view, given, options) => {
     const { text, required } = argumentsIn(given, matched.inputSchema)
     const wanted = termsIn(required('query', maxQuery))
-    if (wanted.length === 0) throw invalid('query: It has no word to look for.', 'argument')
+    if (wanted.length === 0) throw invalid('"query" has no word to search for.', 'argument')
     const reader = await readerOf(view, defined({ uri: text('uri'), glob: text('glob') }), options)
     return eventsOf(reader, async (change, { signal }) => {
       const { uri, listed } = change
@@ -117,7 +117,7 @@ const crossed: EventType = {
     const { required, number } = argumentsIn(given, crossed.inputSchema)
     const [uri, above, below] = [required('uri'), number('above'), number('below')]
     if ((above === undefined) === (below === undefined))
-      throw invalid('Either above or below is needed: the threshold, as a number.', 'argument')
+      throw invalid('Either "above" or "below" is required: the threshold, as a number.', 'argument')
     checkSeriesUri(uri)
     const isBeyond = (value: number) => (above === undefined ? value < Number(below) : value > above)
     return crossingsOf(view, await readerOf(view, { uri }, options), { uri, isBeyond })

@@ -73,7 +73,9 @@ export async function openLarge(
   }
 }
 
-const withoutParts = new ResourceError('too-large', 'The source has no parts.', { reason: 'too-large' })
+const withoutParts = new ResourceError('too-large', 'The source cannot return a part of this content.', {
+  reason: 'too-large',
+})
 
 async function* exactly(pieces: AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array> {
   let sent = 0
@@ -82,7 +84,8 @@ async function* exactly(pieces: AsyncIterable<Uint8Array>, length: number): Asyn
     if (sent > length) break
     yield piece
   }
-  if (sent !== length) throw new ResourceError('unavailable', 'The content is not as long as it was said to be.')
+  if (sent !== length)
+    throw new ResourceError('unavailable', 'The content has another length than the source announced.')
 }
 
 /** Returns the same answer with its content as a string. If the source fails, the answer is an error. */

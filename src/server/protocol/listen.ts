@@ -89,7 +89,7 @@ export async function listen(request: Request, options: StreamOptions): Promise<
 /** The error for a stream that the end of the server prevents. */
 export const closingError: WireError = {
   code: codes.internal,
-  message: 'The server is ending. Try again later.',
+  message: 'The server is shutting down. Try again later.',
   data: { reason: 'ending' satisfies ErrorReason },
 }
 

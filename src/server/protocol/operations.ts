@@ -86,7 +86,7 @@ function uriIn(params: Params): string {
 /** Refuses to write. The answer is the same for every URI, so it tells nothing of what is there. */
 function refuse(uri: string, contents?: unknown): never {
   if (contents !== undefined && (!isObject(contents) || contents.uri !== uri))
-    throw new ProtocolError(codes.invalidParams, 'The URI of the contents is another one.', {
+    throw new ProtocolError(codes.invalidParams, 'The URI of the contents differs from the URI of the request.', {
       reason: 'invalidUri',
       uri,
     })

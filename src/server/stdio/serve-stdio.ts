@@ -39,8 +39,8 @@ const maxWaiting = 1000
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   requireKeys('serveStdio({ name, version, view, log })', options, {
-    name: 'a text',
-    version: 'a text',
+    name: 'a string',
+    version: 'a string',
     view: 'a function',
     log: 'a function',
   })

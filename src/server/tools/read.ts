@@ -82,11 +82,11 @@ export function readTool(view: View): Tool {
       const lines = rangeIn(args.text('lines', 40), 'lines', 1)
       const bytes = rangeIn(args.text('bytes', 40), 'bytes', 0)
       if (lines !== undefined && bytes !== undefined)
-        throw invalid('lines: Ask for lines or for bytes, not for both.', 'argument')
+        throw invalid('"lines" and "bytes" exclude each other. Leave one out.', 'argument')
       const most = args.count('max_tokens', tokens)
       const since = args.text('since', 200)
       if (since !== undefined && (lines !== undefined || bytes !== undefined || uri.includes('?')))
-        throw invalid('since: It is for a whole resource, not for a part of it.', 'argument')
+        throw invalid('"since" is for a whole resource. Leave out "lines" and "bytes".', 'argument')
       const asked = since === undefined ? uri : `${uri}?since=${encodeURIComponent(since)}`
       const { contents, part } = await readPart(view, asked, { lines, bytes }, signal)
       const shown: ToolContent[] = []
@@ -141,7 +141,7 @@ function rangeIn(text: string | undefined, name: 'lines' | 'bytes', least: numbe
   const first = Number(from)
   const last = dash === undefined ? first : to === undefined ? undefined : Number(to)
   if (from === undefined || first < least || (last !== undefined && last < first))
-    throw invalid(`${name}: This is not a range. Write "10-40", "10-" or "10"; the first is ${least}.`, 'argument')
+    throw invalid(`"${name}" must be a range such as "10-40", "10-" or "10", counted from ${least}.`, 'argument')
   return { first, last }
 }
 
@@ -279,7 +279,7 @@ function choose(text: string, { cut: { lines, bytes }, unit, from, next }: Reque
   if (lines === undefined) return { text, line: Math.max(1, from), byte: from <= 1 ? 0 : undefined, ...total }
   const rows = text.split('\n')
   if (lines.first > rows.length)
-    throw invalid(`lines: The range begins after the end. The number of lines is ${rows.length}.`, 'range')
+    throw invalid(`"lines" begins after the end of the text, which has ${rows.length} lines.`, 'range')
   const before = rows.slice(0, lines.first - 1).map((row) => `${row}\n`)
   const chosen = rows.slice(lines.first - 1, lines.last).join('\n')
   return { text: chosen, line: lines.first, byte: Buffer.byteLength(before.join('')), ...total }
@@ -297,6 +297,6 @@ function countLines(text: string): number {
 
 function cutBytes(bytes: Uint8Array, { first, last }: Range): Uint8Array {
   if (first > 0 && first >= bytes.length)
-    throw invalid(`bytes: The range begins after the end. The size in bytes is ${bytes.length}.`, 'range')
+    throw invalid(`"bytes" begins after the end of the content, which has ${bytes.length} bytes.`, 'range')
   return bytes.subarray(first, last === undefined ? bytes.length : last + 1)
 }

@@ -119,5 +119,5 @@ export function openCursor<T>(cursor: string, read: (value: unknown) => T | unde
   } catch {
     // The error is thrown below.
   }
-  throw invalid('cursor: It is not one that this tool gave. Begin without one.', 'cursor')
+  throw invalid('"cursor" does not belong to this list. Begin again without it.', 'cursor')
 }

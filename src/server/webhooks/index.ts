@@ -135,7 +135,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       for (const one of await keeper.all(ending)) {
         if (ending.aborted) return
         await resume(one, service).catch((error: unknown) =>
-          log('warn', 'a subscription cannot be continued', { subscription: one.id, error }),
+          log('warn', 'a webhook subscription cannot be continued', { subscription: one.id, error }),
         )
       }
     },

@@ -82,7 +82,7 @@ export function createRun({ sender, dialect, log, clean, remove, onTaken }: RunO
       if (to.isActive) {
         const outcome = await sendNews(to).catch((error: unknown) => {
           if (!signal.aborted)
-            log('warn', 'the events of a subscription cannot be read now', { subscription: to.id, error })
+            log('warn', 'the events of a webhook subscription cannot be read now', { subscription: to.id, error })
           return 'later' as const
         })
         if (outcome === 'gone') return remove(to)

@@ -1,4 +1,4 @@
-/** Tables of rows, the common beginning of every write, notifications, and writing a row. */
+/** Returns the SQL that creates the tables of rows, and the functions that write a row and notify of it. */
 export function rowsSql(schema: string, channel: string): string {
   return `create table ${schema}.collections (
        id integer generated always as identity primary key,
@@ -92,7 +92,7 @@ export function rowsSql(schema: string, channel: string): string {
      end $$;`
 }
 
-/** Removing rows: by their keys, and by the bounds of a collection. */
+/** Returns the SQL of the functions that remove rows: by their keys, and by the bounds of a collection. */
 export function removalsSql(schema: string): string {
   return `create function ${schema}.remove(_home ${schema}.collections, _keys text[]) returns void language plpgsql as $$
      declare
@@ -163,7 +163,7 @@ export function removalsSql(schema: string): string {
      end $$;`
 }
 
-/** Tables of texts. The terms of a part are in a separate table, because a search needs only the id of the row. */
+/** Returns the SQL that creates the tables of texts. The terms of a part are in a separate table, because a search needs only the id of the row. */
 export function textTablesSql(schema: string): string {
   return `create table ${schema}.homes (
       id integer generated always as identity primary key,
@@ -208,7 +208,7 @@ export function textTablesSql(schema: string): string {
     create index on ${schema}.vectors (home, model, position);`
 }
 
-/** Writing, removing and embedding texts. */
+/** Returns the SQL of the functions that write, remove and embed texts. */
 export function textWritesSql(schema: string): string {
   return `create function ${schema}.text_home(_name text) returns ${schema}.homes language plpgsql as $$
     declare

@@ -49,7 +49,7 @@ export function openFile({ file, orMemory }: SqliteStore['sqlite'], warn: Warn):
     if (!orMemory || !isUnwritable(error)) throw error
     const cause = systemCodeOf(error) ?? 'read-only'
     warn(
-      `${file} cannot be written (${cause}), so the index is in memory and lost with this process. Or ${moveStoreAdvice}`,
+      `${file} cannot be written (${cause}), so the index is in memory and is lost when this process ends. Let this user write there, or ${moveStoreAdvice}`,
     )
     return openInMemory()
   }
@@ -188,8 +188,8 @@ function checkOwn(name: string): void {
   const found = look(name)
   if (found === undefined) return
   if (!found.isFile()) {
-    const what = found.isSymbolicLink() ? 'a link' : 'not a file'
-    throw valueError(`The path of the store is ${what}. Name another file, or remove it.`, 'configuration')
+    const what = found.isSymbolicLink() ? 'a symbolic link' : 'not a file'
+    throw valueError(`The path ${name} of the store is ${what}. Remove it, or name another file.`, 'configuration')
   }
   if ((found.mode & 0o077) !== 0 && process.platform !== 'win32') chmodSync(name, 0o600)
 }
@@ -209,7 +209,7 @@ function putAside(file: string, warn: Warn): void {
   const stamp = new Date().toISOString().replace(/[-:]/g, '')
   const kept = `${file}.damaged-${stamp}`
   for (const end of ['', '-wal', '-shm']) if (look(`${file}${end}`)) renameSync(`${file}${end}`, `${kept}${end}`)
-  warn(`The file of the store was damaged. It was renamed to ${kept}, and a new one was begun: check the disk.`)
+  warn(`The file of the store was damaged. It was renamed to ${kept}, and a new one was created. Check the disk.`)
 }
 
 /**

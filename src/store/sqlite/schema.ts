@@ -126,7 +126,7 @@ function versionOf(database: Database, version: number): number {
   const found = numberOf(database, 'user_version')
   if (found > version)
     throw valueError(
-      `The store was written by a newer hikidashi: its version is ${found}, and ${version} is known here. Update this one, or name another file.`,
+      `A newer hikidashi wrote the store: its version is ${found}, and this hikidashi reads up to ${version}. Update hikidashi, or name another file.`,
       'configuration',
     )
   return found

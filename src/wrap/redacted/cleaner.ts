@@ -23,7 +23,7 @@ const policy = 1
 /** Turns a version of the source into one that reveals nothing of it. */
 export type Seal = (path: string, version: string) => string
 
-/** A keyed hash: without the key, nobody can compare it with the hash of a guess, or conclude that two secrets are equal. */
+/** A keyed hash: without the key it cannot be compared with the hash of a guess, and does not show that two secrets are equal. */
 export function createSeal(key: Uint8Array, mode: string): Seal {
   return (path, version) =>
     createHmac('sha256', key)
@@ -86,14 +86,14 @@ export function cleanCompletion({ values, total, hasMore }: Completion): Complet
   return { values: kept, ...defined({ hasMore }) }
 }
 
-/** Why a content is not shown at all. */
+/** Why a content is withheld. `vault`: its file name is that of a file with credentials. */
 type Reason = Failure | 'secret' | 'encoding' | 'vault'
 
 const reasons: Readonly<Record<Reason, string>> = {
-  secret: 'it holds a secret that cannot be removed from it.',
-  vault: 'files of this name hold secrets.',
+  secret: 'it contains a secret that cannot be removed from it.',
+  vault: 'files with this name usually contain secrets.',
   encoding: 'it is text in an encoding that cannot be searched for secrets.',
-  late: 'it could not be searched for secrets in time. Ask for a part of it.',
+  late: 'it could not be searched for secrets in time. Read a part of it.',
   crashed: 'it could not be searched for secrets.',
 }
 
@@ -118,7 +118,6 @@ interface CleanerOptions {
   readonly without: readonly Layer[]
 }
 
-/** Removes the secrets from contents. */
 export interface Cleaner {
   /**
    * A complete content.
@@ -228,7 +227,7 @@ async function collect({ stream, length }: Stream): Promise<Buffer> {
     }
   if (Math.max(collected, length) <= maxStreamBytes) return Buffer.concat(pieces)
   throw tooLarge(
-    `The resource has ${length} bytes. Content that is not text is searched for secrets as a whole, up to ${maxStreamBytes} bytes.`,
+    `The resource has ${length} bytes. A content that is not text can be searched for secrets only up to ${maxStreamBytes} bytes.`,
     { reason: 'withheld', size: length, limit: maxStreamBytes },
   )
 }

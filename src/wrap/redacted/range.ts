@@ -92,13 +92,15 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
       at += bytes.length
       length += piece.length
       if (length > maxPartBytes)
-        throw tooLarge(`The range is longer than ${maxPartBytes} bytes: ask for less of it.`, { limit: maxPartBytes })
+        throw tooLarge(`The range is longer than ${maxPartBytes} bytes. Ask for a shorter range.`, {
+          limit: maxPartBytes,
+        })
     },
     end: () => at,
     full: () => at >= end,
     content: (facts: ContentFacts, final: boolean): Content => {
       if (final && start > 0 && start >= at)
-        throw invalid(`The range begins after the end. The size in bytes is ${at}.`, 'range', { size: at })
+        throw invalid(`The range begins after the end of the text, which has ${at} bytes.`, 'range', { size: at })
       const bytes = Buffer.concat(pieces)
       const characters = wholeCharacters(bytes)
       const known = final ? { ...facts, size: at } : facts
@@ -116,7 +118,7 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
 
 function tooFar(place: number): ResourceError {
   return tooLarge(
-    `The range begins too far after the part that was searched for secrets. Ask for a part at ${place} first.`,
+    `The text before the range has not been searched for secrets yet. Ask for a part at ${place} first.`,
     { reason: 'range', place },
   )
 }

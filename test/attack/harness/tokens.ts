@@ -36,8 +36,8 @@ export interface TokenArena {
 }
 
 const descriptions = {
-  invalid_token: 'The token is not valid here, or has expired.',
-  insufficient_scope: 'The token lacks a scope.',
+  invalid_token: 'The token is not valid for this server, or has expired.',
+  insufficient_scope: 'The token lacks a required scope.',
 } as const
 
 /** Maximum number of additional descriptors: connections that are kept for a while. */

@@ -53,7 +53,7 @@ export async function checkMounts(
   if (local.config?.auth === undefined)
     for (const address of hidden) {
       const look = `hikidashi access check ${address}${here.withConfig}`
-      const found = `No client sees ${address}: its access rules name roles, and nobody has one of them.`
+      const found = `No client sees ${address}: its access rules name roles, and no caller has one of them.`
       findings.tell(
         'rights',
         warning(found, `Add "roles": ["…"] to the configuration. To see what roles allow: ${look}`),
@@ -80,7 +80,7 @@ function diagnose(report: MountReport, { positionOf, withConfig }: CheckFacts): 
     return failed(`${address} (${provider}): ${away}`, `Check that its source is up, and ${correct}`)
   if (first !== undefined) {
     const more = problems.length === 1 ? '' : `, and ${problems.length - 1} more`
-    const fix = `It breaks the contract of sources${more}. All findings: hikidashi check${withConfig} --json`
+    const fix = `The source breaks its contract${more}. All findings: hikidashi check${withConfig} --json`
     return failed(`${address} (${provider}): ${formatProblem(first)}`, fix)
   }
   const amount = `${formatCount(examined, 'entry', 'entries')}${complete ? '' : ' and more'} listed and read`
@@ -210,9 +210,9 @@ function fixOfFile(file: string, { detail: { fault, reason } }: ResourceError): 
     case 'read-only':
       return `Let this user write to ${dirname(file)}, or keep the store elsewhere: "store": { "sqlite": … }`
     case 'configuration':
-      return `Do that, or move ${file} away, with the results in it: hikidashi creates it again, and indexes again.`
+      return `Do that, or move ${file} and the results in it away. hikidashi then creates a new file, and indexes again.`
     default:
-      return `Stop the other program that uses ${file}, or move the file away: hikidashi creates it again, and indexes again.`
+      return `Stop the other program that uses ${file}, or move the file away. hikidashi then creates a new file, and indexes again.`
   }
 }
 

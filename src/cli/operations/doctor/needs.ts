@@ -36,16 +36,16 @@ export async function checkMachine(
   const other = deno === undefined ? bun && `Bun ${bun}` : `Deno ${deno}`
   if (!isWithin(version, wanted)) tell('node', failed(`${found}: it needs Node ${wanted}.`, fix))
   else if (other === undefined) tell('node', ok(`${found} (tested with Node ${testedVersions})`))
-  else tell('node', warning(`${found}, in ${other}: not all works there as in Node (docs/platforms.md).`, fix))
+  else tell('node', warning(`${found}, in ${other}: some features work only in Node (docs/platforms.md).`, fix))
   if (platform === 'win32') {
     const weaker =
-      'On Windows the memory of other processes is not limited, nor is it checked who may read files of secrets.'
+      'On Windows hikidashi does not limit the memory of the programs that it starts, and does not check who may read files with secrets.'
     tell('system', warning(weaker, 'Serve only folders and databases that you trust (docs/security.md).'))
   }
   const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
   // Tolerate one hour, for file systems of other machines and for a wrong daylight saving time.
   if (now > installed - 3_600_000) return tell('clock', ok(formatTime(now)))
-  const late = `It is ${formatTime(now)} here, before hikidashi was installed: tokens and certificates will be refused.`
+  const late = `The clock of this machine is wrong: it shows ${formatTime(now)}, before hikidashi was installed. Tokens and certificates will be refused.`
   const set = process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : 'Set the clock of this machine.'
   tell('clock', failed(late, set))
 }

@@ -58,8 +58,9 @@ async function checkGuard(url: string, tell: Tell): Promise<void> {
   const status = await statusFor(url, { host: 'rebound.example', origin: 'http://rebound.example' })
   if (status === undefined) return
   if (status >= 400) return tell('guard', ok('A foreign Host and Origin are refused'))
-  const found = 'It accepts any Host and Origin: a web page that is open on this machine could read what it serves.'
-  const fix = 'Have it check both headers, or put it behind hikidashi: { "provider": "remote", "url": … }'
+  const found =
+    'The server accepts any Host and Origin header: a web page that is open on this machine could read what it serves.'
+  const fix = 'Make it check both headers, or put it behind hikidashi: { "provider": "remote", "url": … }'
   tell('guard', warning(found, fix))
 }
 
@@ -117,7 +118,7 @@ export async function checkLocal(
   const mounted = count(local.mounts.length, 'mount')
   const found =
     config === undefined
-      ? 'There is no hikidashi.json here: the current folder is served. To serve more: hikidashi init'
+      ? 'The current folder has no hikidashi.json, so the folder itself is served. To serve more: hikidashi init'
       : `${config.file}: valid, ${mounted}`
   findings.tell('configuration', ok(found))
   const absent = config?.absent ?? []
@@ -200,7 +201,7 @@ async function checkHttp(here: CheckFacts, findings: Findings): Promise<void> {
   findings.tell(
     'http',
     failed(
-      `Other machines can reach ${listen.host}, and clients are not authenticated: serve refuses that.`,
+      `Other machines can reach ${listen.host}, but clients are not authenticated, so serve will not start.`,
       `hikidashi token add --name NAME --tokens FILE, then "auth": { "tokens": "FILE" } at ${here.positionOf(['http'])}\nOr listen on 127.0.0.1. To serve everybody all the same: hikidashi serve --insecure`,
     ),
   )

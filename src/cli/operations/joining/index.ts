@@ -53,7 +53,7 @@ function tellJoined(words: readonly string[], pid: number): void {
       .at(-1)
   if (['warn', 'error', 'silent'].includes(given('--log-level') ?? '')) return
   const time = new Date().toISOString()
-  const message = 'another process serves this client'
+  const message = 'another hikidashi process on this machine serves this client'
   const line =
     given('--log-format') === 'json'
       ? JSON.stringify({ time, level: 'info', message, pid })

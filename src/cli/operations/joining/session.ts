@@ -208,10 +208,14 @@ function textOf(bytes: Uint8Array): string {
 /** The member of `_meta` with the id of a stream (2026-07-28). */
 const streamKey = 'io.modelcontextprotocol/subscriptionId'
 const tooLong = { code: -32700, message: 'The message is longer than the limit.' }
-const repeatedEnd = { code: -32603, message: 'Several servers have ended during this request. It is not repeated.' }
+const repeatedEnd = {
+  code: -32603,
+  message:
+    'Several servers have ended during this request, which may be the reason. Change it before you send it again.',
+}
 const unknownEffect = {
   code: -32603,
-  message: 'The server ended while the tool ran. Look at its effects before you call it again.',
+  message: 'The server ended while the tool ran. Check the effects of the tool before you call it again.',
 }
 
 function memberOf(value: unknown, name: string): unknown {

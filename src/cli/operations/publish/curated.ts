@@ -45,7 +45,7 @@ export async function readBundledConfig(file: string, text: string): Promise<Bun
   const faults = [
     ...serverSettings
       .filter((key) => memberOf(written, key) !== undefined)
-      .map((key) => `${key} is for a server with clients of its own: a bundle serves one person.`),
+      .map((key) => `"${key}" is for a server of several clients, but a bundle serves one person. Remove the key.`),
     ...mounts.flatMap(([address, mount]) => faultsOf(address, mount, schemas)),
   ]
   if (faults.length > 0) throw commandFailure(`${file} cannot be put into a bundle.\n${faults.join('\n')}`)
@@ -60,7 +60,7 @@ export async function readBundledConfig(file: string, text: string): Promise<Bun
 /** Returns what a mount needs of the machine on which the bundle is made. */
 function faultsOf(address: string, mount: MountConfig, schemas: MountSchemas): readonly string[] {
   if (sourceNamed(mount.provider) === undefined)
-    return [`${address} is a source of your own, whose code is not in a bundle.`]
+    return [`${address} uses a source of your own, and its code would not be in the bundle. Leave the mount out.`]
   const { always, options = {} } = schemas.sourceOf(mount)?.effects ?? {}
   const rules: Readonly<Record<string, unknown>> = options
   const local = Object.entries(mount).flatMap(([key, value]) =>

@@ -264,7 +264,6 @@ export function uriOfForm({ template, fields }: FormModel, values: FieldValues):
   return valueOr(() => template.expand(given), undefined)
 }
 
-/** Returns the values of the other fields, for the completion of one. */
 export function otherValues(form: FormModel, values: FieldValues, name: string): ReadonlyMap<string, string> {
   return new Map(
     form.fields.flatMap((field) => {

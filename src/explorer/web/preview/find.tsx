@@ -45,8 +45,8 @@ export function useFinder(): { readonly find: Finder | undefined; readonly fault
     if (!asPattern || text === '') return
     let isLeft = false
     // The library is loaded with the first pattern.
-    void import('./model/pattern.ts').then(({ compileFinder: finderOf }) => {
-      if (!isLeft) setPatterned({ of: text, ...finderOf(text) })
+    void import('./model/pattern.ts').then(({ compileFinder }) => {
+      if (!isLeft) setPatterned({ of: text, ...compileFinder(text) })
     })
     return () => {
       isLeft = true

@@ -7,8 +7,8 @@ const handlers: {
   ) => Promise<ReturnType<WorkerTasks[Kind]>>
 } = {
   highlight: async ({ text, language }) => {
-    const { highlightLines: highlighted } = await import('./model/highlight.ts')
-    return { lines: await highlighted(text, language) }
+    const { highlightLines } = await import('./model/highlight.ts')
+    return { lines: await highlightLines(text, language) }
   },
   markdown: async ({ text }) => (await import('./model/markdown-html.ts')).htmlOf(text),
   formula: async ({ tex, isDisplayed }) => ({

@@ -34,7 +34,6 @@ export async function copy(text: string): Promise<boolean> {
   }
 }
 
-/** Copies a text, and announces the result. */
 export async function copyText(text: string): Promise<void> {
   announce(t((await copy(text)) ? 'copied' : 'notCopied'))
 }

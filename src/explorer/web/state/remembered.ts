@@ -77,7 +77,6 @@ const openedKey = (server: string) => `hikidashi.opened.${location.pathname}.${s
 /** The resources that were opened last in this browser, the latest first. */
 export const openedResources = signal<readonly string[]>([])
 
-/** Loads the opened resources of a server. */
 export function loadOpened(server: string): void {
   openedResources.value = textsIn(jsonIn(readKept(openedKey(server)) ?? '')).slice(0, maxKept)
 }

@@ -152,7 +152,7 @@ async function send(
   const span = length !== undefined && isAsked ? rangeOf(request.headers.range, length) : undefined
   if (span === 'unsatisfiable') {
     body.release()
-    refuse(response, 416, 'The range begins after the end.', { 'Content-Range': `bytes */${length}` })
+    refuse(response, 416, 'The range begins after the end of the content.', { 'Content-Range': `bytes */${length}` })
     return 0
   }
   const sent = span === undefined ? length : span.end - span.start
@@ -193,7 +193,7 @@ async function write(
     if (piece.length > 0) await flushed(response, piece)
   }
   if (promised !== undefined && written !== promised)
-    throw new ResourceError('unavailable', 'The content is not as long as it was said to be.')
+    throw new ResourceError('unavailable', 'The content has another length than the source announced.')
   return written
 }
 
