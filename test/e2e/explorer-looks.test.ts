@@ -9,7 +9,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('how the explorer looks', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored
@@ -47,7 +47,7 @@ requires(
   const boxOf = async (page: Page, selector: string) =>
     (await page.locator(selector).first().boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
 
-  test('an item of the basket takes one line, and the actions for all items are visible', async () => {
+  test('an item of the basket takes one line, and the actions for all items stay visible', async () => {
     const page = await open(notes)
     await page.locator('.basket-item').nth(39).waitFor({ state: 'attached' })
     const { height } = await boxOf(page, '.basket-line')

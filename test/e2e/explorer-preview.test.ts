@@ -20,7 +20,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('previews in the explorer', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored

@@ -36,7 +36,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('prompts in the explorer', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored

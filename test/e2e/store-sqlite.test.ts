@@ -373,7 +373,7 @@ requires(
   'mount',
   process.platform === 'linux' && canMount(),
   'only root can mount a small disk',
-)('a disk', () => {
+)('on a limited disk,', () => {
   let disk: string
   beforeEach(() => {
     disk = join(folder, 'disk')

@@ -19,7 +19,7 @@ describe('long work in time slices', () => {
     expect(breath.due()).toBe(false)
   })
 
-  test('is not due after it has waited for something else', async () => {
+  test('is not due to yield after it has waited for something else', async () => {
     breath.due()
     await new Promise((resolve) => setTimeout(resolve, 30))
     expect(breath.due()).toBe(false)
@@ -67,7 +67,7 @@ describe('long work in time slices', () => {
     expect(turns[4]).toBeGreaterThan(turns[3] ?? 0)
   })
 
-  test('that asks while other work waits is queued after it', async () => {
+  test('that becomes due while other work waits is queued after it', async () => {
     await nextTurn()
     const order: string[] = []
     const first = breath.take().then(() => order.push('first'))

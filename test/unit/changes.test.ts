@@ -145,7 +145,7 @@ describe('a subscription', () => {
     await catalog.close()
   })
 
-  test('is not honoured if the source cannot watch, and the next one tries again', async () => {
+  test('is refused if the source cannot watch, and the next one tries again', async () => {
     const provider = live({ a: '' })
     provider.arming = async () => {
       throw new ResourceError('unavailable', 'too many watches')
@@ -286,7 +286,7 @@ describe('the limits of subscriptions', () => {
     await expect(listening(catalog.view(alice), [])).rejects.toThrow(full(3, 'all'))
   })
 
-  test('do not wait again and again for a URI of a source that does not start', async () => {
+  test('hold without another wait for a source that does not start', async () => {
     const provider = live({})
     let asked = 0
     provider.arming = async () => {

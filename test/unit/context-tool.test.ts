@@ -305,7 +305,7 @@ describe('a manifest', () => {
     expect(differences(before, before)).toEqual([])
   })
 
-  test('is a basket, and so are the answer of the tool and a context in JSON', async () => {
+  test('is parsed as a basket, like the answer of the tool and a context in JSON', async () => {
     const pins = [
       { uri: uri('weather.md'), level: 'outline' as const },
       { uri: uri('rules.md'), level: 'full' as const },

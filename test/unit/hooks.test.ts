@@ -39,7 +39,7 @@ describe('the file of the hooks of a host', () => {
   afterAll(() => machine.remove())
 
   const settingsHooks = Object.keys(promptHooks).filter((id) => promptHooks[id]?.plugin === undefined)
-  test.each(settingsHooks)('of %s gets our hook once, and keeps those of others', async (id) => {
+  test.each(settingsHooks)('of %s gets the hook of hikidashi once, and keeps the hooks of others', async (id) => {
     const host = hostCalled(id)
     const event = promptHooks[id]?.event ?? ''
     const { file } = (await openHook(host, 'user', machine)).opened.before
