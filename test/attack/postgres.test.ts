@@ -452,7 +452,7 @@ describe('the role of a database mount', () => {
     ['owns a table', 'ALTER TABLE customers OWNER TO strong', 'ALTER TABLE customers OWNER TO postgres'],
     ['may write to a table', 'GRANT INSERT ON customers TO strong', 'REVOKE ALL ON customers FROM strong'],
     [
-      'PG08: may call what reads files',
+      'PG08: may call a function that reads files',
       'GRANT EXECUTE ON FUNCTION pg_read_file(text) TO strong',
       'REVOKE ALL ON FUNCTION pg_read_file(text) FROM strong',
     ],

@@ -311,7 +311,7 @@ describe.skipIf(process.platform === 'win32')('a server joins no other one', () 
   test.each([
     ['a state folder that cannot be written', () => '/proc/x'],
     ['a socket whose path would be too long', () => join(root, 's'.repeat(90))],
-  ])('with %s, and answers as soon', async (_, state) => {
+  ])('with %s, and still answers', async (_, state) => {
     const first = await openHostWith({ env: { XDG_STATE_HOME: state() } })
     const second = await openHostWith({ env: { XDG_STATE_HOME: state() } })
     expect((await first.ask('ping')).result).toEqual({})

@@ -145,18 +145,18 @@ describe('the page as an MCP client', () => {
   })
 
   test.each([
-    ['no JSON', (response: ServerResponse) => json(response, 200, 'hello')],
-    ['a list', (response: ServerResponse) => json(response, 200, [])],
+    ['a text that is not JSON', (response: ServerResponse) => json(response, 200, 'hello')],
+    ['a JSON array', (response: ServerResponse) => json(response, 200, [])],
     ['neither result nor error', (response: ServerResponse) => json(response, 200, { jsonrpc: '2.0', id: 1 })],
     [
-      'half of it',
+      'a truncated answer',
       (response: ServerResponse) => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 })
         response.write('{"jsonrpc"')
         response.destroy()
       },
     ],
-    ['a page of something in between', (response: ServerResponse) => json(response, 502, '<html>')],
+    ['an error page of a proxy', (response: ServerResponse) => json(response, 502, '<html>')],
     [
       'an event that is no message',
       (response: ServerResponse) => {

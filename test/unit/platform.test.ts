@@ -231,7 +231,7 @@ describe.runIf(process.platform === 'linux')('a state folder that cannot be writ
   })
 })
 
-describe.runIf(process.platform === 'linux')('without git', () => {
+describe.runIf(process.platform === 'linux')('without git,', () => {
   test('a folder with a repository is served without its history; serve and doctor say so in one line', () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hikidashi-no-git-'))
     try {

@@ -73,7 +73,7 @@ describe('the set-up of a folder', () => {
     expect(written.map(([at]) => at)).toContain(`sqlite://${name}`)
   })
 
-  test('has after opening the methods that the plan announced', async () => {
+  test('has the announced methods once it is open', async () => {
     fill(folder)
     const { complete } = await planSetUp([folder.root])
     const planned = (await complete()).filter(({ config }) => config.provider !== 'git' && config.provider !== 'sqlite')
@@ -99,7 +99,7 @@ describe('the set-up of a folder', () => {
     }
   })
 
-  test('without other sources is its files and a search', async () => {
+  test('without other sources has only its files and a search', async () => {
     folder.write({ 'a.txt': 'a' })
     const { complete } = await planSetUp([folder.root])
     expect((await complete()).map(({ config }) => config.provider)).toEqual(['files', 'search'])
