@@ -234,7 +234,7 @@ describe('settings files that expand enormously', () => {
     }
   })
 
-  test('BM03, BM04: run nothing by YAML tags, and have the values of YAML 1.2', async () => {
+  test('BM03, BM04: run no code for YAML tags, and have the values of YAML 1.2', async () => {
     for (const wire of two()) {
       expect(partOf(await arena.read(wire, 'config://bombs/tagged.yaml')).text).toBe(tagged.text)
       expect(partOf(await arena.read(wire, 'config://bombs/tagged.yaml?as=json')).text).toBe(tagged.json)

@@ -130,7 +130,7 @@ describe('cursors', () => {
     expect(urisOf(await askPage(wire, listings.list(cursor)))).not.toHaveLength(0)
   })
 
-  test('CU03: a cursor of one principal, or of the same one with other roles, is refused for another', async () => {
+  test('CU03: a cursor is refused for another principal, and for the same one with other roles', async () => {
     const secret = 'shared by all'
     const owner = await another({ secret, principal: { id: 'alice', roles: ['reader', 'writer'] } })
     const cursor = cursorOf(await askPage(owner, listings.list()))

@@ -180,7 +180,7 @@ test('a secret whose characters Markdown escapes is redacted, also in a reading 
   expect(await shown(`Use ${token.replace('_', '\\_')} now\n`, 'a.md')).toBe('Use [redacted] now\n')
 })
 
-test('the value after a name of two words is redacted', async () => {
+test('the secret value after a name of two words is redacted', async () => {
   const value = password().planted
   for (const line of ['API key: V', '- **Secret key:** `V`', 'The access key = V', 'Mot de passe : V'])
     await expectHidden(`# Notes\n\n${line.replace('V', value)}\nnext\n`, 'a.md', [value], ['next'])
@@ -188,7 +188,7 @@ test('the value after a name of two words is redacted', async () => {
     expect(await shown(line, 'a.md')).toBe(line)
 })
 
-test('the value after a name in bold is redacted, as after the plain name', async () => {
+test('the secret value after a name in bold is redacted, as after the plain name', async () => {
   const value = password().planted
   const lines = ['**Password:** V', '**Password**: V', '*Password*: V', '- __Password:__ V', '> **Token:** `V`']
   for (const line of [...lines, '<b>Password:</b> V', '<strong>Password</strong>: V'])

@@ -327,7 +327,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     expect(Math.max(...counts)).toBeLessThan(uris.length)
   })
 
-  row('SB06: stop to notify of a resource that becomes hidden', async () => {
+  row('SB06: stop notifying of a resource that becomes hidden', async () => {
     const [soon, other] = [`soon-ignored-${Math.random()}`, uriOf('abc')]
     write(soon, 'seen\n')
     const ear = await hear(await clientOf(name), [uriOf(soon), other])
@@ -723,7 +723,7 @@ describe('a subscriber that does not read', () => {
   )
 })
 
-describe('SB16: the limit of watches of the system', () => {
+describe('SB16: the limit of watches', () => {
   requiresWatchLimit()('of the system', () => {
     test('is shown in the log and in the readiness, while changes are still reported', async () => {
       const { mounts, ...rest } = configOf(arena.world)

@@ -445,7 +445,7 @@ describe('a hostile web origin', () => {
   })
 })
 
-describe('a server that mounts itself, and refused addresses on the command line', () => {
+describe('on the command line,', () => {
   let balancer: Server
   let behind = 0
   let ahead = 0

@@ -101,7 +101,7 @@ describe('a translation of a document in the same folder', () => {
     expect(await hrefsIn(provider, 'README.md')).toEqual(['README.ja.md'])
   })
 
-  test('is not looked for again while the folders on its way stay the same', async () => {
+  test('is not looked for again while the folders of its path stay the same', async () => {
     folder.write({ 'guide/setup.md': '# Set-up' })
     settle()
     await hrefsIn(provider, 'guide/setup.md')

@@ -439,7 +439,7 @@ describe('the scopes of a token', () => {
     expect(withImpliedScopes(['constructor', '__proto__'], {})).toEqual(['__proto__', 'constructor'])
   })
 
-  test('are required by method and by mount, all of a batch together', () => {
+  test('are required for the method and the mount of a request, and all at once for a batch', () => {
     const needs = createNeeds(
       [{ scopes: ['base'] }, { scopes: ['watch'], methods: ['subscriptions/listen'] }],
       (uri) => (uri.startsWith('db:') ? ['db'] : []),

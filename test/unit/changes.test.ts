@@ -208,7 +208,7 @@ describe('access to changes', () => {
   const rules = compileAccess([{ allow: ['reader'], match: 'public/**' }])
   const restricted = (provider: Live) => createCatalog({ mounts: [{ address, provider, access: rules }] })
 
-  test('omits denied URIs exactly like malformed and unmounted ones', async () => {
+  test('leaves out denied URIs exactly like malformed ones and those of no mount', async () => {
     const provider = live({ 'public/a': '', 'secret/b': '' })
     const { honoured } = await listening(restricted(provider).view(alice), [
       'file:///r/public/a',
@@ -286,7 +286,7 @@ describe('the limits of subscriptions', () => {
     await expect(listening(catalog.view(alice), [])).rejects.toThrow(full(3, 'all'))
   })
 
-  test('hold without another wait for a source that does not start', async () => {
+  test('are reported without another wait for a source that does not start', async () => {
     const provider = live({})
     let asked = 0
     provider.arming = async () => {

@@ -27,7 +27,7 @@ describe('in Markdown with footnotes,', () => {
     expect(html).toContain('<code>[^1]</code>')
   })
 
-  test('a document shows no notes of the one before', () => {
+  test('a document shows no notes of the document before it', () => {
     htmlOf('Tea[^1].\n\n[^1]: Note.\n')
     expect(htmlOf('Cake[^1].\n').html).toBe('<p>Cake[^1].</p>\n')
   })

@@ -192,7 +192,7 @@ describe('the page as an MCP client', () => {
   })
 })
 
-describe('the subscriptions of the page', () => {
+describe('the subscriptions of the explorer page', () => {
   function hearing(url: string, waitsMs = [5]) {
     const states: ChangesState[] = []
     const heard: PageChange[] = []
@@ -277,7 +277,7 @@ describe('the subscriptions of the page', () => {
     changes.close()
   })
 
-  test('end when nothing listens', async () => {
+  test('end when no part of the page needs changes any more', async () => {
     const provider = live({ a: '1' })
     const service = await serveLive(provider)
     const { changes, states, tell } = hearing(service.url)

@@ -65,7 +65,7 @@ describe('the order of a sorted table in the explorer', () => {
     expect(rowOrder(rows, 1, true)).toEqual([3, 0, 1, 2])
   })
 
-  test('is by text otherwise, and is stable', () => {
+  test('is by text in other columns, and is stable', () => {
     expect(rowOrder(rows, 0, false)).toEqual([1, 0, 3, 2])
     expect(rowOrder([['x'], ['x'], ['x']], 0, true)).toEqual([0, 1, 2])
   })

@@ -77,7 +77,7 @@ describe('the file of the hooks of a host', () => {
     await project.remove()
   })
 
-  test('is not there for a host that adds nothing to a prompt', async () => {
+  test('does not exist for a host whose hooks cannot add to a prompt', async () => {
     const without = hosts.filter(({ id }) => promptHooks[id] === undefined)
     for (const host of without) await expect(openHook(host, 'user', machine)).rejects.toThrow(/has no hook/)
     expect(without.map(({ id }) => id)).toContain('zed')

@@ -332,7 +332,7 @@ describe('the listing of metrics', () => {
     })
   })
 
-  test('finds a new metric, without a request for each absent one', async () => {
+  test('has a new metric at once, without a request for each absent metric', async () => {
     const { provider, api, read } = await open()
     await read('series/up')
     api.set({ metrics: { up: {}, fresh: {} } })

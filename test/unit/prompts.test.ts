@@ -127,7 +127,7 @@ describe('filling in a prompt', () => {
     expect(await refusal(said('{{__proto__}}'))).toMatchObject({ reason: 'argument', argument: '__proto__' })
   })
 
-  test('alternates the roles', async () => {
+  test('gives each message the role that its text names', async () => {
     expect(await said('One.\n{{role "model"}}\nTwo.\n\n{{role \'user\'}}\nThree.')).toEqual([
       text('One.'),
       text('Two.', 'assistant'),

@@ -121,7 +121,7 @@ describe('an element of an Office document', () => {
       expect(await read(format, replaced(make, ...strict))).toBe(await read(format, make()))
   })
 
-  test('is taken from one alternative: a known one, or else the fallback', async () => {
+  test('is taken from one alternative only: a known one, or else the fallback', async () => {
     const box = (text: string) => `<w:txbxContent>${p(text)}</w:txbxContent>`
     const namespaces =
       'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape" xmlns:n="urn:new"'

@@ -203,7 +203,7 @@ test('lone surrogates in texts of a result are replaced, and other text is uncha
 })
 
 describe('names in a results mount', () => {
-  test('map to segments one to one', () => {
+  test('correspond to path segments one to one', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('~', '/', '.', '0', '1', '2', 'a', '日') }), (name) => {
         if (name === '') return
@@ -475,7 +475,7 @@ describe('a known secret in results', () => {
     expect(await failure(own.put(analysisOf('x', { id: secret })))).toMatchObject({ kind: 'invalid' })
   })
 
-  test('that another process stored is not served', async () => {
+  test('is not served if another process stored it', async () => {
     const collection = `test ${collections++}`
     const { id } = await fresh({ collection }).put(analysisOf(`It is ${secret}`))
     const own = fresh({ collection, scrubber })

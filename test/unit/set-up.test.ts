@@ -105,14 +105,17 @@ describe('the set-up of a folder', () => {
     expect((await complete()).map(({ config }) => config.provider)).toEqual(['files', 'search'])
   })
 
-  test.each(['x.git', 'other'])('with a bare repository is its history and a search over it: %s', async (name) => {
-    folder.write({ [`${name}/HEAD`]: 'ref: refs/heads/main\n', [`${name}/objects/`]: null, [`${name}/refs/`]: null })
-    folder.write({ [`${name}/config`]: '[core]\n\tbare = true\n', [`${name}/description`]: '' })
-    const { complete } = await planSetUp([folder.at(name)])
-    const mounts = await complete()
-    expect(mounts.map(({ config }) => config.provider)).toEqual(['git', 'search'])
-    expect(mounts[1]?.config).toMatchObject({ over: [mounts[0]?.address] })
-  })
+  test.each(['x.git', 'other'])(
+    'with a bare repository has only its history and a search over it: %s',
+    async (name) => {
+      folder.write({ [`${name}/HEAD`]: 'ref: refs/heads/main\n', [`${name}/objects/`]: null, [`${name}/refs/`]: null })
+      folder.write({ [`${name}/config`]: '[core]\n\tbare = true\n', [`${name}/description`]: '' })
+      const { complete } = await planSetUp([folder.at(name)])
+      const mounts = await complete()
+      expect(mounts.map(({ config }) => config.provider)).toEqual(['git', 'search'])
+      expect(mounts[1]?.config).toMatchObject({ over: [mounts[0]?.address] })
+    },
+  )
 
   test.each(['', '# no repository'])('a folder .git that holds %j is not a repository', async (head) => {
     mkdirSync(join(folder.root, '.git'))

@@ -203,7 +203,7 @@ describe('the delivery of events', () => {
     expect(endpoint.events()).toHaveLength(2)
   })
 
-  test('reports a gap', async () => {
+  test('reports a gap in a message of its own', async () => {
     const { source, endpoint, secret, subscribe } = await start()
     await subscribe()
     source.tell({})
