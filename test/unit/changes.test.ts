@@ -286,7 +286,7 @@ describe('the limits of subscriptions', () => {
     await expect(listening(catalog.view(alice), [])).rejects.toThrow(full(3, 'all'))
   })
 
-  test('are reported without another wait for a source that does not start', async () => {
+  test('ask a source that does not start once for many URIs', async () => {
     const provider = live({})
     let asked = 0
     provider.arming = async () => {
