@@ -103,7 +103,7 @@ describe('the import table of docs/architecture.md', () => {
     expect([...rules.keys()].sort()).toEqual([...new Set(files.map(folderOf))].sort())
   })
 
-  test('is broken by a wrong import, so the check works', () => {
+  test('does not allow a wrong import', () => {
     const wrong = [
       "import { a } from '../server/http.ts'",
       "import zod from 'zod'",
@@ -137,7 +137,7 @@ describe('the source code', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('has the file of each entry of package.json', () => {
+  test('contains the file that each entry of package.json names', () => {
     const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       exports: Record<string, string | { default: string }>
     }
@@ -244,7 +244,7 @@ describe('the source code', () => {
   test.each([
     ['providers/git', 12],
     ['providers/files', 14],
-  ])('has in %s at most the allowed number of files: %i', (folder, most) => {
+  ])('contains in %s at most the allowed number of files: %i', (folder, most) => {
     const names = files.map((file) => file.replaceAll('\\', '/')).filter((file) => file.startsWith(`${folder}/`))
     expect(names.length).toBeGreaterThan(5)
     expect(names.length).toBeLessThanOrEqual(most)
@@ -273,7 +273,7 @@ describe('the source code', () => {
     expect(riddles.map(({ file, line, text }) => `${file}:${line}: ${riddleIn(text)}`)).toEqual([])
   })
 
-  test('has no comment with a kind or a reason that errors do not have', () => {
+  test('names in its comments only kinds and reasons that errors have', () => {
     const errors = readFileSync(join(root, 'src/core/errors.ts'), 'utf8')
     const comments = code.flatMap((file) => file.comments)
     for (const [type, name] of [
@@ -291,7 +291,7 @@ describe('the source code', () => {
   })
 })
 
-test('each special path and guarantee that bench/paths.ts measures is in the source code once', () => {
+test('each piece of code that bench/paths.ts replaces is in the source code once', () => {
   const replaced = [...paths, ...guarantees].flatMap(({ file, replaced }) => replaced.map(([code]) => ({ file, code })))
   expect(replaced.length).toBeGreaterThan(10)
   const isOnce = ({ file, code }: (typeof replaced)[number]) =>

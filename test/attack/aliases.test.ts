@@ -48,53 +48,56 @@ async function complete(wire: Wire, value: string): Promise<readonly string[]> {
 }
 
 describe('spellings of one URI', () => {
-  eachWire(wireNames)('UR12: list, read, directory and completion agree on every name over %s', async (name) => {
-    const wire = arena.wire(name)
-    const { address, files } = arena.world
-    const all = await listAll(wire)
-    const uris = all.map(({ uri }) => uri).filter((uri) => uri.startsWith(`${address}/`) && !uri.includes('/many/'))
-    expect(new Set(uris).size).toBe(uris.length)
-    const template = compileTemplate('{+path}')
-    for (const [path, text] of files) {
-      const uri = `${address}/${path
-        .split('/')
-        .map((segment) => encodeURIComponent(segment).replace(/%(?:2[4BC]|26|3[ABD]|40)/g, decodeURIComponent))
-        .join('/')}`
-      expect(uris, path).toContain(uri)
-      const [content] = await contentsOf(wire, uri)
-      expect(content, path).toMatchObject({ uri, text })
-      const folder = uri.slice(0, uri.lastIndexOf('/') + 1)
-      expect((await listAll(wire, 'resources/directory/read', { uri: folder })).map((child) => child.uri)).toContain(
-        uri,
-      )
-      // A host that expands the template with the value reads the same file: what would be structure is escaped in it.
-      const value = path.replace(/[%?#]/g, encodeURIComponent)
-      for (const typed of [path, value]) expect(await complete(wire, typed), path).toContain(value)
-      const [again] = await contentsOf(wire, `${address}/${template.expand({ path: value })}`)
-      expect(again, path).toMatchObject({ text })
-    }
-  })
-
-  eachWire(wireNames)('PT34: every URI in a list is RFC 3986, one line, and can be read over %s', async (name) => {
-    const wire = arena.wire(name)
-    for (const { uri, name: title } of await listAll(wire)) {
-      expect(uri).toMatch(/^[a-z][a-z0-9+.-]*:\/\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9A-F]{2})*$/)
-      expect(title).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
-      if (!uri.includes('/many/') && !uri.includes('big.txt')) expect(await contentsOf(wire, uri)).toHaveLength(1)
-    }
-  })
-
   eachWire(wireNames)(
-    'UR16: spellings of one name are one resource, with the version and the text of it, over %s',
+    'UR12: every listed file is also read, listed in its directory and completed over %s',
     async (name) => {
       const wire = arena.wire(name)
-      const spellings = ['abc', '%61bc', '%61%62%63', 'ab%63'].map((path) => `${arena.world.address}/${path}`)
-      const seen = await Promise.all(spellings.map(async (uri) => (await contentsOf(wire, uri))[0]))
-      for (const [index, content] of seen.entries()) expect(content).toEqual({ ...seen[0], uri: spellings[index] })
+      const { address, files } = arena.world
+      const all = await listAll(wire)
+      const uris = all.map(({ uri }) => uri).filter((uri) => uri.startsWith(`${address}/`) && !uri.includes('/many/'))
+      expect(new Set(uris).size).toBe(uris.length)
+      const template = compileTemplate('{+path}')
+      for (const [path, text] of files) {
+        const uri = `${address}/${path
+          .split('/')
+          .map((segment) => encodeURIComponent(segment).replace(/%(?:2[4BC]|26|3[ABD]|40)/g, decodeURIComponent))
+          .join('/')}`
+        expect(uris, path).toContain(uri)
+        const [content] = await contentsOf(wire, uri)
+        expect(content, path).toMatchObject({ uri, text })
+        const folder = uri.slice(0, uri.lastIndexOf('/') + 1)
+        expect((await listAll(wire, 'resources/directory/read', { uri: folder })).map((child) => child.uri)).toContain(
+          uri,
+        )
+        // A host that expands the template with the value reads the same file: what would be structure is escaped in it.
+        const value = path.replace(/[%?#]/g, encodeURIComponent)
+        for (const typed of [path, value]) expect(await complete(wire, typed), path).toContain(value)
+        const [again] = await contentsOf(wire, `${address}/${template.expand({ path: value })}`)
+        expect(again, path).toMatchObject({ text })
+      }
     },
   )
 
-  eachWire(wireNames)('UR16: no spelling gets past a rule over %s', async (name) => {
+  eachWire(wireNames)(
+    'PT34: every listed URI is valid by RFC 3986, on one line, and readable over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      for (const { uri, name: title } of await listAll(wire)) {
+        expect(uri).toMatch(/^[a-z][a-z0-9+.-]*:\/\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9A-F]{2})*$/)
+        expect(title).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
+        if (!uri.includes('/many/') && !uri.includes('big.txt')) expect(await contentsOf(wire, uri)).toHaveLength(1)
+      }
+    },
+  )
+
+  eachWire(wireNames)('UR16: every spelling of a name is read with the same text and version over %s', async (name) => {
+    const wire = arena.wire(name)
+    const spellings = ['abc', '%61bc', '%61%62%63', 'ab%63'].map((path) => `${arena.world.address}/${path}`)
+    const seen = await Promise.all(spellings.map(async (uri) => (await contentsOf(wire, uri))[0]))
+    for (const [index, content] of seen.entries()) expect(content).toEqual({ ...seen[0], uri: spellings[index] })
+  })
+
+  eachWire(wireNames)('UR16: no spelling bypasses an access rule over %s', async (name) => {
     const wire = arena.wire(name)
     for (const path of [
       'denied.txt',
@@ -122,7 +125,7 @@ describe('spellings of one URI', () => {
   })
 
   eachWire(wireNames)(
-    'UR06 UR07: what cannot be read by a spelling is not in a directory or template by it over %s',
+    'UR06 UR07: a URI with another scheme or host is not read, listed as a directory or completed over %s',
     async (name) => {
       const wire = arena.wire(name)
       const { address } = arena.world
@@ -142,7 +145,7 @@ describe('spellings of one URI', () => {
   )
 
   // Issue 16, item 24: schemes and hosts have no case, here as where something is read.
-  eachWire(wireNames)('UR06 UR07: capitals in scheme and host lead to the same directory over %s', async (name) => {
+  eachWire(wireNames)('UR06 UR07: capital letters in scheme and host name the same directory over %s', async (name) => {
     const wire = arena.wire(name)
     const childrenOf = async (uri: string) =>
       (await listAll(wire, 'resources/directory/read', { uri })).map((one) => one.uri)
@@ -154,7 +157,7 @@ describe('spellings of one URI', () => {
       expect(await childrenOf(`${address.replace('file://', head)}/dir`)).toEqual(dir)
   })
 
-  eachWire(wireNames)('PT37: nothing excluded shows in a list, directory or completion over %s', async (name) => {
+  eachWire(wireNames)('PT37: no list, directory or completion has an excluded file over %s', async (name) => {
     const wire = arena.wire(name)
     const { address } = arena.world
     const secret =
@@ -204,7 +207,7 @@ describe('spellings of one URI', () => {
 })
 
 describe('URIs of great length', () => {
-  test('UR17: a URI of 1 MiB is refused over stdio, and not repeated', async () => {
+  test('UR17: a URI of 1 MiB is refused over stdio, and the answer does not repeat it', async () => {
     for (const name of ['stdio 2026-07-28', 'stdio 2025-11-25'] as const) {
       const answer = await arena.read(arena.wire(name), `${arena.world.address}/${'x'.repeat(1024 * 1024)}`)
       expect(answer.message?.error?.code).toBe(-32602)
@@ -222,7 +225,7 @@ describe('URIs of great length', () => {
     expect((await pipe.next()).message).toMatchObject({ id: null, error: { code: -32700 } })
   })
 
-  test('UR17: a URI of 500 KiB is refused over HTTP on an older revision, and not repeated', async () => {
+  test('UR17: a URI of 500 KiB is refused over HTTP on an older revision, and the answer does not repeat it', async () => {
     const answer = await arena.read(arena.wire('http 2025-11-25'), `file:///${'x'.repeat(500 * 1024)}`)
     expect(answer.message?.error?.code).toBe(-32602)
     expect(answer.raw.length).toBeLessThan(1024)
@@ -239,7 +242,7 @@ describe('URIs of great length', () => {
     expect(statuses).toEqual([413])
   })
 
-  eachWire(wireNames)('UR18: 100,000 segments, slashes and escapes cost no time over %s', async (name) => {
+  eachWire(wireNames)('UR18: a URI of 100,000 segments, slashes or escapes is refused over %s', async (name) => {
     const wire = arena.wire(name)
     if (name === 'http 2026-07-28') return
     for (const part of ['/', '%2f', 'a/', '../', '?', '&', '%', '\u00e9'])
@@ -249,7 +252,7 @@ describe('URIs of great length', () => {
   })
 })
 
-describe('addresses', () => {
+describe('the addresses of mounts', () => {
   const provider = memory({ f: 'f' })
   const catalogOf = (...addresses: readonly string[]) =>
     createCatalog({ mounts: addresses.map((address) => ({ address, provider })) })

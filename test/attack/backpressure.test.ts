@@ -17,7 +17,7 @@ const { fresh, small, large } = freshWires(() => arena.world)
 
 describe('a client that writes more than the limits', () => {
   eachWire(stdioNames)(
-    'JR17: 100 MB without a line end cost no memory, and the next message is answered, over %s',
+    'JR17: a line of 100 MB is not kept in memory, and the next message is answered, over %s',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
       await control(wire)
@@ -85,7 +85,7 @@ describe('a client that writes more than the limits', () => {
 
 describe('sources that do not answer', () => {
   test.each(stdioNames)(
-    'PT27: over %s, reads of 64 FIFOs at once are not-found, and other requests are answered',
+    'PT27: over %s, reads of 64 FIFOs at once get "not found", and other requests are answered',
     async (name) => {
       const wire = arena.wire(name)
       const answers = await Promise.all(

@@ -13,7 +13,7 @@ const complete = (wire: Wire, uri: string, value: string, name = 'path', more: P
   arena.ask(wire, 'completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name, value }, ...more })
 
 describe('values of templates', () => {
-  eachWire(wireNames)('TM03: are decoded once, and judged as any path is, over %s', async (name) => {
+  eachWire(wireNames)('TM03: are decoded once, and checked like every path, over %s', async (name) => {
     const wire = arena.wire(name)
     // What a client makes of `{+path}`, and of `{path}`, where the value is what is here.
     const values: readonly (readonly [string, 'NF' | 'BAD', 'NF' | 'BAD'])[] = [
@@ -41,22 +41,19 @@ describe('values of templates', () => {
     }
   })
 
-  eachWire(wireNames)(
-    'TM06: decide nothing: a rule is about the path, whatever template it fits, over %s',
-    async (name) => {
-      const wire = arena.wire(name)
-      for (const path of ['denied.txt', 'denied/in.txt', 'server.key']) {
-        const uri = `rule://guarded/${path}`
-        expectOutcome(wire, await arena.read(wire, uri), 'NF', uri)
-        for (const query of ['?lines=1-1', '?bytes=0-1', '?path=open.txt', '?x'])
-          expect((await arena.read(wire, `${uri}${query}`)).message?.result).toBeUndefined()
-      }
-    },
-  )
+  eachWire(wireNames)('TM06: do not bypass an access rule, whatever template they are for, over %s', async (name) => {
+    const wire = arena.wire(name)
+    for (const path of ['denied.txt', 'denied/in.txt', 'server.key']) {
+      const uri = `rule://guarded/${path}`
+      expectOutcome(wire, await arena.read(wire, uri), 'NF', uri)
+      for (const query of ['?lines=1-1', '?bytes=0-1', '?path=open.txt', '?x'])
+        expect((await arena.read(wire, `${uri}${query}`)).message?.result).toBeUndefined()
+    }
+  })
 })
 
 describe('completions', () => {
-  eachWire(wireNames)('TM12: are found by their beginning, and no value is a pattern, over %s', async (name) => {
+  eachWire(wireNames)('TM12: begin with the typed text, which is never a pattern, over %s', async (name) => {
     const wire = arena.wire(name)
     const bombs = [
       '(a+)+$',
@@ -75,7 +72,7 @@ describe('completions', () => {
     }
   })
 
-  test('TM13: names of environment variables are completed, values are not', async () => {
+  test('TM13: offer the names of environment variables, and not their values', async () => {
     const planted = arena.world.environment.API_TOKEN ?? ''
     const provider = env({ environment: { ...arena.world.environment }, allow: ['LANG'] })
     const context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }
@@ -93,27 +90,24 @@ describe('completions', () => {
     expect(names).toContain('API_TOKEN')
   })
 
-  eachWire(wireNames)(
-    'TM14: hundreds at once are answered or refused, and others do not notice, over %s',
-    async (name) => {
-      const wire = arena.wire(name)
-      const values = Array.from({ length: volumeOf(1000, 200) }, (_, i) => `many/f${String(i).padStart(4, '0')}`)
-      const answers = await Promise.all(
-        values.map((value) =>
-          wire.call(
-            'completion/complete',
-            {
-              ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
-              argument: { name: 'path', value },
-            },
-            { within: 3 * patience },
-          ),
+  eachWire(wireNames)('TM14: are answered or refused when hundreds are requested at once over %s', async (name) => {
+    const wire = arena.wire(name)
+    const values = Array.from({ length: volumeOf(1000, 200) }, (_, i) => `many/f${String(i).padStart(4, '0')}`)
+    const answers = await Promise.all(
+      values.map((value) =>
+        wire.call(
+          'completion/complete',
+          {
+            ref: { type: 'ref/resource', uri: `${arena.world.address}/{+path}` },
+            argument: { name: 'path', value },
+          },
+          { within: 3 * patience },
         ),
-      )
-      for (const [i, { message }] of answers.entries()) {
-        if (message?.error !== undefined) expect([-32600, -32603]).toContain(message.error.code)
-        else expect(message?.result?.completion).toMatchObject({ values: [values[i]] })
-      }
-    },
-  )
+      ),
+    )
+    for (const [i, { message }] of answers.entries()) {
+      if (message?.error !== undefined) expect([-32600, -32603]).toContain(message.error.code)
+      else expect(message?.result?.completion).toMatchObject({ values: [values[i]] })
+    }
+  })
 })

@@ -76,7 +76,7 @@ function sampleOf(name: string): string {
 }
 
 describe('files that commonly hold credentials', () => {
-  test('90 common ones are neither listed nor read', async () => {
+  test('are neither listed nor read, for 90 common names', async () => {
     expect(common.length).toBeGreaterThanOrEqual(90)
     folder.write(Object.fromEntries(common.map((path) => [path, 'x'])))
     const provider = await open()
@@ -84,7 +84,7 @@ describe('files that commonly hold credentials', () => {
     for (const path of common) expect(await textAt(provider, path), path).toBe('!not-found')
   })
 
-  test('no name of the list is served, in any folder and any letter case', async () => {
+  test('are not served in any folder, or in any letter case of their names', async () => {
     const paths = credentialNames.flatMap((name, i) => {
       const sample = sampleOf(name)
       return name.startsWith('/') ? [sample] : [`a${i}/${sample}`, `b/c${i}/d/${sample.toUpperCase()}`]

@@ -93,7 +93,7 @@ const junk: readonly unknown[] = [
 
 describe('cursors', () => {
   eachWire(wireNames)(
-    'CU01 CU07: what is no cursor is refused, not taken for the first page, over %s',
+    'CU01 CU07: a text that is not a cursor is refused, and never gets the first page, over %s',
     async (name) => {
       const wire = arena.wire(name)
       for (const method of methods)
@@ -102,7 +102,7 @@ describe('cursors', () => {
     },
   )
 
-  eachWire(wireNames)('CU02: a cursor with any one bit or character changed is refused over %s', async (name) => {
+  eachWire(wireNames)('CU02: a cursor with one changed bit or character is refused over %s', async (name) => {
     const wire = arena.wire(name)
     const cursor = cursorOf(await askPage(wire, listings.list()))
     const bytes = Buffer.from(cursor, 'base64url')
@@ -130,7 +130,7 @@ describe('cursors', () => {
     expect(urisOf(await askPage(wire, listings.list(cursor)))).not.toHaveLength(0)
   })
 
-  test('CU03: a cursor of one principal, or of the same one with other roles, is refused for another', async () => {
+  test('CU03: a cursor is refused for another principal, and for the same one with other roles', async () => {
     const secret = 'shared by all'
     const owner = await another({ secret, principal: { id: 'alice', roles: ['reader', 'writer'] } })
     const cursor = cursorOf(await askPage(owner, listings.list()))
@@ -154,7 +154,7 @@ describe('cursors', () => {
     }
   })
 
-  eachWire(wireNames)('CU04: a cursor of one listing is refused by every other over %s', async (name) => {
+  eachWire(wireNames)('CU04: a cursor of one listing is refused by every other listing over %s', async (name) => {
     const wire = arena.wire(name)
     const list = cursorOf(await askPage(wire, listings.list()))
     const directory = cursorOf(await askPage(wire, listings.directory()))
@@ -212,7 +212,7 @@ describe('cursors', () => {
   })
 
   eachWire(wireNames)(
-    'CU09: what does not change is listed once while other things come and go over %s',
+    'CU09: an unchanged resource is listed once while others appear and disappear over %s',
     async (name) => {
       const wire = arena.wire(name)
       const many = `${arena.world.address}/many`
@@ -253,28 +253,31 @@ describe('cursors', () => {
     await expectRefused(await askPage(arena.wire('stdio 2026-07-28'), listings.list(cursor)), cursor)
   })
 
-  eachWire(wireNames)('CU12: a listing of which nothing may be seen ends in bounded steps over %s', async (name) => {
-    const wire = arena.wire(name)
-    const cursors = new Set<string>()
-    const found: string[] = []
-    let cursor: string | undefined
-    for (let page = 0; page < 60; page++) {
-      const answer = await askPage(wire, listings.list(cursor))
-      found.push(...urisOf(answer))
-      cursor = answer.message?.result?.nextCursor as string | undefined
-      if (cursor === undefined) break
-      expect(cursors.has(cursor), 'no cursor comes twice').toBe(false)
-      cursors.add(cursor)
-    }
-    expect(cursor, 'the listing ends').toBeUndefined()
-    expect(found.filter((uri) => uri.startsWith('mem://none'))).toEqual([])
-    expect(found.filter((uri) => uri.startsWith('mem://many'))).toHaveLength(3000)
-    expect(new Set(found).size).toBe(found.length)
-    // 5000 entries that may not be seen, 700 looked at for a page.
-    expect(cursors.size).toBeGreaterThan(7)
-  })
+  eachWire(wireNames)(
+    'CU12: a listing of many hidden resources ends after a limited number of pages over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const cursors = new Set<string>()
+      const found: string[] = []
+      let cursor: string | undefined
+      for (let page = 0; page < 60; page++) {
+        const answer = await askPage(wire, listings.list(cursor))
+        found.push(...urisOf(answer))
+        cursor = answer.message?.result?.nextCursor as string | undefined
+        if (cursor === undefined) break
+        expect(cursors.has(cursor), 'no cursor comes twice').toBe(false)
+        cursors.add(cursor)
+      }
+      expect(cursor, 'the listing ends').toBeUndefined()
+      expect(found.filter((uri) => uri.startsWith('mem://none'))).toEqual([])
+      expect(found.filter((uri) => uri.startsWith('mem://many'))).toHaveLength(3000)
+      expect(new Set(found).size).toBe(found.length)
+      // 5000 entries that may not be seen, 700 looked at for a page.
+      expect(cursors.size).toBeGreaterThan(7)
+    },
+  )
 
-  eachWire(wireNames)('CU12: a cursor does not tell the name of what may not be seen over %s', async (name) => {
+  eachWire(wireNames)('CU12: a cursor does not disclose the name of a hidden resource over %s', async (name) => {
     const wire = arena.wire(name)
     let cursor: string | undefined
     for (let page = 0; page < 60; page++) {

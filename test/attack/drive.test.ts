@@ -90,7 +90,7 @@ async function listed(wire: Wire, address: string): Promise<readonly { uri: stri
 
 describe('a client of a Google Drive mount', () => {
   eachWire(wireNames)(
-    'DR01: reaches nothing with names that are queries or paths of the API, over %s',
+    'DR01: gets no file by a name that contains a query or a path of the API, over %s',
     async (name) => {
       const wire = arena.wire(name)
       const [before] = [drive.calls.length]
@@ -134,22 +134,25 @@ describe('a client of a Google Drive mount', () => {
     expect(quoteValue("it's \\ x' or '1")).toBe("'it\\'s \\\\ x\\' or \\'1'")
   })
 
-  eachWire(wireNames)('DR02: sees only what Drive shares with who it is, in every answer, over %s', async (name) => {
-    const wire = arena.wire(name)
-    const uris = (await listed(wire, 'gdrive://people')).map(({ uri }) => uri)
-    expect([...uris].sort()).toEqual(['gdrive://people/for-alice', 'gdrive://people/people/both'])
-    const allowed = 'gdrive://people/people/both'
-    expectOutcome(wire, await arena.read(wire, allowed), 'ctl', allowed, 'both')
-    for (const path of ['people/for-bob', 'unknown', 'same-a', 'docs/plan', 'people/gone'])
-      for (const query of ['', '?lines=1-2']) {
-        const uri = `gdrive://people/${path}${query}`
-        expectOutcome(wire, await arena.read(wire, uri), 'NF', uri)
-      }
-    const children = contentsOf(await arena.read(wire, 'gdrive://people/people'))
-    expect(children.map(({ uri }) => uri)).toEqual(['gdrive://people/people/both'])
-    const hidden = 'gdrive://people/docs'
-    expectOutcome(wire, await arena.read(wire, hidden), 'NF', hidden)
-  })
+  eachWire(wireNames)(
+    'DR02: sees only the files that Drive shares with its user, in every answer, over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const uris = (await listed(wire, 'gdrive://people')).map(({ uri }) => uri)
+      expect([...uris].sort()).toEqual(['gdrive://people/for-alice', 'gdrive://people/people/both'])
+      const allowed = 'gdrive://people/people/both'
+      expectOutcome(wire, await arena.read(wire, allowed), 'ctl', allowed, 'both')
+      for (const path of ['people/for-bob', 'unknown', 'same-a', 'docs/plan', 'people/gone'])
+        for (const query of ['', '?lines=1-2']) {
+          const uri = `gdrive://people/${path}${query}`
+          expectOutcome(wire, await arena.read(wire, uri), 'NF', uri)
+        }
+      const children = contentsOf(await arena.read(wire, 'gdrive://people/people'))
+      expect(children.map(({ uri }) => uri)).toEqual(['gdrive://people/people/both'])
+      const hidden = 'gdrive://people/docs'
+      expectOutcome(wire, await arena.read(wire, hidden), 'NF', hidden)
+    },
+  )
 
   test('DR02: no longer gets a file after its sharing has ended, from the next read and list on', async () => {
     const wire = arena.wire('http 2026-07-28')
@@ -238,24 +241,27 @@ describe('a client of a Google Drive mount', () => {
     for (const id of ['huge', 'bomb', 'xxe', 'macro']) table.remove(id)
   }, 180_000)
 
-  eachWire(wireNames)('DR14: reads on where a token ends on the way, with one new token, over %s', async (name) => {
-    const wire = arena.wire(name)
-    const uri = 'gdrive://docs/plan'
-    expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri)
-    drive.table.change('plan', {})
-    const before = drive.oauth.settings.given
-    let ended = 0
-    drive.intercept = ({ path }, response) => {
-      if (!path.endsWith('/export') || ended++ > 0) return false
-      drive.oauth.expire()
-      sendDriveError(response, 401, 'authError', 'Invalid Credentials')
-      return true
-    }
-    expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri, '# Plan\n\nHello, 世界.\n')
-    expect(ended).toBe(2)
-    // Each of the processes may have renewed its own, and none more than once.
-    expect(drive.oauth.settings.given - before).toBeLessThanOrEqual(6)
-  })
+  eachWire(wireNames)(
+    'DR14: gets the whole document if the token of the server expires during a read, over %s',
+    async (name) => {
+      const wire = arena.wire(name)
+      const uri = 'gdrive://docs/plan'
+      expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri)
+      drive.table.change('plan', {})
+      const before = drive.oauth.settings.given
+      let ended = 0
+      drive.intercept = ({ path }, response) => {
+        if (!path.endsWith('/export') || ended++ > 0) return false
+        drive.oauth.expire()
+        sendDriveError(response, 401, 'authError', 'Invalid Credentials')
+        return true
+      }
+      expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri, '# Plan\n\nHello, 世界.\n')
+      expect(ended).toBe(2)
+      // Each of the processes may have renewed its own, and none more than once.
+      expect(drive.oauth.settings.given - before).toBeLessThanOrEqual(6)
+    },
+  )
 
   test.each([400, 404, 410] as const)(
     'DR16: sees the current files when the feed of changes is lost (%i)',

@@ -124,7 +124,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('the explorer and what a server says of resources', () => {
+)('in the explorer,', () => {
   const tabs = useBrowser()
   let endpoint: Awaited<ReturnType<typeof serveRaw>>
   beforeAll(async () => {

@@ -158,7 +158,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('in a browser', () => {
+)('of hikidashi ui, in a browser,', () => {
   const tabs = useBrowser()
 
   test('the address opens the explorer, also in a second tab; a second browser locks out both, with a message', async () => {

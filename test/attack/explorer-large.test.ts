@@ -40,7 +40,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('a document with too many cells, elements or levels', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored
@@ -54,7 +54,7 @@ requires(
   })
 
   test.each([...someOf('large', Object.keys(documents))])(
-    'the large document %s is drawn in part, with a note that says so, and the page still answers',
+    'the large document %s is drawn in part, with a note, and the page still reacts',
     async (name) => {
       const page = await tabs.open(`${explorer.url}#${new URLSearchParams({ uri: `file:///large/${name}` })}`)
       await page.getByText(/This preview is shortened|This drawing has more elements/).waitFor({ timeout: 60_000 })

@@ -197,7 +197,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('the explorer of a server that asks for tokens', () => {
+)('with a server that requires tokens,', () => {
   const tabs = useBrowser()
 
   test('UI11 UI19: the explorer shows each token only what it may see, and stores no token', async () => {

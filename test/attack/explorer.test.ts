@@ -87,7 +87,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('the explorer and hostile contents', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   // One of them looks at what becomes of an opener.
   const tabs = useBrowser(true)
@@ -135,7 +135,7 @@ requires(
     expect(page.context().pages()).toHaveLength(1)
   }
 
-  test('the test notices a page in which injected code runs', async () => {
+  test('code that runs in a page without protection is noticed by this test', async () => {
     const harmed = await listening(
       createServer((_, response) => {
         response.setHeader('content-type', 'text/html')

@@ -53,7 +53,7 @@ requires(
   'mounts',
   canMount && process.getuid?.() === 0,
   'only root may mount',
-)('file systems inside the root', () => {
+)('with file systems inside the root,', () => {
   test('PT26 mounted file systems are absent, also those of the same device, unless they are allowed', async () => {
     mount('m', '-t', 'tmpfs', 'tmpfs')
     folder.write({ 'm/in-tmpfs': 'x', 'b/covered': 'x' })
@@ -175,7 +175,7 @@ requires(
   'fuse',
   canFuse,
   'root, /dev/fuse and python3 are needed for a mount that never answers',
-)('a mount that never answers', () => {
+)('with a file system that never answers,', () => {
   let daemon: ChildProcess
   beforeEach(async () => {
     daemon = spawn('python3', ['-c', deafMount, folder.at('m')], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -54,7 +54,7 @@ const aliases = [
 ]
 
 test.each([false, true])(
-  'PT36 on a file system that folds names, only the listed spelling and its canonical equivalents are found (portable: %s)',
+  'PT36 on a file system that ignores letter case, only the listed name and its Unicode equivalents are found (portable: %s)',
   async (portable) => {
     const provider = await open(portable)
     // The file system itself knows them all.

@@ -157,8 +157,8 @@ describe('links in a folder without a configuration', () => {
   })
 
   test.each([
-    ['dangling', (path: string) => link(path, join(folder.outside, 'missing'))],
-    ['to a file', (path: string) => link(path, folder.at('README.md'))],
+    ['a link that leads nowhere', (path: string) => link(path, join(folder.outside, 'missing'))],
+    ['a link to a file', (path: string) => link(path, folder.at('README.md'))],
     ['a file', (path: string) => folder.write({ [path]: 'x' })],
   ])('a root that is %s is left out, and the others are served', async (_, put) => {
     folder.write({ 'README.md': own, 'prompts/a.md': own })

@@ -17,8 +17,8 @@ async function textOf(wire: Wire, at: string): Promise<unknown> {
   return message?.result?.contents ?? message?.error?.code
 }
 
-describe('for any request, the answer is valid JSON-RPC without secrets', () => {
-  eachWire(wireNames)('URIs, over %s', async (name) => {
+describe('the answer is valid JSON-RPC without secrets for', () => {
+  eachWire(wireNames)('random URIs, over %s', async (name) => {
     const wire = arena.wire(name)
     await hold(
       'uris',
@@ -34,7 +34,7 @@ describe('for any request, the answer is valid JSON-RPC without secrets', () => 
     )
   })
 
-  test('random URIs: percent-encoding a URI again, as hosts do, does not change its answer', async () => {
+  test('random URIs, and is the same if a host percent-encodes the URI again', async () => {
     const wire = arena.wire('stdio 2026-07-28')
     const encodeSome = (text: string, mask: readonly boolean[]) =>
       [...text]
@@ -80,7 +80,7 @@ describe('for any request, the answer is valid JSON-RPC without secrets', () => 
     )
   })
 
-  eachWire(wireNames)('cursors, over %s', async (name) => {
+  eachWire(wireNames)('random cursors, over %s', async (name) => {
     const wire = arena.wire(name)
     const { message } = await arena.ask(wire, 'resources/list')
     const honest = message?.result?.nextCursor as string
@@ -121,7 +121,7 @@ describe('for any request, the answer is valid JSON-RPC without secrets', () => 
     )
   })
 
-  eachWire(wireNames)('completions, over %s', async (name) => {
+  eachWire(wireNames)('random completions, over %s', async (name) => {
     const wire = arena.wire(name)
     const ref = fc.oneof(
       {
@@ -166,7 +166,7 @@ describe('for any request, the answer is valid JSON-RPC without secrets', () => 
     )
   })
 
-  eachWire(wireNames)('messages of any shape, over %s', async (name) => {
+  eachWire(wireNames)('random messages, over %s', async (name) => {
     const wire = arena.wire(name)
     const method = fc.oneof(
       fc.constantFrom(

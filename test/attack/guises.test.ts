@@ -24,47 +24,44 @@ async function listed(name: WireName): Promise<readonly Listed[]> {
   return (message?.result?.resources ?? []) as readonly Listed[]
 }
 
-describe('texts that an entry supplies', () => {
-  eachWire(wireNames)(
-    'UI27 UI28: is passed on where it is what it should be, and else left out, over %s',
-    async (name) => {
-      const wire = arena.wire(name)
-      const { message, raw } = await arena.ask(wire, 'resources/directory/read', { uri: 'guise://hostile/' })
-      const resources = (message?.result?.resources ?? []) as readonly Listed[]
-      expect(resources).toHaveLength(Object.keys(guises).length)
-      const at = (path: string) =>
-        resources.find(({ uri }) => uri === `guise://hostile/${encodeURIComponent(path)}`) as Listed
-      for (const i of Array(10).keys()) expect(at(`type-${i}`), `type-${i}`).not.toHaveProperty('mimeType')
-      for (const path of ['numbers.txt', 'numbers-too-large.txt', 'numbers-too-small.txt']) {
-        expect(at(path)).not.toHaveProperty('size')
-        expect(at(path)).not.toHaveProperty('annotations')
-      }
-      expect(at('audience.txt').annotations).toEqual({ audience: ['user'] })
-      expect(at('markup.txt').title).toContain('<img')
-      expect(raw.includes('X-Injected')).toBe(false)
-      for (const path of Object.keys(guises)) {
-        const answer = await arena.read(wire, `guise://hostile/${encodeURIComponent(path)}`)
-        const [content] = (answer.message?.result?.contents ?? []) as readonly Listed[]
-        if (path.startsWith('type-')) expect(content).not.toHaveProperty('mimeType')
-        if (path === 'markup.txt') expect(content?.mimeType).toBe('text/html')
-        expect(answer.headers?.map(([header]) => header) ?? []).not.toContain('x-injected')
-        if (wire.transport === 'http') expect(answer.headers).toContainEqual(['content-type', 'application/json'])
-      }
-    },
-  )
+describe('metadata of a hostile entry:', () => {
+  eachWire(wireNames)('UI27 UI28: valid members are sent, and invalid ones are left out, over %s', async (name) => {
+    const wire = arena.wire(name)
+    const { message, raw } = await arena.ask(wire, 'resources/directory/read', { uri: 'guise://hostile/' })
+    const resources = (message?.result?.resources ?? []) as readonly Listed[]
+    expect(resources).toHaveLength(Object.keys(guises).length)
+    const at = (path: string) =>
+      resources.find(({ uri }) => uri === `guise://hostile/${encodeURIComponent(path)}`) as Listed
+    for (const i of Array(10).keys()) expect(at(`type-${i}`), `type-${i}`).not.toHaveProperty('mimeType')
+    for (const path of ['numbers.txt', 'numbers-too-large.txt', 'numbers-too-small.txt']) {
+      expect(at(path)).not.toHaveProperty('size')
+      expect(at(path)).not.toHaveProperty('annotations')
+    }
+    expect(at('audience.txt').annotations).toEqual({ audience: ['user'] })
+    expect(at('markup.txt').title).toContain('<img')
+    expect(raw.includes('X-Injected')).toBe(false)
+    for (const path of Object.keys(guises)) {
+      const answer = await arena.read(wire, `guise://hostile/${encodeURIComponent(path)}`)
+      const [content] = (answer.message?.result?.contents ?? []) as readonly Listed[]
+      if (path.startsWith('type-')) expect(content).not.toHaveProperty('mimeType')
+      if (path === 'markup.txt') expect(content?.mimeType).toBe('text/html')
+      expect(answer.headers?.map(([header]) => header) ?? []).not.toContain('x-injected')
+      if (wire.transport === 'http') expect(answer.headers).toContainEqual(['content-type', 'application/json'])
+    }
+  })
 
-  eachWire(wireNames)('UI17: icons are https: or data: URIs only, over %s', async (name) => {
+  eachWire(wireNames)('UI17: only icons with https: or data: URIs are sent over %s', async (name) => {
     const { icons } = (await listed(name)).find(({ uri }) => uri.endsWith('icons.txt')) ?? {}
     expect(icons?.map(({ src }) => src)).toEqual(['https://example.org/icon.png', 'data:image/png;base64,AA=='])
   })
 
-  eachWire(wireNames)('UI16 UI26: names and titles hold no control, over %s', async (name) => {
+  eachWire(wireNames)('UI16 UI26: names and titles are sent without control characters over %s', async (name) => {
     for (const { name: shown, title = '' } of await listed(name))
       expect(shown + title).not.toMatch(/\p{Cc}|\p{Zl}|\p{Zp}/u)
   })
 })
 
-describe('in a terminal', () => {
+describe('in a terminal,', () => {
   const commands: Readonly<Record<string, readonly string[]>> = {
     ls: ['ls', 'guise://hostile/'],
     'ls --long': ['ls', '--long', 'guise://hostile/'],

@@ -72,7 +72,7 @@ const others = async (service: HttpService, count: number, from?: string): Promi
 
 describe('connections without a request', () => {
   test.each([
-    ['say nothing', ''],
+    ['send nothing', ''],
     ['send a part of a request', 'POST /mcp HTTP/1.1\r\nHost: '],
   ])('that %s block no other client, however many there are', async (_, said) => {
     const service = await serve()

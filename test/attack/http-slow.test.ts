@@ -48,7 +48,7 @@ describe('slow HTTP clients', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  test('HT21: that read no large answers share one limit, and other clients are served', async () => {
+  test('HT21: that do not read their large answers share one limit, and other clients are served', async () => {
     writeFileSync(join(arena.world.root, 'huge.txt'), 'The quick brown fox jumps over the lazy dog.\n'.repeat(340_000))
     const large = { uri: `${arena.world.address}/huge.txt` }
     const body = bodyOf(large)

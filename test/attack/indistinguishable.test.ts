@@ -76,152 +76,143 @@ const forbidden = () => [
   'none://none/none',
 ]
 
-describe('hidden resources are indistinguishable from absent ones (O6)', () => {
-  eachWire(wireNames)('O6: byte for byte when it is asked for as a skill, over %s', async (name) => {
+describe('a hidden resource and an absent one (O6)', () => {
+  eachWire(wireNames)('O6: get the same answer when they are requested as skills, over %s', async (name) => {
     const uris = forbidden().flatMap((uri) => [uri, `${uri}/SKILL.md`])
     const shapes = await shapesOf(arena.wire(name), uris, 'skills/get')
     expect([...shapes.values()]).toHaveLength(1)
     expect([...shapes.keys()][0]).toContain('No skill is served there')
   })
 
-  eachWire(wireNames)('O6: byte for byte when it is read, over %s', async (name) => {
+  eachWire(wireNames)('O6: get the same answer when they are read, over %s', async (name) => {
     const shapes = await shapesOf(arena.wire(name), forbidden(), 'resources/read')
     expect([...shapes.values()].map((uris) => uris[0])).toHaveLength(1)
   })
 
-  eachWire(wireNames)('O6: and when it is looked into as a directory, over %s', async (name) => {
+  eachWire(wireNames)('O6: get the same answer when they are listed as directories, over %s', async (name) => {
     const uris = forbidden().flatMap((uri) => (uri.endsWith('/') ? [uri] : [uri, `${uri}/`]))
     const shapes = await shapesOf(arena.wire(name), uris, 'resources/directory/read')
     expect([...shapes.values()].map((group) => group[0])).toHaveLength(1)
   })
 
-  eachWire(wireNames)('O6: and when it is read as a directory, over %s', async (name) => {
+  eachWire(wireNames)('O6: get the same answer when they are read with a final slash, over %s', async (name) => {
     const uris = forbidden().map((uri) => (uri.endsWith('/') ? uri : `${uri}/`))
     const shapes = await shapesOf(arena.wire(name), uris, 'resources/read')
     expect([...shapes.values()].map((group) => group[0])).toHaveLength(1)
   })
 
-  eachWire(wireNames)(
-    'O6: whether something is there does not show through a query, a range or a cursor over %s',
-    async (name) => {
-      const wire = arena.wire(name)
-      const pairs: readonly (readonly [string, string])[] = [
-        ['rule://guarded/denied.txt', 'rule://guarded/denied/none.txt'],
-        ['rule://guarded/server.key', 'rule://guarded/none.key'],
-        [`${arena.world.address}/.env`, `${arena.world.address}/none`],
-        [`${arena.world.address}/.env`, `${arena.world.address}/dir/.env.none`],
-        [`${arena.world.address}/link-absolute`, `${arena.world.address}/none`],
-        [`${arena.world.address}/fifo0`, `${arena.world.address}/none`],
-        ['mem://none/n1', 'mem://none/x1'],
-        ['mem://none/n1', 'mem://nowhere/x1'],
-      ]
-      for (const pair of pairs)
-        for (const query of [
-          '?lines=1-2',
-          '?bytes=0-1',
-          '?lines=9999999-99999999',
-          '?bytes=999999-',
-          '?lines=0-0',
-          '?x=1',
-          '?',
-        ])
-          for (const method of ['resources/read', 'resources/directory/read']) {
-            const shapes = await Promise.all(
-              pair.map(async (uri) => shapeOf(await arena.ask(wire, method, { uri: uri + query }), uri + query)),
-            )
-            expect(shapes[0], `${pair[0]}${query} beside ${pair[1]}${query}`).toBe(shapes[1])
-          }
-      for (const pair of pairs) {
-        const shapes = await Promise.all(
-          pair.map(async (uri) =>
-            shapeOf(await arena.ask(wire, 'resources/directory/read', { uri, cursor: 'AAAA' }), uri),
-          ),
-        )
-        expect(shapes[0], `${pair[0]} with a cursor`).toBe(shapes[1])
-      }
-    },
-  )
-
-  eachWire(wireNames)(
-    'TM09: completion names nothing that may not be seen, and counts it neither, over %s',
-    async (name) => {
-      const wire = arena.wire(name)
-      const complete = async (uri: string, value: string) => {
-        const ref = { type: 'ref/resource', uri }
-        return arena.ask(wire, 'completion/complete', { ref, argument: { name: 'path', value } })
-      }
-      const { message } = await complete('rule://guarded/{+path}', '')
-      expect(message?.result?.completion).toEqual({ values: ['open.txt'], total: 1, hasMore: false })
-      for (const value of [
-        'd',
-        'denied',
-        'denied/',
-        'denied/i',
-        'denied.txt',
-        'server',
-        'server.key',
-        'den%69ed',
-        '../',
-        'open.txt/../denied',
-      ])
-        expect((await complete('rule://guarded/{+path}', value)).message?.result?.completion, value).toMatchObject({
-          values: [],
-        })
-      // A template of a mount that may not be seen is as unknown as any.
-      const shapes = new Set<string>()
-      for (const uri of ['mem://none/{+path}', 'mem://nowhere/{+path}', 'none://none/{+path}'])
-        shapes.add(shapeOf(await complete(uri, ''), uri))
-      expect(shapes.size).toBe(1)
-    },
-  )
-
-  eachWire(wireNames)(
-    'TM11: characters that mean something elsewhere mean nothing in a completion over %s',
-    async (name) => {
-      const wire = arena.wire(name)
-      const ref = { type: 'ref/resource', uri: `${arena.world.address}/{+path}` }
-      for (const value of [
-        '%',
-        '_',
-        '*',
+  eachWire(wireNames)('O6: get the same answer to a query, a range or a cursor over %s', async (name) => {
+    const wire = arena.wire(name)
+    const pairs: readonly (readonly [string, string])[] = [
+      ['rule://guarded/denied.txt', 'rule://guarded/denied/none.txt'],
+      ['rule://guarded/server.key', 'rule://guarded/none.key'],
+      [`${arena.world.address}/.env`, `${arena.world.address}/none`],
+      [`${arena.world.address}/.env`, `${arena.world.address}/dir/.env.none`],
+      [`${arena.world.address}/link-absolute`, `${arena.world.address}/none`],
+      [`${arena.world.address}/fifo0`, `${arena.world.address}/none`],
+      ['mem://none/n1', 'mem://none/x1'],
+      ['mem://none/n1', 'mem://nowhere/x1'],
+    ]
+    for (const pair of pairs)
+      for (const query of [
+        '?lines=1-2',
+        '?bytes=0-1',
+        '?lines=9999999-99999999',
+        '?bytes=999999-',
+        '?lines=0-0',
+        '?x=1',
         '?',
-        '**',
-        '[a-z]',
-        '{a,b}',
-        '.*',
-        '(a+)+$',
-        '^',
-        '\\',
-        "'",
-        '"',
-        ';',
-        '--',
-        '\0',
-        '\n',
-        '\u202e',
-        '~',
-        '$HOME',
-        '`id`',
-        '..',
-        '.',
-        '/',
-        '//',
-        '%2e%2e',
-        '%00',
-        'a/../',
-        './',
-        '\ud83d',
-        'x'.repeat(100_000),
-        '/'.repeat(100_000),
-        'dir/'.repeat(20_000),
-        '(((((((((('.repeat(1000),
-      ]) {
-        const { message } = await arena.ask(wire, 'completion/complete', { ref, argument: { name: 'path', value } })
-        const { values = [] } = (message?.result?.completion ?? {}) as { readonly values?: readonly string[] }
-        for (const found of values) expect(found.startsWith(value), `${value} → ${found}`).toBe(true)
-      }
-    },
-  )
+      ])
+        for (const method of ['resources/read', 'resources/directory/read']) {
+          const shapes = await Promise.all(
+            pair.map(async (uri) => shapeOf(await arena.ask(wire, method, { uri: uri + query }), uri + query)),
+          )
+          expect(shapes[0], `${pair[0]}${query} beside ${pair[1]}${query}`).toBe(shapes[1])
+        }
+    for (const pair of pairs) {
+      const shapes = await Promise.all(
+        pair.map(async (uri) =>
+          shapeOf(await arena.ask(wire, 'resources/directory/read', { uri, cursor: 'AAAA' }), uri),
+        ),
+      )
+      expect(shapes[0], `${pair[0]} with a cursor`).toBe(shapes[1])
+    }
+  })
+
+  eachWire(wireNames)('TM09: are neither completed nor counted by a completion over %s', async (name) => {
+    const wire = arena.wire(name)
+    const complete = async (uri: string, value: string) => {
+      const ref = { type: 'ref/resource', uri }
+      return arena.ask(wire, 'completion/complete', { ref, argument: { name: 'path', value } })
+    }
+    const { message } = await complete('rule://guarded/{+path}', '')
+    expect(message?.result?.completion).toEqual({ values: ['open.txt'], total: 1, hasMore: false })
+    for (const value of [
+      'd',
+      'denied',
+      'denied/',
+      'denied/i',
+      'denied.txt',
+      'server',
+      'server.key',
+      'den%69ed',
+      '../',
+      'open.txt/../denied',
+    ])
+      expect((await complete('rule://guarded/{+path}', value)).message?.result?.completion, value).toMatchObject({
+        values: [],
+      })
+    // A template of a mount that may not be seen is as unknown as any.
+    const shapes = new Set<string>()
+    for (const uri of ['mem://none/{+path}', 'mem://nowhere/{+path}', 'none://none/{+path}'])
+      shapes.add(shapeOf(await complete(uri, ''), uri))
+    expect(shapes.size).toBe(1)
+  })
+
+  eachWire(wireNames)('TM11: are not completed by a text with wildcards or escapes over %s', async (name) => {
+    const wire = arena.wire(name)
+    const ref = { type: 'ref/resource', uri: `${arena.world.address}/{+path}` }
+    for (const value of [
+      '%',
+      '_',
+      '*',
+      '?',
+      '**',
+      '[a-z]',
+      '{a,b}',
+      '.*',
+      '(a+)+$',
+      '^',
+      '\\',
+      "'",
+      '"',
+      ';',
+      '--',
+      '\0',
+      '\n',
+      '\u202e',
+      '~',
+      '$HOME',
+      '`id`',
+      '..',
+      '.',
+      '/',
+      '//',
+      '%2e%2e',
+      '%00',
+      'a/../',
+      './',
+      '\ud83d',
+      'x'.repeat(100_000),
+      '/'.repeat(100_000),
+      'dir/'.repeat(20_000),
+      '(((((((((('.repeat(1000),
+    ]) {
+      const { message } = await arena.ask(wire, 'completion/complete', { ref, argument: { name: 'path', value } })
+      const { values = [] } = (message?.result?.completion ?? {}) as { readonly values?: readonly string[] }
+      for (const found of values) expect(found.startsWith(value), `${value} → ${found}`).toBe(true)
+    }
+  })
 })
 
 describe('a source that does not answer', () => {

@@ -21,7 +21,7 @@ describe('hostile messages', () => {
     })
   })
 
-  eachWire(wireNames)('JR08: no method of another name is found over %s', async (name) => {
+  eachWire(wireNames)('JR08: an unknown or misspelt method is refused over %s', async (name) => {
     const wire = arena.wire(name)
     const methods = [
       '',
@@ -88,7 +88,7 @@ describe('hostile messages', () => {
   })
 
   eachWire(wireNames)(
-    'JR06: an id that is no string or integer is refused, a valid one comes back unchanged, over %s',
+    'JR06: an id that is neither a string nor an integer is refused, and a valid one is returned unchanged, over %s',
     async (name) => {
       const wire = arena.wire(name)
       for (const id of [null, 1.5, {}, [], [1], true, false, 2 ** 53, -(2 ** 53), 'x'.repeat(1025)])
@@ -122,7 +122,7 @@ describe('hostile messages', () => {
     },
   )
 
-  eachWire(wireNames)('JR03: members called like those of every object change nothing over %s', async (name) => {
+  eachWire(wireNames)('JR03: members with names such as __proto__ change nothing over %s', async (name) => {
     const wire = arena.wire(name)
     const evil = '{"polluted":"yes","toString":1,"uri":"file:///etc/passwd"}'
     const inject = (json: string, where: string) =>
@@ -157,7 +157,7 @@ describe('hostile messages', () => {
     expect(state.raw.toString()).not.toContain('polluted\\":[\\"')
   })
 
-  eachWire(wireNames)('JR13: a lone surrogate anywhere harms nothing over %s', async (name) => {
+  eachWire(wireNames)('JR13: a lone surrogate anywhere in a request does no harm over %s', async (name) => {
     const wire = arena.wire(name)
     const bad = '\ud800'
     const asked: readonly (readonly [string, Params])[] = [
@@ -192,7 +192,7 @@ describe('hostile messages', () => {
 })
 
 describe('hostile params', () => {
-  eachWire(wireNames)('JR32: a megabyte of wrong params is answered with a short error over %s', async (name) => {
+  eachWire(wireNames)('JR32: a megabyte of wrong params gets a short error over %s', async (name) => {
     const wire = arena.wire(name)
     const long = 'y'.repeat(600_000)
     const nested = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]))

@@ -185,7 +185,7 @@ requires(
   'prometheus',
   hasPrometheus,
   noPrometheus,
-)('an allow-list of metrics before a real Prometheus', () => {
+)('with a real Prometheus and an allow-list of metrics,', () => {
   let prometheus: RunningPrometheus
   let relay: Awaited<ReturnType<typeof startRelay>>
   let provider: Provider

@@ -309,7 +309,7 @@ describe.each(['s3', 'gcs'] as const)('a hostile object store (%s)', (name) => {
     },
   )
 
-  test('S314: an error code such as the name of an object member is handled as unknown', async () => {
+  test('S314: an error code that is the name of a JavaScript property is handled as unknown', async () => {
     const provider = await store.open()
     for (const code of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
       store.intercept = (_, response) => {

@@ -55,7 +55,7 @@ const schemes = ['http', 'https', 'git', 'ftp', 'ws', 's3', 'postgres', 'file', 
 
 describe('addresses that a client names are not fetched', () => {
   describe.each(Object.entries(hosts))('%s', (row, names) => {
-    eachWire(wireNames, row)('whatever the scheme, and whatever is asked of it, over %s', async (name) => {
+    eachWire(wireNames, row)('with any scheme, and for any method, over %s', async (name) => {
       const wire = arena.wire(name)
       for (const host of names)
         for (const scheme of schemes) {

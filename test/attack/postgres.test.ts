@@ -171,7 +171,7 @@ const askedOver = <T>(at: number, all: readonly T[]): readonly T[] =>
 const textOf = (wire: Wire, uri: string) => arena.read(wire, uri).then((answer) => answer.raw.toString())
 
 describe('a client of a PostgreSQL mount', () => {
-  eachWire(wireNames)('PG01: reaches nothing with names that are SQL, over %s', async (name) => {
+  eachWire(wireNames)('PG01: gets no data by a name that contains SQL, over %s', async (name) => {
     const wire = arena.wire(name)
     const names = [
       ...[
@@ -215,7 +215,7 @@ describe('a client of a PostgreSQL mount', () => {
     expectOutcome(wire, await arena.read(wire, good), 'ctl', good)
   })
 
-  eachWire(wireNames)('PG02: sees no schema of the system, over %s', async (name) => {
+  eachWire(wireNames)('PG02: sees no system schema, over %s', async (name) => {
     const wire = arena.wire(name)
     for (const schema of [
       'pg_catalog',
@@ -452,7 +452,7 @@ describe('the role of a database mount', () => {
     ['owns a table', 'ALTER TABLE customers OWNER TO strong', 'ALTER TABLE customers OWNER TO postgres'],
     ['may write to a table', 'GRANT INSERT ON customers TO strong', 'REVOKE ALL ON customers FROM strong'],
     [
-      'PG08: may call what reads files',
+      'PG08: may call a function that reads files',
       'GRANT EXECUTE ON FUNCTION pg_read_file(text) TO strong',
       'REVOKE ALL ON FUNCTION pg_read_file(text) FROM strong',
     ],

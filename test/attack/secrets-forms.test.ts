@@ -180,7 +180,7 @@ test('a secret whose characters Markdown escapes is redacted, also in a reading 
   expect(await shown(`Use ${token.replace('_', '\\_')} now\n`, 'a.md')).toBe('Use [redacted] now\n')
 })
 
-test('the value after a name of two words is redacted', async () => {
+test('the secret value after a name of two words is redacted', async () => {
   const value = password().planted
   for (const line of ['API key: V', '- **Secret key:** `V`', 'The access key = V', 'Mot de passe : V'])
     await expectHidden(`# Notes\n\n${line.replace('V', value)}\nnext\n`, 'a.md', [value], ['next'])
@@ -188,7 +188,7 @@ test('the value after a name of two words is redacted', async () => {
     expect(await shown(line, 'a.md')).toBe(line)
 })
 
-test('the value after a name in bold is redacted, as after the plain name', async () => {
+test('the secret value after a name in bold is redacted, as after the plain name', async () => {
   const value = password().planted
   const lines = ['**Password:** V', '**Password**: V', '*Password*: V', '- __Password:__ V', '> **Token:** `V`']
   for (const line of [...lines, '<b>Password:</b> V', '<strong>Password</strong>: V'])
@@ -561,10 +561,10 @@ describe('secrets in prose', () => {
   })
 })
 
-describe('a secret that is encoded is redacted:', () => {
+describe('encoded secrets', () => {
   const token = `ghp_${randomBytes(60).toString('base64').replace(/[+/=]/g, 'x').slice(0, 36)}`
   const percent = [...token].map((c) => `%${c.charCodeAt(0).toString(16)}`).join('')
-  test.each([1, 2, 3])('SE06: percent-encoded %i times', async (times) => {
+  test.each([1, 2, 3])('SE06: are redacted if they are percent-encoded %i times', async (times) => {
     const text = percent.replaceAll('%', `%${'25'.repeat(times - 1)}`)
     expect(await shown(`see ${text} there\n`, 'a.md')).toBe('see [redacted] there\n')
     const [once, value] = [encodeURIComponent, password().planted]
@@ -572,32 +572,35 @@ describe('a secret that is encoded is redacted:', () => {
     expect(leaks(await shown(url, 'a.md'), [value])).toEqual([])
   })
 
-  test.each([16, 20, 24, 30, 32, 40, 64, 76])('SE06: base64 and hexadecimal in lines of %i', async (width) => {
-    const bytes = Buffer.from(`{"a":1,"token":"${token}","c":"more text here, for two lines and more"}`)
-    for (const encoded of [bytes.toString('base64'), bytes.toString('hex')]) {
-      const lines = encoded.match(new RegExp(`.{1,${width}}`, 'g')) ?? []
-      const pieces = lines.slice(0, -1)
-      for (const [path, text] of [
-        ['a.txt', `key:\n${lines.join('\n')}\n\nthe end\n`],
-        ['a.txt', `key: ${lines.join('\r\n')}\r\n`],
-        ['a.yaml', `x: |\n  ${lines.join('\n  ')}\ny: 1\n`],
-        ['a.json', JSON.stringify({ x: lines.join('\n') })],
-        ['a.js', `const x = '${lines.join("' +\n  '")}'\n`],
-        ['a.sh', `# ${lines.join('\n# ')}\n`],
-      ] as const)
-        expect(leaks(await shown(text, path), pieces), `${path}: ${text}`).toEqual([])
-    }
-  })
+  test.each([16, 20, 24, 30, 32, 40, 64, 76])(
+    'SE06: are redacted in base64 and hexadecimal with lines of %i characters',
+    async (width) => {
+      const bytes = Buffer.from(`{"a":1,"token":"${token}","c":"more text here, for two lines and more"}`)
+      for (const encoded of [bytes.toString('base64'), bytes.toString('hex')]) {
+        const lines = encoded.match(new RegExp(`.{1,${width}}`, 'g')) ?? []
+        const pieces = lines.slice(0, -1)
+        for (const [path, text] of [
+          ['a.txt', `key:\n${lines.join('\n')}\n\nthe end\n`],
+          ['a.txt', `key: ${lines.join('\r\n')}\r\n`],
+          ['a.yaml', `x: |\n  ${lines.join('\n  ')}\ny: 1\n`],
+          ['a.json', JSON.stringify({ x: lines.join('\n') })],
+          ['a.js', `const x = '${lines.join("' +\n  '")}'\n`],
+          ['a.sh', `# ${lines.join('\n# ')}\n`],
+        ] as const)
+          expect(leaks(await shown(text, path), pieces), `${path}: ${text}`).toEqual([])
+      }
+    },
+  )
 
   test.each(['\u{e0041}', '\u{e0001}\u{e007f}', '\u{e0101}', '\u3164', '\ufff9', '\u200b'])(
-    'SE06: with invisible characters (%j)',
+    'SE06: are redacted if they contain invisible characters (%j)',
     async (sign) => {
       const text = `see ${[...token].join(sign)} there\npass${sign}word: ${password().planted}\n`
       expect(await shown(text, 'a.md')).toBe(`see [redacted] there\npass${sign}word: [redacted]\n`)
     },
   )
 
-  test('SE06: lines of words and of digests are not joined into a secret', async () => {
+  test('SE06: are not seen in lines of words and of digests', async () => {
     const digests = Array.from({ length: 8 }, (_, i) => createHash('sha1').update(`${i}`).digest('hex'))
     for (const text of [`${digests.join('\n')}\n`, 'AbstractSingleton\nProxyFactoryBean1\nConfigurationProp\n'])
       expect(await shown(text, 'a.txt')).toBe(text)

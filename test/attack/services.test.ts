@@ -90,7 +90,7 @@ describe.each(Object.entries(services))('%s', (_, ask) => {
     ['a private network', ['10.1.2.3']],
     ['the internet and a private network', ['93.184.215.14', '192.168.1.1']],
     ['this machine, written as IPv6', ['::ffff:127.0.0.1']],
-    ['where machines get their credentials', ['169.254.169.254']],
+    ['a metadata service of a cloud', ['169.254.169.254']],
   ])('is not connected to if its name resolves to %s', async (_, addresses) => {
     const service = await startService()
     const names = createNames({ 'service.test': addresses })

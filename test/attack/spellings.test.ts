@@ -91,7 +91,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
     )
   })
 
-  test('has one access decision: to read, list a directory, subscribe, allow', async () => {
+  test('gets the same access decision when it is read, listed or subscribed to', async () => {
     const { catalog } = world()
     const view = catalog.view(alice)
     await fc.assert(
@@ -157,7 +157,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
     await catalog.close()
   })
 
-  test('can be listed on with a cursor of another spelling', async () => {
+  test('continues a list with the cursor of another spelling', async () => {
     const { catalog } = world()
     const view = catalog.view(alice)
     const first = await view.directory({ uri: 'file:///srv/open/' })

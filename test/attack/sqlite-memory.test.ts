@@ -49,27 +49,24 @@ afterEach(async () => {
 /** The limit is 512 MiB. What Node itself takes comes on top of it: of the addresses that V8 reserves, it uses little. */
 const mostMb = 700
 
-describe.runIf(process.platform === 'linux')('the memory of a process that reads SQLite', () => {
-  test.each(Object.keys(bombs))(
-    'BM06 for %s, the request is refused with little memory, and others are answered',
-    async (name) => {
-      const asked = ask(provider)
-      const memory = watchChildren(/sqlite.child/)
-      try {
-        const bomb = outcome(asked.read(`${name}/rows`))
-        expect(await asked.text('plain/rows')).toContain('one')
-        expect(['too-large', 'unavailable']).toContain(await bomb)
-        expect(memory.peak()).toBeGreaterThan(0)
-        expect(memory.peak()).toBeLessThan(mostMb)
-        // A new process answers.
-        expect(await asked.text('plain/rows')).toContain('one')
-      } finally {
-        memory.stop()
-      }
-    },
-  )
+describe.runIf(process.platform === 'linux')('a process that reads SQLite', () => {
+  test.each(Object.keys(bombs))('BM06 refuses %s with little memory, and answers other requests', async (name) => {
+    const asked = ask(provider)
+    const memory = watchChildren(/sqlite.child/)
+    try {
+      const bomb = outcome(asked.read(`${name}/rows`))
+      expect(await asked.text('plain/rows')).toContain('one')
+      expect(['too-large', 'unavailable']).toContain(await bomb)
+      expect(memory.peak()).toBeGreaterThan(0)
+      expect(memory.peak()).toBeLessThan(mostMb)
+      // A new process answers.
+      expect(await asked.text('plain/rows')).toContain('one')
+    } finally {
+      memory.stop()
+    }
+  })
 
-  test('BM06 has limits, and so have its files', async () => {
+  test('BM06 has limits of memory and of the sizes of its files', async () => {
     await ask(provider).text('plain/rows')
     const children = readdirSync('/proc').filter((pid) => {
       if (!/^\d+$/.test(pid)) return false

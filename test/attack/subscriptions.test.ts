@@ -250,53 +250,50 @@ function spellings(count: number, length = 7000): readonly string[] {
 
 describe.each(wireNames)('subscriptions over %s', (name) => {
   const row = testOn(name, wireNames)
-  row(
-    'SB02 SB07: what may not be seen is left out exactly as what is nowhere, and nothing is ever told of it',
-    async () => {
-      const wire = await freshClientOf(name)
-      const absent = ['nowhere://mount/x', 'file:///nowhere/x']
-      const denied = [
-        'tenant://other/a.txt',
-        'tenant://other/',
-        'tenant://other',
-        'rule://guarded/denied.txt',
-        'rule://guarded/denied/in.txt',
-        'rule://guarded/%64enied.txt',
-        'rule://guarded/denied/never-there',
-        'file:///etc/shadow',
-      ]
-      // Its source reports no changes: `resources/subscribe` accepts it, and a listener is not told of it.
-      const still = 'still://mount/a.txt'
-      const malformed = ['', 'no uri', 'rule://guarded/../../etc/passwd', `x://${'y'.repeat(9000)}`]
-      // The rules deny what is in the last directory, not its name: it is heard of as if nothing were in it.
-      const allowed = ['rule://guarded/open.txt', 'rule://guarded/mixed/', 'rule://guarded/denied/']
-      const ear = await hear(wire, [...absent, ...denied, still, ...malformed, ...allowed])
-      expect([...ear.honoured].sort()).toEqual((wire.modern ? allowed : [...allowed, still]).sort())
-      if (!wire.modern) {
-        const errors = await Promise.all(
-          [...absent, ...denied].map(async (uri) => {
-            const { error } = (await arena.ask(wire, 'resources/subscribe', { uri })).message as Message
-            return { ...error, data: { ...error?.data, uri: error?.data?.uri === uri } }
-          }),
-        )
-        for (const error of errors)
-          expect(error).toEqual({ code: -32002, message: 'Resource not found', data: { uri: true } })
-      }
-      for (let i = 0; i < 5; i++) {
-        for (const path of ['tenant/a.txt', 'guarded/denied.txt', 'guarded/denied/in.txt', 'guarded/mixed/secret.txt'])
-          put(arena.world, path, `activity ${i}\n`)
-        put(arena.world, `guarded/denied/new-${i}`, '')
-        await sleep(60)
-      }
-      // What may be seen is told after all of that, so that would have been, too.
-      put(arena.world, 'guarded/open.txt', `${Math.random()}\n`)
-      await ear.until('rule://guarded/open.txt')
-      expect(new Set(ear.updates())).toEqual(new Set(['rule://guarded/open.txt']))
-      expect(ear.lists()).toBe(0)
-    },
-  )
+  row('SB02 SB07: omit hidden resources exactly like absent ones, and never notify of them', async () => {
+    const wire = await freshClientOf(name)
+    const absent = ['nowhere://mount/x', 'file:///nowhere/x']
+    const denied = [
+      'tenant://other/a.txt',
+      'tenant://other/',
+      'tenant://other',
+      'rule://guarded/denied.txt',
+      'rule://guarded/denied/in.txt',
+      'rule://guarded/%64enied.txt',
+      'rule://guarded/denied/never-there',
+      'file:///etc/shadow',
+    ]
+    // Its source reports no changes: `resources/subscribe` accepts it, and a listener is not told of it.
+    const still = 'still://mount/a.txt'
+    const malformed = ['', 'no uri', 'rule://guarded/../../etc/passwd', `x://${'y'.repeat(9000)}`]
+    // The rules deny what is in the last directory, not its name: it is heard of as if nothing were in it.
+    const allowed = ['rule://guarded/open.txt', 'rule://guarded/mixed/', 'rule://guarded/denied/']
+    const ear = await hear(wire, [...absent, ...denied, still, ...malformed, ...allowed])
+    expect([...ear.honoured].sort()).toEqual((wire.modern ? allowed : [...allowed, still]).sort())
+    if (!wire.modern) {
+      const errors = await Promise.all(
+        [...absent, ...denied].map(async (uri) => {
+          const { error } = (await arena.ask(wire, 'resources/subscribe', { uri })).message as Message
+          return { ...error, data: { ...error?.data, uri: error?.data?.uri === uri } }
+        }),
+      )
+      for (const error of errors)
+        expect(error).toEqual({ code: -32002, message: 'Resource not found', data: { uri: true } })
+    }
+    for (let i = 0; i < 5; i++) {
+      for (const path of ['tenant/a.txt', 'guarded/denied.txt', 'guarded/denied/in.txt', 'guarded/mixed/secret.txt'])
+        put(arena.world, path, `activity ${i}\n`)
+      put(arena.world, `guarded/denied/new-${i}`, '')
+      await sleep(60)
+    }
+    // What may be seen is told after all of that, so that would have been, too.
+    put(arena.world, 'guarded/open.txt', `${Math.random()}\n`)
+    await ear.until('rule://guarded/open.txt')
+    expect(new Set(ear.updates())).toEqual(new Set(['rule://guarded/open.txt']))
+    expect(ear.lists()).toBe(0)
+  })
 
-  row('SB03: what is not there yet is honoured where it may be seen, and told when it comes', async () => {
+  row('SB03: accept a resource that does not exist yet, and notify when it appears', async () => {
     const uri = uriOf(`not-yet-${Math.random()}/deeper/file.txt`)
     const ear = await hear(await clientOf(name), [uri])
     expect(ear.honoured).toEqual([uri])
@@ -307,7 +304,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     expect(answer.message?.result?.contents).toMatchObject([{ text: 'here\n' }])
   })
 
-  row('SB04: every spelling is told as it was spelled, each once for a change, over one watch', async () => {
+  row('SB04: notify of every requested spelling, once for a change, with one watch', async () => {
     const wire = await clientOf(name)
     const plain = await hear(await clientOf(name), [uriOf('a.txt')])
     const watches = countWatches(wire.target)
@@ -330,7 +327,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     expect(Math.max(...counts)).toBeLessThan(uris.length)
   })
 
-  row('SB06: what may not be seen any more is not told of any more', async () => {
+  row('SB06: stop notifying of a resource that becomes hidden', async () => {
     const [soon, other] = [`soon-ignored-${Math.random()}`, uriOf('abc')]
     write(soon, 'seen\n')
     const ear = await hear(await clientOf(name), [uriOf(soon), other])
@@ -357,7 +354,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     write('.gitignore', '')
   })
 
-  row('SB08: a notification says which, and nothing else', async () => {
+  row('SB08: notify with the URI, and nothing else', async () => {
     const wire = await clientOf(name)
     const ear = await hear(wire, [uriOf('a.txt'), uriOf('')], true)
     for (let i = 0; i < 3; i++) write('a.txt', `${arena.world.canaries.plant('content')} ${i}\n`)
@@ -379,7 +376,7 @@ describe.each(wireNames)('subscriptions over %s', (name) => {
     write('a.txt', 'alpha\n')
   })
 
-  row('what was never subscribed is unsubscribed alike, whatever it is', async () => {
+  row('end with the same answer for any URI that was never subscribed', async () => {
     const wire = await clientOf(name)
     for (const uri of [uriOf('a.txt'), uriOf('never'), 'tenant://other/a.txt', 'x:', '', '\0', 'x'.repeat(20_000)]) {
       const { message } = await arena.ask(wire, 'resources/unsubscribe', { uri })
@@ -726,7 +723,7 @@ describe('a subscriber that does not read', () => {
   )
 })
 
-describe('SB16: the limit of watches of the system', () => {
+describe('SB16: the limit of watches', () => {
   requiresWatchLimit()('of the system', () => {
     test('is shown in the log and in the readiness, while changes are still reported', async () => {
       const { mounts, ...rest } = configOf(arena.world)

@@ -36,7 +36,7 @@ async function mostResident(target: Target, within: number): Promise<number> {
 
 describe('a client that does not read its answers', () => {
   eachWire(revisions)(
-    'JR19: many large answers that nobody reads are not piled up over stdio %s',
+    'JR19: has only a limited number of large answers waiting in memory, over stdio %s',
     async (version) => {
       const wire = await fresh(version)
       await control(wire)
@@ -55,7 +55,7 @@ describe('a client that does not read its answers', () => {
     60_000,
   )
 
-  test('JR19: is bounded in the answers to batches too', async () => {
+  test('JR19: has only a limited number of answers to batches waiting in memory', async () => {
     const wire = await fresh('2025-03-26')
     await control(wire)
     const before = wire.target.facts().resident
@@ -109,7 +109,7 @@ describe('a client that does not read its answers', () => {
   })
 
   eachWire(revisions)(
-    'JR19: the process ends when its output is closed, even with much to say, over stdio %s',
+    'JR19: ends the server by closing its output, even if many answers are pending, over stdio %s',
     async (version) => {
       for (const asked of [0, 1, 200]) {
         const wire = await fresh(version)
@@ -139,7 +139,7 @@ describe('a client that asks for endless answers', () => {
   })
 
   eachWire(revisions)(
-    'JR19: the process ends with its client, even when more is asked than it reads, over stdio %s',
+    'JR19: ends the server by closing its output, even if it has requested more than it reads, over stdio %s',
     async (version) => {
       const wire = await fresh(version)
       let lines = ''

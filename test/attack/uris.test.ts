@@ -9,8 +9,8 @@ import { eachWire } from './harness/wires.ts'
 const arena = useArena()
 
 const sentences: Readonly<Record<Expectation, string>> = {
-  NF: 'is as absent as anything that is not there',
-  BAD: 'is refused before anything is asked',
+  NF: 'gets the same answer as an absent resource',
+  BAD: 'is refused before any source is asked',
   ctl: 'is read',
 }
 
@@ -69,7 +69,7 @@ describe('files of a hostile folder (3.1)', () => apply(folder))
 describe('invalid URIs (3.2)', () => apply(identity))
 
 describe('further files of a hostile folder', () => {
-  eachWire(wireNames)('PT33: a file with a slash behind it is no directory over %s', async (name) => {
+  eachWire(wireNames)('PT33: the path of a file with a final slash is refused over %s', async (name) => {
     const answer = await arena.read(arena.wire(name), `${arena.world.address}/dir/f/`)
     expect(answer.message?.error).toMatchObject({ code: -32602, data: { reason: 'not-a-directory' } })
   })

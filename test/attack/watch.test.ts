@@ -252,8 +252,8 @@ describe('SB16, fault 22: the limit of watches', () => {
 
 describe('SB17, fault 21: an overflow of the event queue', () => {
   test.each([
-    ['loses nothing', 500],
-    ['loses nothing before the first round has ended', 0],
+    ['loses no change', 500],
+    ['loses no change before the first comparison has ended', 0],
   ])(
     '%s',
     async (_, beforeMs) => {
@@ -321,7 +321,7 @@ describe('SB18: changes without events', () => {
     'python3',
     canMap(),
     'there is no python3',
-  )('writes to memory', () => {
+  )('by writes to mapped memory,', () => {
     test('are found by comparing', async () => {
       folder.write({ 'd/a': 'before' })
       const [watching, opened] = await begin({ reconcile: 300 })
@@ -352,7 +352,7 @@ with open(sys.argv[1], 'r+b') as f:
     'mount',
     process.getuid?.() === 0 && canMount(),
     'nothing can be mounted',
-  )('other file systems', () => {
+  )('in other file systems,', () => {
     afterEach(async () => {
       await watch?.stop()
       await provider?.close?.()
@@ -360,7 +360,7 @@ with open(sys.argv[1], 'r+b') as f:
       execFileSync('umount', [folder.at('m')])
     })
 
-    test('in mounted file systems are found by comparing, if these are served', async () => {
+    test('are found by comparing, if mounted file systems are served', async () => {
       folder.write({ 'm/': null, here: '' })
       execFileSync('mount', ['-t', 'tmpfs', 'none', folder.at('m')])
       folder.write({ 'm/d/a': '' })
@@ -369,7 +369,7 @@ with open(sys.argv[1], 'r+b') as f:
       await watching.until('m/d/a', 'm/n/b')
     })
 
-    test('in a file system without events are found by comparing, and it is logged', async () => {
+    test('are found by comparing, and a file system without events is logged', async () => {
       folder.write({ 'm/': null })
       // It holds files, and is none of those that are known to be of this machine.
       execFileSync('mount', ['-t', 'hugetlbfs', 'none', folder.at('m')])
@@ -524,10 +524,10 @@ requires(
   'root',
   process.getuid?.() === 0,
   'only root can become another user',
-)('fault 26: rights that come and go', () => {
+)('fault 26: with permissions that change,', () => {
   afterEach(() => process.seteuid?.(0))
 
-  test('ignore files that come and go hide and show the paths below them, and the change is reported', async () => {
+  test('files that become unreadable are absent until they are readable again, and each change is reported', async () => {
     folder.write({ 'd/e/a': 'a', 'f.txt': 'f' })
     fs.chmodSync(path.dirname(folder.root), 0o755)
     process.seteuid?.(65_534)

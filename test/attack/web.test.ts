@@ -155,10 +155,10 @@ describe('a host name', () => {
     ['a private address', ['10.0.0.1']],
     ['this machine', ['127.0.0.1']],
     ['a public address and a private one', ['203.0.114.1', '10.0.0.1']],
-    ['a private address of IPv6 alone', ['fd00::1']],
-    ['an address that holds a private one', ['64:ff9b::a00:1']],
-    ['where machines are given credentials', ['169.254.169.254']],
-    ['what is no address', ['fe80::1%eth0']],
+    ['a private IPv6 address only', ['fd00::1']],
+    ['an IPv6 address that embeds a private one', ['64:ff9b::a00:1']],
+    ['a metadata service of a cloud', ['169.254.169.254']],
+    ['a text that is not an address', ['fe80::1%eth0']],
     ['nothing', []],
   ])('SS04: that resolves to %s is not connected to', async (_, addresses) => {
     const names = createNames({ 'www.test': addresses })
@@ -445,7 +445,7 @@ describe('a hostile web origin', () => {
   })
 })
 
-describe('a server that mounts itself, and refused addresses on the command line', () => {
+describe('on the command line,', () => {
   let balancer: Server
   let behind = 0
   let ahead = 0
@@ -498,7 +498,7 @@ describe('a server that mounts itself, and refused addresses on the command line
   const arena = useArena({}, launch, { upstreams: () => [origin.port, ahead] })
 
   eachWire(wireNames)(
-    'SS06 SS19: follows nobody elsewhere and keeps its credentials to itself, over %s',
+    'SS06 SS19: a redirect to another origin is not followed, and credentials are not disclosed, over %s',
     async (name) => {
       const wire = arena.wire(name)
       for (const status of [301, 302, 303, 307, 308]) {

@@ -30,7 +30,7 @@ requires(
   'mariadb',
   hasMariadb,
   mariadbReason,
-)('on a real MariaDB', () => {
+)('with a real MariaDB,', () => {
   let server: Mariadb
   beforeAll(async () => {
     server = await startMariadb(sql)

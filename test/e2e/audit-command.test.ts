@@ -81,7 +81,7 @@ describe('hikidashi audit', () => {
     expect(found.out).not.toContain(token)
   })
 
-  test('finds nothing for another caller, and says so; and refuses an invalid time', async () => {
+  test('says that another caller has read nothing, and refuses an invalid time', async () => {
     expect(await audit('--caller', 'somebody')).toMatchObject({
       code: 0,
       out: '',

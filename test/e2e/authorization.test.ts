@@ -30,7 +30,7 @@ const serve: typeof serveAuthorized = async (...options) => {
   return server
 }
 
-describe('with a real authorization server', () => {
+describe('with a real authorization server,', () => {
   let first: AuthorizationServer
   let second: AuthorizationServer
   let opaque: AuthorizationServer
@@ -191,7 +191,7 @@ describe('with a real authorization server', () => {
   })
 })
 
-describe('with tokens that the server issues', () => {
+describe('with tokens that the server issues,', () => {
   test('an added token is accepted at once, and a revoked one refused at once, streams included', async () => {
     const server = await serve({ tokens: 'tokens.json' })
     const { url, log } = server

@@ -74,7 +74,7 @@ describe('a folder behind a symbolic link', () => {
     }
   })
 
-  test('is read by a path of either spelling on the command line', async () => {
+  test('is read by both of its paths on the command line', async () => {
     for (const path of [join(link, 'sub/a.md'), join(real, 'sub/a.md')])
       for (const cwd of [link, real])
         expect((await runHere(['read', path], { cwd })).out, `${path} in ${cwd}`).toBe('the text\n')

@@ -148,7 +148,7 @@ describe('serve', () => {
     socket.destroy()
   })
 
-  test('over stdio exits quietly when its answers are no longer read', async () => {
+  test('over stdio exits without an error message when its answers are no longer read', async () => {
     const server = start(['serve', '.', '--log-level', 'warn'], { cwd: folder })
     server.child.stdout.destroy()
     server.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })}\n`)
@@ -261,8 +261,8 @@ describe('serve', () => {
   })
 })
 
-describe('pipes', () => {
-  test('that are closed early end a listing quietly', async () => {
+describe('a listing', () => {
+  test('ends without an error message when its pipe is closed early', async () => {
     const execute = promisify(execFile)
     const many = join(home, 'many')
     await mkdir(many)

@@ -54,7 +54,7 @@ requires(
   'script',
   script !== undefined,
   'there is no script of util-linux',
-)('on a terminal', () => {
+)('on the command line,', () => {
   test('in a terminal, headings are bold, and errors are red', async () => {
     const tree = await onTerminal(['tree', '--depth', '1', '--only', 'files'])
     expect(tree).toEqual({
@@ -151,7 +151,7 @@ requires(
   'bash',
   bash !== undefined,
   'there is no bash',
-)('in bash', () => {
+)('on the command line,', () => {
   test('the Tab key completes a word', async () => {
     const { stdout: completion } = await execute(process.execPath, [main, 'completion', 'bash'], { encoding: 'utf8' })
     const own = `hikidashi() { ${joinCommand([process.execPath, main])} "$@"; }`
@@ -180,7 +180,7 @@ requires(
   'script',
   script !== undefined,
   'there is no script of util-linux',
-)('contents with escape sequences', () => {
+)('with escape sequences in contents,', () => {
   let hostile = ''
   beforeAll(async () => {
     hostile = await mkdtemp(join(tmpdir(), 'hikidashi-sequences-'))

@@ -21,12 +21,12 @@ import { failure, listen, scripted } from '../support/mcp-servers.ts'
 
 const program = new URL('../fixtures/mcp/live.mjs', import.meta.url).pathname
 
-describe('notifications that a server cannot send', () => {
+describe('a subscription', () => {
   test.each([
     ['ours, over HTTP', liveServers['ours, over HTTP']],
     ['ours, with sessions', liveServers['ours, with sessions']],
     ['of the SDK 1.24', liveServers['of the SDK 1.24, with sessions']],
-  ])('are announced by the acknowledgement of a server %s', async (_, serve) => {
+  ])('has only the URIs that the acknowledgement of a server names: %s', async (_, serve) => {
     const server = (await serve?.()) as LiveServer
     const { subscription } = hear(await open(server.target))
     expect(await subscription.add([server.none])).toEqual([])
@@ -35,13 +35,13 @@ describe('notifications that a server cannot send', () => {
     expect(subscription.uris).toEqual([server.uri])
   })
 
-  test('are all notifications if the server announces none', async () => {
+  test('is not offered if the server does not declare it', async () => {
     const view = await open({ url: await listen(scripted(() => ({ resources: [] }))) })
     expect(view.live).toBeUndefined()
     expect(view.subscribe).toBeUndefined()
   })
 
-  test('are all notifications if an older server has no stream', async () => {
+  test('is empty, without a request, if an older server has no stream', async () => {
     const asked: string[] = []
     const inner = scripted((method) => ({ nth: asked.push(method) }), {
       resources: { subscribe: true, listChanged: true },
@@ -54,7 +54,7 @@ describe('notifications that a server cannot send', () => {
   })
 
   test.each(['on the newest revision', 'with sessions'])(
-    'are those beyond the limit %s, and earlier subscriptions continue',
+    'beyond the limit of a server is refused, and earlier ones continue: %s',
     async (kind) => {
       const ours = await serveOurs('mcp', 50)
       const server = kind === 'with sessions' ? await aged(ours) : ours
@@ -75,7 +75,7 @@ describe('notifications that a server cannot send', () => {
     },
   )
 
-  test('are limited by the client as well', async () => {
+  test('is limited by the client as well', async () => {
     const server = await serveOfficialLive()
     const { subscription } = hear(await open(server.target))
     const many = Array.from({ length: 10_001 }, (_, i) => `x:${i}`)

@@ -16,9 +16,9 @@ describe('a server that is a command', () => {
 
   test.each([
     ['repeats what it hears', 'cat', [], 'does not answer "initialize"'],
-    ['says something else and ends', 'echo', ['hello'], 'ended before it spoke MCP'],
+    ['writes another text and ends', 'echo', ['hello'], 'ended before it spoke MCP'],
     ['ends at once', 'false', [], 'ended before it spoke MCP'],
-    ['is no program', '/etc/passwd', [], 'cannot be started (EACCES)'],
+    ['is not executable', '/etc/passwd', [], 'cannot be started (EACCES)'],
   ])('that %s is not an MCP server, and the error says so', async (_, command, args, what) => {
     const error = await failure(connect({ command, args }))
     expect(error.kind).toBe('unavailable')
@@ -120,8 +120,8 @@ describe('a server that is a command', () => {
   })
 
   test.each([
-    ['that ends with its input is ended', 'slow'],
-    ['that ignores its end is killed', 'stubborn'],
+    ['that exits at the end of its input is ended when the view is closed', 'slow'],
+    ['that ignores the end of its input is killed when the view is closed', 'stubborn'],
   ])('%s', async (_, mode) => {
     const pids: number[] = []
     const script = `process.stderr.write(process.pid + '\\n'); process.argv.splice(1, 0, ''); await import(process.argv[3])`

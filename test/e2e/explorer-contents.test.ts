@@ -16,7 +16,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('folders and documents in the explorer', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored

@@ -14,7 +14,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('searching, filling in and picking in the explorer', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored
@@ -163,7 +163,7 @@ requires(
     expect(await page.getByRole('button', { name: 'Copy', exact: true }).isEnabled()).toBe(true)
   })
 
-  test('the palette opens any place', async () => {
+  test('the command palette opens any resource, mount or template', async () => {
     const page = await open('')
     await page.getByRole('heading', { level: 1 }).waitFor()
     await page.keyboard.press('Control+k')
@@ -180,7 +180,7 @@ requires(
     await page.getByRole('heading', { name: 'Keys' }).waitFor({ state: 'detached' })
   })
 
-  test('the palette searches the contents of documents on the server', async () => {
+  test('the command palette searches the contents of documents on the server', async () => {
     const page = await open('')
     await searchedOnce(page)
     await page.keyboard.press('Control+k')

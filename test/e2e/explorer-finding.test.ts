@@ -21,7 +21,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('finding one’s way in the explorer', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored

@@ -10,7 +10,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('the first screen of the explorer', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored

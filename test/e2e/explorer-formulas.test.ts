@@ -24,7 +24,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('formulas in a text', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored

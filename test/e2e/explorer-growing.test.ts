@@ -45,7 +45,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('a search while its index grows', () => {
+)('in the explorer,', () => {
   const serve = useExplored()
   const tabs = useBrowser()
 

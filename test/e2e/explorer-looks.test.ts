@@ -9,7 +9,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('how the explorer looks', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored
@@ -47,7 +47,7 @@ requires(
   const boxOf = async (page: Page, selector: string) =>
     (await page.locator(selector).first().boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
 
-  test('an item of the basket takes one line, and the actions for all items are visible', async () => {
+  test('an item of the basket takes one line, and the actions for all items stay visible', async () => {
     const page = await open(notes)
     await page.locator('.basket-item').nth(39).waitFor({ state: 'attached' })
     const { height } = await boxOf(page, '.basket-line')
@@ -60,7 +60,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('the filter is connected to the rows that it filters, and to nothing if there are none', async () => {
+  test('the filter field refers to the rows that it filters (aria-controls), and to none if there are none', async () => {
     const page = await tabs.open(`${explorer.url}#filter=zzzz`)
     await page.getByText('No matches.').waitFor()
     await page.locator('#filter:not([aria-controls])').waitFor()
@@ -189,7 +189,7 @@ requires(
     expect(await iconOf('README.md').locator('text').count()).toBe(0)
   })
 
-  test('columns of the list in which nothing has a value leave their room to the names', async () => {
+  test('columns of the list without values leave their room to the names', async () => {
     const page = await tabs.open(`${explorer.url}#view=list`)
     await page.locator('#list .row').first().waitFor()
     expect(await page.locator('.browse.without-priority').count()).toBe(1)
@@ -259,7 +259,7 @@ requires(
     await page.locator('.home-mounts').waitFor()
   })
 
-  test('a hit in code shows its lines as lines', async () => {
+  test('a hit in code keeps its line breaks', async () => {
     const page = await tabs.open(`${explorer.url}#view=search&q=kettle`)
     const hit = page.locator('.hit-snippet.mono')
     await hit.waitFor()

@@ -20,7 +20,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('previews in the explorer', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored
@@ -92,7 +92,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('a text that was opened before and has changed since shows the difference, and says so when it is not known', async () => {
+  test('a text that was opened before and has changed since shows the difference, or says that it is not known', async () => {
     const lines = Array.from({ length: 80 }, (_, at) => `line ${at}`)
     folder.write({ 'site/log/day.txt': `${lines.join('\n')}\n`, 'site/log/short.txt': 'one\n' })
     const page = await open('file:///site/log/day.txt')

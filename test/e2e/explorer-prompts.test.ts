@@ -36,7 +36,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('prompts in the explorer', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored
@@ -124,7 +124,7 @@ requires(
     await page.locator('.markdown h1', { hasText: 'Opening' }).waitFor()
   })
 
-  test('templates are folded away below the prompts', async () => {
+  test('templates are collapsed below the prompts', async () => {
     const page = await tabs.open(explorer.url)
     await page.getByRole('link', { name: 'Prompts', exact: true }).click()
     await page.getByRole('link', { name: 'Review a document' }).waitFor()

@@ -19,7 +19,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('hits in the rows of databases', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored
@@ -101,7 +101,7 @@ requires(
       await page.locator('.top-basket-count', { hasText: '1' }).waitFor()
     })
 
-  test('a search without a hit leaves nothing of the one before', async () => {
+  test('a search without a hit shows nothing of the search before it', async () => {
     const page = await tabs.open(explorer.url)
     await search(page, 'q=lantern')
     await found(page, '.hit-table tbody tr', 3)

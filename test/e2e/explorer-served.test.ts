@@ -21,7 +21,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('the explorer of a server', () => {
+)('over HTTP,', () => {
   const tabs = useBrowser()
   let explorer: Explored
   beforeAll(async () => {

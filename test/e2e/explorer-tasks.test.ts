@@ -261,7 +261,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('a new user', () => {
+)('in the explorer,', () => {
   const folder = createFolder()
   const tabs = useBrowser()
   let explorer: Explored

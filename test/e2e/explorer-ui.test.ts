@@ -102,7 +102,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('hikidashi ui in a browser', () => {
+)('in a browser,', () => {
   const tabs = useBrowser()
   let far: Explored
   beforeAll(async () => {

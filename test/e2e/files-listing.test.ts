@@ -232,7 +232,7 @@ test('a directory of very many files is listed whole, page by page, in memory th
   expect(process.memoryUsage().rss - before).toBeLessThan(60e6)
 })
 
-test('a skip-scan over many directories opens each of them once, and stats no file after its first', async () => {
+test('a listing that skips from directory to directory opens each once, and stats only its first file', async () => {
   folder.write(
     Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`${String(i).padStart(3, '0')}/${i % 20}`, ''])),
   )

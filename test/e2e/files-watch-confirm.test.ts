@@ -63,7 +63,7 @@ async function expectSame(what: string): Promise<readonly Entry[]> {
   return list
 }
 
-describe('a list of files that a watch confirms', () => {
+describe('a list of files that are watched', () => {
   test('accesses the disk for a few files only', async () => {
     // A thread that is busy does not answer in time: then the disk is asked.
     await expect.poll(() => looksOf(watched)).toBeLessThan(100)
@@ -143,7 +143,7 @@ describe('a list of files that a watch confirms', () => {
   })
 })
 
-describe('the state that a watch confirms', () => {
+describe('the state of a watched directory', () => {
   test('is unknown if the thread does not answer, or the watch has ended', async () => {
     const silent = createDirectoryStates(() => {})
     expect(await silent.ask()).toBeUndefined()
@@ -178,7 +178,7 @@ describe('the state that a watch confirms', () => {
     expect((await end)?.('1:1')).toBeUndefined()
   })
 
-  test('is reported once, and for a lost directory only if it was known', () => {
+  test('is reported once, and an end of its watch only if the state was reported before', () => {
     const ledger = createUpdateCollector()
     ledger.touch('a')
     ledger.touch('b')

@@ -187,7 +187,7 @@ describe('a files watch', () => {
     expect(told).toEqual(['served.txt'])
   })
 
-  test('holds only what `include` names', async () => {
+  test('watches only the paths that `include` names', async () => {
     folder.write({ 'docs/a.md': '', 'src/a.ts': '' })
     const watching = await begin({ include: ['docs/**/*.md'] })
     const told = await toldOf(watching, () => folder.write({ 'docs/n/b.md': '', 'docs/c.txt': '', 'src/a.ts': 'x' }))
@@ -249,7 +249,7 @@ describe('a files watch', () => {
     )
   })
 
-  test('spells names as the listing does', async () => {
+  test('reports names in the spelling of the listing', async () => {
     folder.write({ 'a/x': '' })
     const watching = await begin()
     const odd = Buffer.concat([Buffer.from(`${folder.root}/a/`), Buffer.from([0xff, 0xfe])])

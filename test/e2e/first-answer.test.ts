@@ -98,7 +98,7 @@ const discover = { jsonrpc: '2.0', id: 2, method: 'server/discover', params: { _
 const listing = { jsonrpc: '2.0', id: 3, method: 'resources/list', params: {} }
 const capabilities = { resources: { subscribe: true, listChanged: true } }
 
-describe('before a mount is open', () => {
+describe('before a mount is open,', () => {
   test('initialize and server/discover are answered on stdio, and other requests wait for the mounts', async () => {
     const { config, write } = await hold()
     const server = start('--stdio', '--config', config)

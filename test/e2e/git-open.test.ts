@@ -244,7 +244,7 @@ requires(
   'reftable',
   hasReftable(),
   'needs git 2.45 or newer',
-)('a repository whose refs are kept as reftable', () => {
+)('with git 2.45 or later,', () => {
   test.each(['sha1', 'sha256'])(
     'with reftable, a repository is served with its branches, tags, HEAD and status, with ids of %s',
     async (format) => {

@@ -402,7 +402,7 @@ requires(
   'reftable',
   hasReftable(),
   'needs git 2.45 or newer',
-)('a git watch of refs that are kept as reftable', () => {
+)('with refs in the reftable format,', () => {
   test('a git watch reports commits and new branches', async () => {
     repository = makeReftable(join(folder.path, 'tables'))
     fill()

@@ -117,7 +117,7 @@ suite('the Inspector', () => {
     })
 
     if (transport === 'stdio')
-      row('lists and reads a source from outside like every other', async () => {
+      row('lists and reads a source of another package', async () => {
         const own = join(home, era)
         mkdirSync(own)
         const { command, args } = serveCommand('--config', writeOwnSource(own))
@@ -147,7 +147,7 @@ suite('the Inspector', () => {
       )
     })
 
-    row('reads text, bytes, and nothing where nothing is', async () => {
+    row('reads text and bytes, and gets an error for an absent resource', async () => {
       const [text, bytes, nothing] = await Promise.all(
         ['readme.md', 'pixel.png', 'absent'].map((path) => call('resources/read', '--uri', `${sampleAddress}/${path}`)),
       )

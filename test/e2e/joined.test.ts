@@ -195,7 +195,9 @@ async function standIn(
 }
 
 describe.skipIf(process.platform === 'win32')('a server that others have joined', () => {
-  test('is left when it is stopped, and those that begin meanwhile do not join it', { timeout: 90_000 }, async () => {
+  test('is left by the others when it stops to answer, and new servers do not join it', {
+    timeout: 90_000,
+  }, async () => {
     const first = await openHost()
     const second = await openHost()
     first.child.kill('SIGSTOP')
@@ -215,7 +217,7 @@ describe.skipIf(process.platform === 'win32')('a server that others have joined'
     await Promise.all([first.close(), second.close(), third.close()])
   })
 
-  test('gets a request once more from its successor only, because the request may have ended it', async () => {
+  test('is replaced once for a pending request, which may be the cause of its end, and not a second time', async () => {
     let asked = 0
     const server = await standIn(({ id, method }, socket) => {
       if (method === 'initialize') socket.write(`${JSON.stringify({ jsonrpc: '2.0', id, result: {} })}\n`)
@@ -271,7 +273,7 @@ describe.skipIf(process.platform === 'win32')('a server that others have joined'
     await Promise.all([first.close(), second.close()])
   })
 
-  test('gives way to a new one that serves more', async () => {
+  test('is replaced by a new one that serves more', async () => {
     const growing = join(root, 'growing')
     await mkdir(growing)
     await writeFile(join(growing, 'a.md'), '# A\n')
@@ -309,7 +311,7 @@ describe.skipIf(process.platform === 'win32')('a server joins no other one', () 
   test.each([
     ['a state folder that cannot be written', () => '/proc/x'],
     ['a socket whose path would be too long', () => join(root, 's'.repeat(90))],
-  ])('with %s, and answers as soon', async (_, state) => {
+  ])('with %s, and still answers', async (_, state) => {
     const first = await openHostWith({ env: { XDG_STATE_HOME: state() } })
     const second = await openHostWith({ env: { XDG_STATE_HOME: state() } })
     expect((await first.ask('ping')).result).toEqual({})
@@ -391,7 +393,7 @@ describe('the hook of a host', () => {
     expect(words.out).toMatch(/“How is a cursor sealed\?”[\s\S]*from the index[\s\S]*sealing\.md/)
   })
 
-  test('says nothing where nothing fits, and never fails', async () => {
+  test('prints nothing if no resource fits, and never fails', async () => {
     const silent = { code: 0, out: '', err: '' }
     expect(await ask('thanks, go on')).toEqual(expect.objectContaining(silent))
     expect(await ask('/compact the cursor sealed')).toEqual(expect.objectContaining(silent))

@@ -141,7 +141,7 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('the explorer', () => {
+)('in a browser,', () => {
   const tabs = useBrowser()
 
   test('the explorer shows the link beside each hit, and in the details of a resource', async () => {

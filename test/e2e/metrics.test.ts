@@ -28,7 +28,7 @@ requires(
   'prometheus',
   hasPrometheus,
   noPrometheus,
-)('a real Prometheus, behind the server', () => {
+)('with a real Prometheus,', () => {
   let prometheus: RunningPrometheus
   let own: HttpService
   let ownCatalog: Catalog

@@ -44,7 +44,7 @@ requires(
   'mariadb',
   hasMariadb,
   mariadbReason,
-)('on a real MariaDB', () => {
+)('with a real MariaDB,', () => {
   let server: Mariadb
   let proxy: DatabaseProxy
   beforeAll(async () => {

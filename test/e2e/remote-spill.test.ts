@@ -191,7 +191,7 @@ describe('a long result of a tool', () => {
   })
 })
 
-test('a spilled result is read in parts, searched and packed with the tools of hikidashi, served by the command', async () => {
+test('a stored long result of a tool is read in parts, searched and packed by the tools of the built command', async () => {
   const folder = createFolder()
   const target = fixture('abilities', 'sdk124')
   if (!('command' in target)) throw new Error('no command')

@@ -70,7 +70,7 @@ async function connected(
   return { client, heard, times }
 }
 
-describe('over HTTP, with tokens', () => {
+describe('over HTTP, with tokens,', () => {
   let server: Authorized
   let reader: string
   let editor: string
@@ -292,7 +292,7 @@ describe('over HTTP, with tokens', () => {
   })
 })
 
-describe('over stdio', () => {
+describe('over stdio,', () => {
   let home: string
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), 'hikidashi-results-home-'))

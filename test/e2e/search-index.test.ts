@@ -218,7 +218,7 @@ describe('the search index', () => {
     await index.close()
   })
 
-  test('decides on single characters by the documents that the caller may see', async () => {
+  test('matches single characters only if no document that the caller may see has the word', async () => {
     const index = await begin()
     await index.put([documentOf('hidden.md', '決済'), documentOf('seen.md', '決定')])
     const told: string[] = []

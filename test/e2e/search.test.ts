@@ -130,7 +130,7 @@ requires(
   'mount',
   process.platform === 'linux' && canMount(),
   'only root can mount a small disk',
-)('a search on a small disk', () => {
+)('on a small disk,', () => {
   test('a search index reports that the disk is full, and continues once there is room', async () => {
     const folder = await folderOf(many(800))
     const disk = join(folder.home, 'disk')

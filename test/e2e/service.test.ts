@@ -18,7 +18,7 @@ requires(
   'systemd-analyze',
   analyze !== undefined,
   'there is no systemd-analyze',
-)('the systemd unit', () => {
+)('checked by systemd-analyze,', () => {
   test('the systemd unit has an exposure of at most 2', () => {
     const said = execFileSync('systemd-analyze', ['security', '--offline=true', '--no-pager', unit], {
       encoding: 'utf8',
@@ -43,7 +43,7 @@ requires(
   'systemd',
   canStart,
   'systemd is not the first process, this user is not root, or other users may not read Node and the build',
-)('systemd starts the unit', () => {
+)('started by systemd,', () => {
   test('the systemd unit serves files, git, a database and documents, and stops', async () => {
     const name = `hikidashi-test-${process.pid}`
     // PrivateTmp hides /tmp from the service.

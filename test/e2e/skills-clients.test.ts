@@ -107,7 +107,7 @@ requires(
   'inspector',
   'command' in inspector,
   'missing' in inspector ? inspector.missing : '',
-)('the Inspector verifies skills', () => {
+)('with the Inspector,', () => {
   async function verify(era: string, ...method: readonly string[]) {
     if (!('command' in inspector)) throw new Error(missing)
     const [node, script] = inspector.command
@@ -142,7 +142,7 @@ requires(
   'ext-skills',
   existsSync(library),
   missing,
-)('@olaservo/ext-skills verifies digests and walks directories', () => {
+)('with @olaservo/ext-skills,', () => {
   let skills: SkillsLibrary
   const clients: Client[] = []
   beforeAll(async () => {

@@ -128,7 +128,7 @@ describe('the page of an SQLite table', () => {
     expect(overview.mermaid).toContain('erDiagram')
   })
 
-  test('is parsed from statements in any form', () => {
+  test('is parsed from CREATE statements in any form', () => {
     const made = `CREATE TABLE "t(1" /* (a, */ ( "a""b" TEXT DEFAULT ')' CHECK("a""b" <> '(,'), -- b, (
       [c d] AS ((1 + (2))) VIRTUAL, CONSTRAINT \`x,y\` CHECK ( ( [c d] > 0 ) ) )`
     expect(itemsOf(made).map((item) => textOfTokens(made, item).slice(0, 5))).toEqual(['"a""b', '[c d]', 'CONST'])

@@ -277,7 +277,7 @@ describe('a store in PostgreSQL', () => {
     }
   })
 
-  test('a request that waits for a connection longer than the connection time-out is answered', async () => {
+  test('answers a request that waits for a connection longer than the connection time-out', async () => {
     const store = await open({ connections: 1, connectTimeoutMs: 1000, statementTimeoutMs: 10_000 })
     await store.collection('c').put({ key: 'a', value })
     const other = new pg.Client(server.url)

@@ -327,8 +327,8 @@ async function lockElsewhere(path: string) {
   }
 }
 
-describe('the store while another process', () => {
-  test('writes for too long is busy, and loses nothing', async () => {
+describe('the store', () => {
+  test('is busy while another process writes for too long, and loses nothing', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
     // In this process it would not do: SQLite's locks are those of a process, and the store has a copy of SQLite of its own.
@@ -341,7 +341,7 @@ describe('the store while another process', () => {
     expect(await keysOf(store)).toEqual(['a', 'c'])
   })
 
-  test('a request that waits for other requests longer than its time-out is answered', async () => {
+  test('answers a request that waits for other requests longer than its time-out', async () => {
     const store = await open()
     await store.collection('c').put({ key: 'a', value })
     const other = await lockElsewhere(file)
@@ -373,7 +373,7 @@ requires(
   'mount',
   process.platform === 'linux' && canMount(),
   'only root can mount a small disk',
-)('a disk', () => {
+)('on a limited disk,', () => {
   let disk: string
   beforeEach(() => {
     disk = join(folder, 'disk')

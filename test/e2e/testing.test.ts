@@ -831,14 +831,14 @@ describe('the contract suite', () => {
   })
 
   for (const id of promiseIds)
-    describe(`for "${promises[id]}", a provider that breaks it`, () => {
+    describe(`a provider is reported that breaks "${promises[id]}":`, () => {
       const source = id === 'abort-during' ? many : contents
       for (const [name, mutate] of Object.entries(mutants[id]))
         test(name, async () => {
           expect(await broken(mutate(rich(source)), expectationOf(source))).toEqual([id])
           for (const timer of held.splice(0)) clearInterval(timer as NodeJS.Timeout)
         })
-      test('is reported for some promise', () => expect(Object.keys(mutants[id])).not.toEqual([]))
+      test('the suite has at least one such provider', () => expect(Object.keys(mutants[id])).not.toEqual([]))
     })
 
   test('stops at its limit, and says that it has not checked everything', async () => {
@@ -858,7 +858,7 @@ describe('the contract suite', () => {
     expect(most).toBeLessThanOrEqual(52)
   })
 
-  test('with a limit, still finds a broken promise before it', async () => {
+  test('finds a broken promise before its limit', async () => {
     for (const id of ['list-order', 'list-resume', 'list-prefix', 'read-missing'] as const)
       for (const [name, mutate] of Object.entries(mutants[id]))
         if (!name.endsWith('at the end'))

@@ -65,7 +65,7 @@ const transports: readonly (readonly [name: string, place: () => Place])[] = [
 describe.each(eras)('$name', ({ name, connect, revision }) => {
   // The wire itself is for `clients.test.ts`.
   test.each(someOf(`tools ${name}`, transports))(
-    'lists, browses, reads and searches by tools over %s, and gets a shorter list',
+    'lists, browses, reads and searches by tools over %s, and gets its own limited list of resources',
     async (transport, place) => {
       const connected = await connect(place())
       const client = connected.client as ToolClient

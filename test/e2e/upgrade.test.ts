@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(root, { recursive: true }))
 
-describe('the state of another version', () => {
+describe('the stored state', () => {
   test('of an older version is read: its schema is migrated, and its documents are indexed again', async () => {
     inStore((database) => {
       database.exec('update texts set edition = 2')

@@ -151,7 +151,7 @@ test('links between folders cause no endless tree', async () => {
   expect(Math.max(...depths) - Math.min(...depths)).toBe(4)
 })
 
-describe('rules that do not match the intended paths', () => {
+describe('for rules that do not match the intended paths,', () => {
   const place = join(base, 'missed')
   const names = [
     ...['app/[slug]/page.md', 'app/s/page.md', 'api/[...all]/x.md', 'routes/{a,b}/y.md', 'my notes/n.md'],

@@ -43,7 +43,7 @@ interface Client {
 }
 
 describe('events under random writes', () => {
-  test.each(seeds())('none is lost between polls, and gaps are reported (HIKIDASHI_SEED=%i)', async (seed) => {
+  test.each(seeds())('are not lost between polls, and gaps are reported (HIKIDASHI_SEED=%i)', async (seed) => {
     const random = randomOf(seed)
     const source = live(Object.fromEntries(paths.map((path) => [path, ''])))
     const open = (): Catalog => {
@@ -138,12 +138,12 @@ function storeOfLog() {
   return { rows, open }
 }
 
-describe('events of a log that is kept in a store', () => {
+describe('a stored log of events', () => {
   const runs = seeds().flatMap((seed) => [
     { seed, of: 'restarts', kills: false },
     { seed, of: 'restarts and kills', kills: true },
   ])
-  test.each(runs)('go on after $of without a loss (HIKIDASHI_SEED=$seed)', async ({ seed, kills }) => {
+  test.each(runs)('continues after $of without a loss (HIKIDASHI_SEED=$seed)', async ({ seed, kills }) => {
     const random = randomOf(seed)
     const source = listed()
     const { rows, open } = storeOfLog()
@@ -207,7 +207,7 @@ describe('events of a log that is kept in a store', () => {
   test.each([
     ['damaged', (rows: Map<string, string>, key: string) => rows.set(key, '{"id":')],
     ['gone', (rows: Map<string, string>, key: string) => rows.delete(key)],
-  ])('if the kept log is %s, an earlier position has a gap, and later changes are reported', async (_, harm) => {
+  ])('that is %s reports a gap to earlier positions, and later changes', async (_, harm) => {
     const source = listed()
     const { rows, open } = storeOfLog()
     const begin = async () => {
@@ -229,7 +229,7 @@ describe('events of a log that is kept in a store', () => {
     await expect.poll(async () => (await reader.since(after.position, { limit: 100 })).changes.length).toBe(1)
   })
 
-  test('if a source cannot be listed at the end, no position has a gap, and no later change is lost', async () => {
+  test('has no gap and loses no later change if a source cannot be listed at its end', async () => {
     const source = listed()
     let isSlow = false
     const slow: typeof source = {
@@ -267,7 +267,7 @@ describe('events of a log that is kept in a store', () => {
     expect([gap, changes.map(({ uri }) => uri)]).toEqual([false, expect.arrayContaining(['x://m/open/2'])])
   })
 
-  test('a log with a known secret in a path is not kept', async () => {
+  test('is not stored if one of its paths contains a known secret', async () => {
     const { rows, open } = storeOfLog()
     const source = listed()
     source.set('open/hunter2-hunter2', { text: '', version: '1' })
@@ -279,7 +279,7 @@ describe('events of a log that is kept in a store', () => {
     expect([...rows]).toEqual([])
   })
 
-  test('an event that was read keeps its id after a restart, and a source whose listing does not show all has a gap', async () => {
+  test('keeps the ids of its events after a restart, and reports a gap for a source with an incomplete listing', async () => {
     const source = listed()
     const other = live({ a: '' })
     const { open } = storeOfLog()

@@ -128,7 +128,7 @@ describe('a recorded history', () => {
     expect(checksOf(facts)).toContain(found)
   })
 
-  test('is valid when a source that lost its watch reports again, and an inexact one too often', () => {
+  test('is valid when a source reports again after it lost its watch, and an inexact source reports too much', () => {
     const twice: readonly Fact[] = [write('x:a', 1), updated('x:a'), updated('x:a'), end('cut')]
     expect(checksOf([...begun, { kind: 'lost' }, ...twice])).toEqual([])
     expect(checksOf([...begun, ...twice], { ...rules, exact: false })).toEqual([])

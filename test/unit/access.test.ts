@@ -41,7 +41,7 @@ const rules = fc.array(rule, { minLength: 1, maxLength: 4 })
 const principal: Principal = { id: 'p', roles: ['r'] }
 
 describe('access rules', () => {
-  test('show nobody anything if there are none', () => {
+  test('hide every resource if there are none', () => {
     expect(compileAccess([])({ id: 'x', roles: ['admin'] }, 'a')).toBe(false)
     expect(compileAccess([]).reach?.({ id: 'x', roles: ['admin'] }, '')).toBe('none')
   })

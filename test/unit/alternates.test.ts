@@ -101,7 +101,7 @@ describe('a translation of a document in the same folder', () => {
     expect(await hrefsIn(provider, 'README.md')).toEqual(['README.ja.md'])
   })
 
-  test('is not looked for again while the folders on its way stay the same', async () => {
+  test('is not looked for again while the folders of its path stay the same', async () => {
     folder.write({ 'guide/setup.md': '# Set-up' })
     settle()
     await hrefsIn(provider, 'guide/setup.md')
@@ -111,7 +111,7 @@ describe('a translation of a document in the same folder', () => {
     expect(opened).toBe(2)
   })
 
-  test('is not looked for if a part is read, or no document', async () => {
+  test('is not looked for when a part of a document, or a file of another kind, is read', async () => {
     folder.write({ 'a.md': '# a', 'a.ja.md': '# a', 'logo.png': 'a', 'logo.ja.png': 'a' })
     expect(await hrefsIn(provider, 'a.md')).toEqual(['a.ja.md'])
     expect(await hrefsIn(provider, 'logo.png')).toEqual([])

@@ -320,7 +320,7 @@ describe('a listing of the api provider', () => {
     ended.abort()
   })
 
-  test('after a change was reported, reads and lists use no older answer', async () => {
+  test('uses no older answer after a change was reported, and neither does a read', async () => {
     const body = [{ id: 1, name: 'a' }]
     server.answer = ({ url }, response) =>
       response

@@ -95,7 +95,7 @@ describe('the tool browse', () => {
     expect(JSON.stringify(await browse())).not.toContain('secret')
   })
 
-  test('names the wrong argument', async () => {
+  test('reports which argument is wrong', async () => {
     const { browse } = await opened()
     const { content, isError } = await browse({ path: 'x' })
     expect(isError).toBe(true)

@@ -398,10 +398,20 @@ describe('the claims of a token', () => {
     ['a claim with dots', [{ claim: ['https://x.org/roles'] }], { 'https://x.org/roles': ['a'] }, ['a']],
     ['scopes', [{ claim: ['scope'], map: { one: ['a'], two: ['b', 'c'] } }], { scope: 'one two' }, ['a', 'b', 'c']],
     ['a map', [{ claim: ['groups'], map: { x: ['a'] } }], { groups: ['x', 'y'] }, ['a']],
-    ['nothing of what is no text', [{ claim: ['groups'] }], { groups: [1, null, ['a'], { a: 1 }, true] }, []],
-    ['nothing of what an object has of itself', [{ claim: ['toString', 'name'] }], {}, []],
-    ['nothing of a map of itself', [{ claim: ['groups'], map: {} }], { groups: ['constructor', '__proto__'] }, []],
-  ])('give %s', (_, rules, claims, expected) => {
+    [
+      'no role for values that are not texts',
+      [{ claim: ['groups'] }],
+      { groups: [1, null, ['a'], { a: 1 }, true] },
+      [],
+    ],
+    ['no role for inherited members of an object', [{ claim: ['toString', 'name'] }], {}, []],
+    [
+      'no role for inherited members of a map',
+      [{ claim: ['groups'], map: {} }],
+      { groups: ['constructor', '__proto__'] },
+      [],
+    ],
+  ])('result in %s', (_, rules, claims, expected) => {
     expect(rolesOf(rules, claims)).toEqual(expected)
   })
 
@@ -429,7 +439,7 @@ describe('the scopes of a token', () => {
     expect(withImpliedScopes(['constructor', '__proto__'], {})).toEqual(['__proto__', 'constructor'])
   })
 
-  test('are required by method and by mount, all of a batch together', () => {
+  test('are required for the method and the mount of a request, and all at once for a batch', () => {
     const needs = createNeeds(
       [{ scopes: ['base'] }, { scopes: ['watch'], methods: ['subscriptions/listen'] }],
       (uri) => (uri.startsWith('db:') ? ['db'] : []),
@@ -495,14 +505,14 @@ describe('authorization options that admit nobody, or everybody,', () => {
   const introspection = { url: 'https://a.example.org/i', clientId: 'a', clientSecret: 'b' }
   const resource = 'https://context.example.org/mcp'
   test.each<[string, AuthorizationOptions]>([
-    ['nobody to trust', {}],
+    ['neither tokens nor issuers', {}],
     ['no issuers', { issuers: [] }],
     ['an issuer twice', { resource, issuers: [issuer, issuer] }],
     ['no audience', { resource, issuers: [{ ...issuer, audiences: [] }] }],
     ['an empty audience', { resource, issuers: [{ ...issuer, audiences: [''] }] }],
-    ['no way to check', { resource, issuers: [{ issuer: issuer.issuer }] }],
+    ['an issuer without keys', { resource, issuers: [{ issuer: issuer.issuer }] }],
     [
-      'two to ask',
+      'two issuers with introspection',
       {
         resource,
         issuers: [
@@ -512,7 +522,7 @@ describe('authorization options that admit nobody, or everybody,', () => {
       },
     ],
     ['no resource', { issuers: [issuer] }],
-    ['a resource that is none', { resource: 'context.example.org', issuers: [issuer] }],
+    ['an invalid resource', { resource: 'context.example.org', issuers: [issuer] }],
     ['a resource with a query', { resource: `${resource}?x`, issuers: [issuer] }],
     ['a file that is a folder', { tokens: import.meta.dirname }],
   ])('are refused: %s', async (_, options) => {

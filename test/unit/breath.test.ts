@@ -10,7 +10,7 @@ function work(): void {
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('long work in time slices', () => {
-  test('is due to yield when all tasks of this turn together have taken a slice', async () => {
+  test('yields when all tasks in one turn of the event loop have used one slice together', async () => {
     await nextTurn()
     expect(breath.due()).toBe(false)
     work()
@@ -19,7 +19,7 @@ describe('long work in time slices', () => {
     expect(breath.due()).toBe(false)
   })
 
-  test('is not due after it has waited for something else', async () => {
+  test('does not yield after it has waited for something else', async () => {
     breath.due()
     await new Promise((resolve) => setTimeout(resolve, 30))
     expect(breath.due()).toBe(false)
@@ -45,7 +45,7 @@ describe('long work in time slices', () => {
     expect(new Set(turns).size).toBe(turns.length)
   })
 
-  test('continues in the order of yielding, as much in a turn as fits into a slice', async () => {
+  test('continues in the order in which it yielded, with as many tasks in a turn as fit into a slice', async () => {
     let turn = 0
     let counting = true
     const count = () => {
@@ -67,7 +67,7 @@ describe('long work in time slices', () => {
     expect(turns[4]).toBeGreaterThan(turns[3] ?? 0)
   })
 
-  test('that asks while other work waits is queued after it', async () => {
+  test('that becomes due while other work waits is queued after it', async () => {
     await nextTurn()
     const order: string[] = []
     const first = breath.take().then(() => order.push('first'))

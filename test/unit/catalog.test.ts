@@ -368,7 +368,7 @@ describe('a read in a catalog', () => {
     ])
   })
 
-  test('takes a query only if a template declares it', async () => {
+  test('accepts a query only if a template declares it', async () => {
     expect((await view.read('file:///r/src/a.ts?lines=1-2')).contents).toHaveLength(1)
     for (const query of ['x=1', 'lines=1&x=1', 'lines=1&lines=2', ''])
       await expect(view.read(`file:///r/src/a.ts?${query}`)).rejects.toMatchObject({ kind: 'invalid' })

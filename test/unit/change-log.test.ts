@@ -106,7 +106,7 @@ describe('the log of changes', () => {
     expect(changes.map(({ path }) => path)).toEqual(paths)
   })
 
-  test('merges very many changes at once into one of everything', async () => {
+  test('merges very many simultaneous changes into one change of everything', async () => {
     const [one, other] = [await replica(), await replica()]
     const changes = await heard(other.log, 'docs:///')
     await one.log.publish(

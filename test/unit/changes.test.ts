@@ -145,7 +145,7 @@ describe('a subscription', () => {
     await catalog.close()
   })
 
-  test('is not honoured if the source cannot watch, and the next one tries again', async () => {
+  test('is refused if the source cannot watch, and the next one tries again', async () => {
     const provider = live({ a: '' })
     provider.arming = async () => {
       throw new ResourceError('unavailable', 'too many watches')
@@ -208,7 +208,7 @@ describe('access to changes', () => {
   const rules = compileAccess([{ allow: ['reader'], match: 'public/**' }])
   const restricted = (provider: Live) => createCatalog({ mounts: [{ address, provider, access: rules }] })
 
-  test('omits denied URIs exactly like malformed and unmounted ones', async () => {
+  test('leaves out denied URIs exactly like malformed ones and those of no mount', async () => {
     const provider = live({ 'public/a': '', 'secret/b': '' })
     const { honoured } = await listening(restricted(provider).view(alice), [
       'file:///r/public/a',
@@ -286,7 +286,7 @@ describe('the limits of subscriptions', () => {
     await expect(listening(catalog.view(alice), [])).rejects.toThrow(full(3, 'all'))
   })
 
-  test('do not wait again and again for a URI of a source that does not start', async () => {
+  test('ask a source that does not start once for many URIs', async () => {
     const provider = live({})
     let asked = 0
     provider.arming = async () => {

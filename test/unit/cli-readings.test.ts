@@ -55,7 +55,7 @@ describe('a document in a plain-text notation', () => {
   afterAll(() => rmSync(cwd, { recursive: true, force: true }))
 
   test.each(Object.entries(documents))(
-    'is found by the words of its reading, and not by its notation: %s',
+    'is found by the words of its converted text, and not by its notation: %s',
     async (file, { word, source }) => {
       const { out, code } = await runHere(['search', word, '--json'], { cwd })
       expect(code).toBe(0)
@@ -68,7 +68,7 @@ describe('a document in a plain-text notation', () => {
     },
   )
 
-  test.each(Object.entries(documents))('is packed as its reading: %s', async (file, { word, source }) => {
+  test.each(Object.entries(documents))('is packed as its converted text: %s', async (file, { word, source }) => {
     for (const words of [
       ['pack', `What is said of the ${word}?`],
       ['pack', '--pin', file],

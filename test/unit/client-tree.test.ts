@@ -103,7 +103,7 @@ describe('a tree of a server that cannot read directories', () => {
 })
 
 describe('following the cursors of a list', () => {
-  test('finds every cycle within three times its length, and what leads to it', () => {
+  test('ends within three times the length of a cycle and of the pages before it', () => {
     fc.assert(
       fc.property(fc.nat(40), fc.integer({ min: 1, max: 40 }), (lead, length) => {
         const nextOf = (page: number) => `c${page < lead ? page : lead + ((page - lead) % length)}`

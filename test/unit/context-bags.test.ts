@@ -12,7 +12,7 @@ const now = Date.parse('2026-01-31T00:00:00Z')
 const alice: Principal = { id: 'alice', roles: ['a'] }
 const bob: Principal = { id: 'bob', roles: [] }
 
-test('a bag of terms counts each term as a count of the text itself does', () => {
+test('a bag of terms has the same counts as its text', () => {
   const word = fc.constantFrom('tea', 'kettles', 'cacheSize', 'cache_size', '東京タワー', '湖', 'ไทย', 'x1', 'Ⅳ', '!?')
   fc.assert(
     fc.property(fc.array(word, { maxLength: 80 }), fc.array(word, { maxLength: 6 }), (text, query) => {
@@ -136,7 +136,7 @@ function world() {
   return { files, call }
 }
 
-test('a later context reads only what it shows and resources without a version, and is the same as the first', async () => {
+test('a later context reads only the resources that it shows or that have no version, and equals the first', async () => {
   const { call } = world()
   const first = await call('kettles')
   expect(first.reads).toBe(401)
@@ -159,7 +159,7 @@ test('a later context reads changed resources again, and matches their new text'
   expect(found.reads).toBeLessThan(30)
 })
 
-test('the limit on read texts is the same with and without remembered texts', async () => {
+test('the limit of texts that a context reads does not depend on cached texts', async () => {
   const { files } = world()
   const catalog = createCatalog({ mounts: [{ address: 'memory://notes', provider: memory(files) }] })
   const memoryOf = createMemory()

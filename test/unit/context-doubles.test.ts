@@ -87,7 +87,7 @@ test('words outside of the search weigh less than hits of the search', async () 
   expect(second).toBeLessThan((first ?? 0) * 0.7)
 })
 
-test('outside of the search, a resource with one word of several is left out, unless the query is nothing else', async () => {
+test('a resource outside of the search must have more than one word of a longer query', async () => {
   const { view } = searched({ 'a.md': 'how leases are renewed' }, { LEASE_SECRET: '[redacted]' }, [
     'memory://files/a.md',
   ])

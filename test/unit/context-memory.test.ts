@@ -113,7 +113,7 @@ async function compareAll({ catalog }: World, memoryOf: ReturnType<typeof create
     }
 }
 
-test('a context from remembered texts equals the one without them, after any change', async () => {
+test('a context from cached texts equals one without a cache, after any change', async () => {
   const there = await world()
   const { notes, folder, write, state } = there
   const memoryOf = createMemory()

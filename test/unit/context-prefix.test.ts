@@ -116,7 +116,7 @@ describe('a context with the manifest of an earlier one', () => {
     expect(large.tokens).toBeGreaterThan(1.5 * before.tokens)
   })
 
-  test('keeps windows at their lines when other words have become rarer', async () => {
+  test('shows the same lines of an unchanged file when the rarity of words has changed', async () => {
     const long = Array.from(
       { length: 12 },
       (_, n) => `## Chapter ${n}\n\n${prose(n % 4 === 0 ? 'cursors' : 'weather', 40)}`,

@@ -47,7 +47,7 @@ describe('the rarity of words', () => {
     expect(found).toEqual(rarityIn(all))
   })
 
-  test('is estimated from a sample of many texts, and a word that only the best have is rare', async () => {
+  test('is estimated from a sample if there are many texts, and a word of only the best texts is rare', async () => {
     const { provider, view } = openView(entries(900))
     const reader = createReader(view, limits, () => false, {})
     const leaders = Array.from({ length: 64 }, () => createTermCount(terms)('the cursor'))
@@ -56,7 +56,7 @@ describe('the rarity of words', () => {
     expect(provider.calls.read).toBe(64)
   })
 
-  test('is the same from remembered texts, without reading again', async () => {
+  test('is the same from cached texts, without another read', async () => {
     const { provider, view } = openView(entries(300))
     const remembered = createMemory()('ada')
     const ask = () => {
@@ -88,7 +88,7 @@ describe('a changelog as a candidate', () => {
     expect(await factorOf('cursors in the changelog', 'CHANGELOG.md')).toBeUndefined()
   })
 
-  test('is not a source file of that name, nor another page', async () => {
+  test('does not stand for a source file of that name, nor for another page', async () => {
     expect(await factorOf('how cursors are sealed', 'changes.ts')).toBeUndefined()
     expect(await factorOf('how cursors are sealed', 'page.md')).toBeUndefined()
   })

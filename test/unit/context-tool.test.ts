@@ -116,7 +116,7 @@ describe('a call of assemble_context', () => {
     expect(await call({ ...empty, ...plain })).toMatchObject(await call(plain))
   })
 
-  test('measures pins, whether they fit and exist or not', async () => {
+  test('measures pins even if they do not fit or do not exist', async () => {
     const pins = [uri('cursor.md'), { uri: uri('weather.md'), level: 'link' }, uri('none.md')]
     const { structured } = await call({ measure: true, pins, budget: 100 })
     const [cursor, weather, none] = structured.items
@@ -282,7 +282,7 @@ describe('callers that wait for a context', () => {
 describe('a manifest', () => {
   const options = { query: 'cursors', budget: 2000, now }
 
-  test('lists the changes since, and assembles the same context again', async () => {
+  test('gives the changes since it was made, and the same context again', async () => {
     const before = manifestFor(options, await assemble(catalogOf().view(ada), options))
     const read = parseManifest(JSON.stringify(before))
     expect(read).toEqual(before)
@@ -302,7 +302,7 @@ describe('a manifest', () => {
     expect(differences(before, before)).toEqual([])
   })
 
-  test('is a basket, and so are the answer of the tool and a context in JSON', async () => {
+  test('is parsed as a basket, like the answer of the tool and a context in JSON', async () => {
     const pins = [
       { uri: uri('weather.md'), level: 'outline' as const },
       { uri: uri('rules.md'), level: 'full' as const },

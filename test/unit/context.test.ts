@@ -156,7 +156,7 @@ describe('the selection of a context', () => {
 })
 
 describe('many candidates of a context', () => {
-  test('are links or omitted beyond twice the number of the answer, without reading them', async () => {
+  test('are omitted without a read beyond twice the number of resources in the answer', async () => {
     const entries = Object.fromEntries(
       Array.from({ length: 60 }, (_, n) => [`${String(n).padStart(2, '0')}.md`, `word ${'filler '.repeat(n)}`]),
     )

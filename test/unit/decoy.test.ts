@@ -5,8 +5,8 @@ import { closedAncestor } from '../../src/core/tree.ts'
 
 const paths = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 12 }).map((names) => names.join('/'))
 
-describe('the widest closed directory above a path', () => {
-  test('is the first one, if everything below a closed directory is closed', () => {
+describe('the topmost denied directory above a path', () => {
+  test('is the first denied one, if everything below a denied directory is denied', () => {
     fc.assert(
       fc.property(paths, paths, (path, closed) => {
         const isClosed = (directory: string) => directory.startsWith(`${closed}/`)
@@ -15,7 +15,7 @@ describe('the widest closed directory above a path', () => {
     )
   })
 
-  test('is found in a few steps, however many there are', () => {
+  test('is found in a few steps, however many denied directories there are', () => {
     for (const closed of [0, 1, 2000, 3998, 3999, 4000]) {
       let asked = 0
       const isClosed = (directory: string) => {
@@ -27,7 +27,7 @@ describe('the widest closed directory above a path', () => {
     }
   })
 
-  test('takes the same number of steps whether there is one or not', () => {
+  test('is searched for in the same number of steps, whether it exists or not', () => {
     for (const length of [1, 2, 3, 7, 8, 100]) {
       const path = 'a/'.repeat(length)
       const steps = [...Array(length + 1).keys()].map((open) => {
@@ -45,7 +45,7 @@ describe('the widest closed directory above a path', () => {
 })
 
 describe('the path that a source is asked for instead of a hidden one', () => {
-  test('differs in the first closed directory, or else in its name only', () => {
+  test('differs in the first denied directory, or else in its name only', () => {
     const isClosed = (directory: string) => directory.startsWith('a/b/')
     const [first, changed, ...rest] = decoyOf('a/b/c/d.txt', isClosed).split('/')
     expect([first, ...rest]).toEqual(['a', 'c', 'd.txt'])

@@ -147,7 +147,7 @@ describe('a read since a version', () => {
     expect(other).toMatchObject({ delta: { state: 'whole', reason: 'unknown' } })
   })
 
-  test('leaves a query that the source itself has to the source', async () => {
+  test('is left to a source whose own template has the parameter "since"', async () => {
     const inner = memory({ 'a.txt': { text: long, version: '1' } })
     const own: Provider = {
       ...inner,
@@ -195,7 +195,7 @@ describe('the list of changed resources', () => {
     expect(await changed(guest, 'A'.repeat(22))).toMatchObject({ unknown: true })
   })
 
-  test('has those of a mount that does not answer later, and none of them as deleted', async () => {
+  test('has no deletions while a mount does not answer, and its changes once it answers again', async () => {
     const source = live({ 'open/a.txt': { text: 'a', version: '1' } })
     let isAway = false
     const provider: Provider = {

@@ -190,7 +190,7 @@ describe('the command palette', () => {
   })
 })
 
-test('a hit in a table has its head and its whole rows, those with the words first; Markdown loses its signs', () => {
+test('a hit in a table shows the head and whole rows, those with the words first; a hit in Markdown shows no markup', () => {
   const text = '… 7,sencha,Uji\n8,hojicha,Kyoto\n9,hojicha,Uji\n10,matc …'
   const hit = { heading: 'id,tea,place', snippet: { text, marks: [[11, 14]] as const } }
   expect(tableIn(hit, 'text/csv')).toEqual({

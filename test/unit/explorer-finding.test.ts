@@ -29,7 +29,7 @@ describe('the search in a text', () => {
     expect(matchesIn(['aaaa'], 'aa')).toHaveLength(2)
     expect(matchesIn(['anything'], '')).toEqual([])
   })
-  test('marks the right characters in a line whose folded form is longer', () => {
+  test('marks the right characters in a line whose normalized form is longer', () => {
     expect(matchesIn(['㍿ tea'], 'tea')).toEqual([{ line: 0, start: 2, end: 5 }])
   })
   test('counts up to a limit', () => {
@@ -47,7 +47,7 @@ test('a permalink marks one line or several, in either order', () => {
   ])
 })
 
-test('a type has the name that people write', () => {
+test('a MIME type is shown by a readable name', () => {
   const office = 'application/vnd.openxmlformats-officedocument'
   const types = ['text/typescript', `${office}.wordprocessingml.document`, 'application/json', 'text/x-python', '']
   expect(types.map((type) => typeName(type))).toEqual(['TypeScript', 'Word', 'JSON', 'Python', ''])

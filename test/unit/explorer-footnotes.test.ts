@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { htmlOf } from '../../src/explorer/web/preview/model/markdown-html.ts'
 
-describe('footnotes in Markdown', () => {
+describe('in Markdown with footnotes,', () => {
   test('a mark links to its note, and the note back to the first mark', () => {
     const { html } = htmlOf('Tea[^a] and again[^a], cake[^2].\n\n[^a]: Green *tea*.\n[^2]: Two lines\nof cake.\n')
     expect(html).toContain('Tea<sup><a href="#footnote-1" id="footnote-mark-1">1</a></sup>')
@@ -27,7 +27,7 @@ describe('footnotes in Markdown', () => {
     expect(html).toContain('<code>[^1]</code>')
   })
 
-  test('a document shows no notes of the one before', () => {
+  test('a document shows no notes of the document before it', () => {
     htmlOf('Tea[^1].\n\n[^1]: Note.\n')
     expect(htmlOf('Cake[^1].\n').html).toBe('<p>Cake[^1].</p>\n')
   })

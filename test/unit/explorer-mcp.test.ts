@@ -145,18 +145,18 @@ describe('the page as an MCP client', () => {
   })
 
   test.each([
-    ['no JSON', (response: ServerResponse) => json(response, 200, 'hello')],
-    ['a list', (response: ServerResponse) => json(response, 200, [])],
+    ['a text that is not JSON', (response: ServerResponse) => json(response, 200, 'hello')],
+    ['a JSON array', (response: ServerResponse) => json(response, 200, [])],
     ['neither result nor error', (response: ServerResponse) => json(response, 200, { jsonrpc: '2.0', id: 1 })],
     [
-      'half of it',
+      'a truncated answer',
       (response: ServerResponse) => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 })
         response.write('{"jsonrpc"')
         response.destroy()
       },
     ],
-    ['a page of something in between', (response: ServerResponse) => json(response, 502, '<html>')],
+    ['an error page of a proxy', (response: ServerResponse) => json(response, 502, '<html>')],
     [
       'an event that is no message',
       (response: ServerResponse) => {
@@ -192,7 +192,7 @@ describe('the page as an MCP client', () => {
   })
 })
 
-describe('the subscriptions of the page', () => {
+describe('the subscriptions of the explorer page', () => {
   function hearing(url: string, waitsMs = [5]) {
     const states: ChangesState[] = []
     const heard: PageChange[] = []
@@ -277,7 +277,7 @@ describe('the subscriptions of the page', () => {
     changes.close()
   })
 
-  test('end when nothing listens', async () => {
+  test('end when no part of the page needs changes any more', async () => {
     const provider = live({ a: '1' })
     const service = await serveLive(provider)
     const { changes, states, tell } = hearing(service.url)

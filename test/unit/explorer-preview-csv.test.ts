@@ -52,7 +52,7 @@ describe('parsing comma-separated values', () => {
   })
 })
 
-describe('sorting a table in the explorer', () => {
+describe('the order of a sorted table in the explorer', () => {
   const rows = [
     ['b', '10'],
     ['a', '9'],
@@ -65,12 +65,12 @@ describe('sorting a table in the explorer', () => {
     expect(rowOrder(rows, 1, true)).toEqual([3, 0, 1, 2])
   })
 
-  test('is by text otherwise, and is stable', () => {
+  test('is by text in other columns, and is stable', () => {
     expect(rowOrder(rows, 0, false)).toEqual([1, 0, 3, 2])
     expect(rowOrder([['x'], ['x'], ['x']], 0, true)).toEqual([0, 1, 2])
   })
 
-  test('recognizes numbers in common notations', () => {
+  test('counts common notations as numbers', () => {
     expect(['1,234.5', '¥300', '12 %', '-1e3', '+7', '.5'].map(numberOf)).toEqual([1234.5, 300, 12, -1000, 7, 0.5])
     expect(['', '1,2', 'abc', '1.2.3', '-', '2026-01-01'].map(numberOf)).toEqual(Array(6).fill(undefined))
   })

@@ -60,7 +60,7 @@ describe('the preview of a content', () => {
     ])
   })
 
-  test('knows the formats of hikidashi', () => {
+  test('recognizes the MIME types that hikidashi defines', () => {
     const mimeType = 'application/json;format=hikidashi.SearchFound'
     expect(shapeOf({ uri: 'a', mimeType, text: '{}' })).toEqual({
       kind: 'json',

@@ -23,7 +23,7 @@ describe('the rows of a JSON document', () => {
     expect(rows[4]).toMatchObject({ position: 1, siblings: 1, name: '~', text: 'null' })
   })
 
-  test('are at first those near the root, and short lists', () => {
+  test('are at first limited to those near the root and to short lists', () => {
     const rows = jsonRows({ short: [1, 2], long: Array(100).fill(0) }, isOpenAtFirst)
     expect(rows.map(({ pointer }) => pointer)).toEqual(['', '/short', '/short/0', '/short/1', '/long'])
     expect(jsonRows(Array(100).fill([1]), isOpenAtFirst)).toHaveLength(101)
@@ -52,12 +52,12 @@ describe('the rows of a JSON document', () => {
 })
 
 describe('the diff of two texts', () => {
-  test('has the new lines', () => {
+  test('marks the new lines', () => {
     expect(newLinesIn(['a', 'b', 'c'], ['a', 'x', 'c', 'd'])).toEqual(new Set([1, 3]))
     expect(newLinesIn(['a'], ['a'])).toEqual(new Set())
   })
 
-  test('leaves a common subsequence, for any texts', () => {
+  test('leaves only lines unmarked that both texts have in the same order', () => {
     const lines = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 12 })
     fc.assert(
       fc.property(lines, lines, (before, after) => {
@@ -70,7 +70,7 @@ describe('the diff of two texts', () => {
     )
   })
 
-  test('of texts without common lines for thousands of lines is all of them', () => {
+  test('of long texts without common lines marks all lines', () => {
     const before = Array.from({ length: 5000 }, (_, index) => `a${index}`)
     expect(
       newLinesIn(

@@ -67,7 +67,7 @@ describe('parts of a resource in the explorer', () => {
     expect(linesIn('a://b?bytes=4')).toBeUndefined()
   })
 
-  test('lie in the folder of the whole resource', () => {
+  test('are placed in the folder of the whole resource', () => {
     expect(parentOf('file:///a/b.md?lines=1')).toBe('file:///a/')
     expect(parentOf('file:///a/b/')).toBe('file:///a/')
     expect(parentOf('sqlite://shop/overview')).toBe('sqlite://shop/')

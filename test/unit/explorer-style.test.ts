@@ -45,8 +45,8 @@ function pixelsIn(value: string): readonly number[] {
 /** Whether a length is off the grid. One pixel is a line, or what overlaps one. */
 const isOff = (pixels: number) => Math.abs(pixels) !== 1 && pixels % gridPx !== 0
 
-describe('the styles of the explorer', () => {
-  test('the check finds a distance that is off the grid', () => {
+describe('in the styles of the explorer,', () => {
+  test('a distance that is not a multiple of 4 pixels is found by the check', () => {
     const css = '.a { padding: 4px 6px; } .b { margin: 0 0.3rem; } .c { gap: 8px; top: -1px; border-width: 3px; }'
     const off = declarationsIn('a.css', css).filter(({ value }) => pixelsIn(value).some(isOff))
     expect(off.map(({ property }) => property)).toEqual(['padding', 'margin', 'border-width'])
@@ -65,7 +65,7 @@ describe('the styles of the explorer', () => {
     expect(told(sizes.filter(({ value }) => pixelsIn(value).some(isOff)))).toEqual([])
   })
 
-  test('colours, sizes of type and corners are tokens', () => {
+  test('colours, type sizes and corners come from variables', () => {
     const colours = elsewhere.filter(({ value }) => /#[\da-f]{3,8}\b|\b(?:rgb|hsl|oklch|light-dark)\(/i.test(value))
     expect(told(colours)).toEqual([])
     // A size in `em` follows that of the text around it.

@@ -169,7 +169,7 @@ describe('the keyboard in the tree of the explorer', () => {
     expect(step('PageUp', 1)).toEqual({ to: 0 })
   })
 
-  test('opens and enters with Right; closes and leaves with Left', () => {
+  test('opens and enters a directory with Right, and closes and leaves it with Left', () => {
     expect(step('ArrowRight', 2)).toEqual({ act: 'open' })
     expect(step('ArrowRight', 0)).toEqual({ to: 1 })
     expect(step('ArrowRight', 1)).toBeUndefined()
@@ -186,7 +186,7 @@ describe('the keyboard in the tree of the explorer', () => {
     ])
   })
 
-  test('moves to names with the typed letters, in kana as well', () => {
+  test('moves to names with the typed letters, also in kana', () => {
     const named = [row('apple', 1), row('avocado', 1), row('カタログ', 1), row('ﾊﾝｶｸ', 1), row('Banana', 1)]
     const typeAhead = createTypeAhead()
     expect(typeAhead('a', named, 0, 0)).toBe(1)

@@ -62,7 +62,7 @@ describe('a mount whose kind the server reports', () => {
     expect(mounts.map(asideOfMount)).toEqual(['Database', 'Database'])
   })
 
-  test('has the noun beside its name if the kind has only a noun', () => {
+  test('shows the noun of its kind beside its name if the kind has no label', () => {
     const mount = mountOf('clock://me', { noun: 'clock' })
     noteMounts([mount])
     expect([iconOfMount('clock://me'), titleOfMount(mount), asideOfMount(mount)]).toEqual(['mount', 'me', 'clock'])

@@ -84,7 +84,7 @@ describe.runIf(process.platform === 'linux')('a file on a local disk', () => {
     await provider.close?.()
   })
 
-  test('leaves turns to other work while a task reads many files', async () => {
+  test('is read in turns with other work if a task reads many files', async () => {
     folder.write({ 'a/one.txt': 'one' })
     const provider = await createFiles({ root: folder.root, watch: false, gitignore: false }, { pool })
     expect(await listPaths(provider)).toEqual(['a/one.txt'])

@@ -78,7 +78,7 @@ async function inAnswers(reading: typeof whole, uri: string, options: Omit<GrepO
   }
 }
 
-test('a search without time left looks at a line, and goes on where it ended until the text ends', async () => {
+test('a search without time left examines one line, and continues from there until the text ends', async () => {
   expect(await grep(whole, 'docs://d/a.log', { pattern: 'x', limit: 1, maxMs: -1 })).toMatchObject({
     ...{ next: { line: 2, from: 2, at: 'INFO request 1\r\n'.length }, lastLine: 1, matches: [] },
   })
@@ -108,7 +108,7 @@ test('a search in several answers finds what one answer finds, in texts of every
   await fc.assert(property)
 })
 
-test('a search does not go on in a text that has changed since, nor in another one', async () => {
+test('a search does not continue in a text that has changed since, nor in another one', async () => {
   const inner = memory({ 'a.txt': 'one\ntwo\nthree\n', 'b.txt': 'one\ntwo\n' })
   let version = '1'
   const reading = read({
@@ -123,7 +123,7 @@ test('a search does not go on in a text that has changed since, nor in another o
   await expect(goOn('docs://d/a.txt')).rejects.toThrow('has changed')
 })
 
-test('a search goes on far behind what was searched for secrets so far', async () => {
+test('a search continues far beyond the part that was already searched for secrets', async () => {
   const text = 'line\n'.repeat(100_000)
   let [searched, tooFar] = [0, 0]
   const reading = async (uri: string): Promise<ReadResult> => {
@@ -146,7 +146,7 @@ test('a search goes on far behind what was searched for secrets so far', async (
   expect(tooFar).toBe(2)
 })
 
-test('a search ends with the error of a source that never searches further for secrets', async () => {
+test('a search in a source that gets no further in looking for secrets fails with the error of that source', async () => {
   const reading = async (uri: string): Promise<ReadResult> => {
     const [, first, last] = /bytes=(\d+)-(\d+)/.exec(uri)?.map(Number) ?? []
     if (first === undefined || last === undefined) throw tooLarge('Too large.')

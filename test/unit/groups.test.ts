@@ -41,7 +41,7 @@ describe('items in groups', () => {
     expect(await all(mapGroups(single(), odd))).toEqual(['1'])
   })
 
-  test('end with their reader, in both kinds of iteration', async () => {
+  test('end when their reader stops, in both kinds of iteration', async () => {
     for (const items of [
       grouped(),
       single(),

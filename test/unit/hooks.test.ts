@@ -39,7 +39,7 @@ describe('the file of the hooks of a host', () => {
   afterAll(() => machine.remove())
 
   const settingsHooks = Object.keys(promptHooks).filter((id) => promptHooks[id]?.plugin === undefined)
-  test.each(settingsHooks)('of %s gets our hook once, and keeps those of others', async (id) => {
+  test.each(settingsHooks)('of %s gets the hook of hikidashi once, and keeps the hooks of others', async (id) => {
     const host = hostCalled(id)
     const event = promptHooks[id]?.event ?? ''
     const { file } = (await openHook(host, 'user', machine)).opened.before
@@ -77,7 +77,7 @@ describe('the file of the hooks of a host', () => {
     await project.remove()
   })
 
-  test('is not there for a host that adds nothing to a prompt', async () => {
+  test('does not exist for a host whose hooks cannot add to a prompt', async () => {
     const without = hosts.filter(({ id }) => promptHooks[id] === undefined)
     for (const host of without) await expect(openHook(host, 'user', machine)).rejects.toThrow(/has no hook/)
     expect(without.map(({ id }) => id)).toContain('zed')

@@ -186,7 +186,7 @@ describe('an existing entry in a settings file', () => {
     ['toml', codex, before.toml, '\n\n# next\n[other]\na = 1\n'],
     ['yaml', goose, before.yaml, 'extensions:\n  b: { type: stdio }\n'],
     ['flow', goose, before.flow, 'extensions: { a: { type: x }, b: {} }\n'],
-  ])('in %s is removed alone, and replaced', async (_, host, text, rest) => {
+  ])('in %s is removed or replaced without other changes', async (_, host, text, rest) => {
     const opened = await openWith(host, machine, text)
     expect(withoutEntry(opened, 'hikidashi')).toBe(rest)
     const entry = host.entryOf(started, { name: 'hikidashi', scope: 'user', machine }, opened.settings)

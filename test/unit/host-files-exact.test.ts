@@ -75,7 +75,7 @@ const cases = hosts.flatMap((host) =>
     .flatMap((scope) => (['none', 'there', 'crlf'] as const).map((kind) => ({ id: host.id, scope, kind, host }))),
 )
 
-describe('a folder is written exactly to a settings file, or refused with a reason:', () => {
+describe('the name of a folder is written exactly to a settings file, or refused with a reason:', () => {
   test.each(cases)('$id ($scope), where the file is: $kind', async ({ host, scope, kind }) => {
     const opened = await openWith(host, machine, before(host, kind), scope)
     let written = 0

@@ -101,11 +101,11 @@ describe('a settings file that is written', () => {
   })
 
   test.each<[string, () => Promise<unknown>, RegExp]>([
-    ['no text', () => put(Buffer.from([0x7b, 0xff, 0xfe])), /not text in UTF-8/],
+    ['not text', () => put(Buffer.from([0x7b, 0xff, 0xfe])), /not text in UTF-8/],
     ['UTF-16', () => put(Buffer.from('\ufeff{}', 'utf16le')), /not text in UTF-8/],
     ['a folder', () => mkdir(file, { recursive: true }), /is not a regular file/],
     [
-      'in a file',
+      'below a file',
       () => mkdir(dirname(dirname(file)), { recursive: true }).then(() => writeFile(dirname(file), '')),
       /cannot be read \(ENOTDIR\)/,
     ],
@@ -114,7 +114,7 @@ describe('a settings file that is written', () => {
       () => mkdir(dirname(file), { recursive: true }).then(() => symlink(file, file)),
       /is a symbolic link to a file that does not exist/,
     ],
-  ])('cannot be %s', async (_, make, message) => {
+  ])('is refused if it is %s', async (_, make, message) => {
     await make().catch(() => {})
     await expect(readHostFile(file)).rejects.toThrow(message)
   })

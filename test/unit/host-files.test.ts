@@ -154,7 +154,7 @@ describe('the entry that a host gets', () => {
     expect(() => entryOf(id, launch)).toThrow(/would take a part of/)
   })
 
-  test('is a question if VS Code should ask for the token, and both are removed together', async () => {
+  test('has an input if VS Code should ask for the token, and both are removed together', async () => {
     const host = hostCalled('vscode')
     const launch = remoteLaunch({ url: 'https://context.example.org/mcp', headers: [], asksToken: true })
     const opened = await openWith(
@@ -262,7 +262,7 @@ describe('a secret in an entry', () => {
     })
   })
 
-  test('that Codex cannot take in parts is refused', () =>
+  test('that is a part of a header is refused for Codex', () =>
     expect(() => entryOf('codex', remote({ headers: ['X-Trace: a-${KEY}'] }))).toThrow(/a whole header/))
 })
 

@@ -64,7 +64,7 @@ describe('an IP address', () => {
     expect(addressBytes(text)).toBeUndefined()
   })
 
-  test('is in a block if it begins with the bits of it, and in no block of the other IP version', () => {
+  test('is in a block of addresses if it begins with the bits of the block, and in no block of the other IP version', () => {
     const block = (text: string) => addressBlock(text) ?? { bytes: [], bits: -1 }
     expect(isInBlock(bytes('10.255.0.1'), block('10.0.0.0/8'))).toBe(true)
     expect(isInBlock(bytes('11.0.0.1'), block('10.0.0.0/8'))).toBe(false)

@@ -39,7 +39,7 @@ async function begin() {
   return { open, said, signal, key: join(dirname(defaultStoreFile([folder])), 'webhooks.key') }
 }
 
-test('the next process gets the latest state of the remaining subscriptions, and one with another configuration gets none', async () => {
+test('the next process gets the latest state of the webhook subscriptions, and one with another configuration gets none', async () => {
   const { open, signal, said } = await begin()
   const first = open()
   first.put(one)
@@ -52,7 +52,7 @@ test('the next process gets the latest state of the remaining subscriptions, and
   expect(said).toEqual([])
 })
 
-test('the next process waits until the process that delivers has ended', async () => {
+test('the next process delivers no webhooks until the process before it has ended', async () => {
   const { open, signal } = await begin()
   const first = open()
   expect(await first.all(signal)).toEqual([])
@@ -69,7 +69,7 @@ test('the next process waits until the process that delivers has ended', async (
   expect(await later).toEqual([one])
 })
 
-test('a subscription that was stored with another key is removed, with a note in the log', async () => {
+test('a webhook subscription that was stored with another key is removed, with a note in the log', async () => {
   const { open, signal, said, key } = await begin()
   const first = open()
   first.put(one)

@@ -168,7 +168,7 @@ describe('the gate of requests', () => {
     expect([gate.running, gate.waiting]).toEqual([0, 0])
   })
 
-  test('gives no share all slots, and refuses too much of one, and of all', async () => {
+  test('gives no share all slots, and refuses requests beyond the limit of one share or of all', async () => {
     const gate = createGate(3, 3, { concurrent: 2, waiting: 2 })
     const { order, task, end } = createTasks()
     const running = ['a1', 'a2', 'a3', 'a4'].map((name) => gate.run(task(name), 'a'))
@@ -312,7 +312,7 @@ describe('the gate of requests', () => {
   })
 })
 
-test('the meter has a number for everything that it names', () => {
+test('the meter reports a number for each name that it declares', () => {
   const meter = createMeter()
   meter.count('requests')
   meter.count('requests', 2)

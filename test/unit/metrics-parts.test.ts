@@ -103,7 +103,7 @@ describe('the segment of a name of a metric', () => {
       expect(segmentOf(name)).toBe(name)
   })
 
-  test('is otherwise escaped as in Prometheus', () => {
+  test('is escaped as in Prometheus if the name cannot be a segment', () => {
     expect(['a/b', '..', 'U__x', 'a\nb', 'x/_'].map(segmentOf)).toEqual([
       'U__a_2F_b',
       'U___2E__2E_',

@@ -190,21 +190,18 @@ describe('a failure of Prometheus', () => {
 
   test.each([
     ['cut off', '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1,"1"]'],
-    ['no matrix', '{"status":"success","data":{"resultType":"matrix"}}'],
+    ['no result', '{"status":"success","data":{"resultType":"matrix"}}'],
     ['no labels', '{"status":"success","data":{"resultType":"matrix","result":[{"values":[[1,"1"]]}]}}'],
     ['no samples', '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{}}]}}'],
+    ['invalid samples', '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1]]}]}}'],
     [
-      'a sample that is none',
-      '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1]]}]}}',
-    ],
-    [
-      'times that go back',
+      'decreasing times',
       '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[2,"1"],[1,"1"]]}]}}',
     ],
     ['nothing', ''],
     ['null', 'null'],
     ['not UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
-  ])('by an answer that is %s is reported', async (_, body) => {
+  ])('by an invalid answer is reported: %s', async (_, body) => {
     const { read } = await open({
       answer: (asked, response) => {
         if (isQuery(asked)) response.writeHead(200, { 'content-type': 'application/json' }).end(body)
@@ -335,7 +332,7 @@ describe('the listing of metrics', () => {
     })
   })
 
-  test('finds a new metric, without a request for each absent one', async () => {
+  test('has a new metric at once, without a request for each absent metric', async () => {
     const { provider, api, read } = await open()
     await read('series/up')
     api.set({ metrics: { up: {}, fresh: {} } })

@@ -113,7 +113,7 @@ describe('the metrics of a query', () => {
   })
 })
 
-describe('a query that is refused', () => {
+describe('a query of metrics', () => {
   test.each([
     // A selector that does not name exactly one metric.
     ...['{job="x"}', '{}', 'sum({job="x"})', '{__name__=~"foo|bar"}', '{__name__=~"foo"}', '{__name__!="foo"}'],
@@ -143,11 +143,11 @@ describe('a query that is refused', () => {
       'union(foo,bar)',
     ],
     ...['WITH (x = foo) x', 'constructor(foo)', 'rate{x="1"}(foo)', 'sum(foo) limit 2', 'foo keep_metric_names'],
-  ])('%j', (query) => {
+  ])('is refused: %j', (query) => {
     expect(refusalOf(query)).toBe('refused')
   })
 
-  test('is too long or nested too deeply, and is accepted up to that limit', () => {
+  test('is refused if it is too long or nested too deeply, and accepted up to that limit', () => {
     const nested = (depth: number) => `${'('.repeat(depth)}foo${')'.repeat(depth)}`
     expect(metricsOf(nested(64))).toEqual(['foo'])
     expect(refusalOf(nested(65))).toBe('refused')
@@ -156,7 +156,7 @@ describe('a query that is refused', () => {
     expect(refusalOf(`${'-'.repeat(maxQueryLength - 2)}foo`)).toBe('refused')
   })
 
-  test('gets an error that quotes nothing of it', () => {
+  test('that is refused gets an error that quotes nothing of it', () => {
     for (const query of ['{__name__=~"canary.*"}', 'canary canary', 'canary(foo)', 'foo{canary}'])
       expect(() => parseQuery(query)).toThrow(
         expect.objectContaining({ message: expect.not.stringContaining('canary') }),

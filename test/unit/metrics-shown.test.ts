@@ -104,7 +104,7 @@ describe('series as JSON', () => {
     expect(read.summary).toContain('311 series are left out: narrow it down with ?match=')
   })
 
-  test('state that there are none, and for one time have the values only', () => {
+  test('state that there are no series, and have only the values for a single time', () => {
     const none = json(shown([]))
     expect(none.summary).toMatch(/^x: no samples from .* every 15s\. Ask for an earlier or longer time: \?start=-7d\.$/)
     expect(none.series).toEqual([])

@@ -120,7 +120,7 @@ describe('an error in the module of a source gives one sentence', () => {
     ['there is no module', undefined, 'The module ./bad.mjs does not exist. Correct the path.'],
     ['its code throws', 'throw new Error("boom")', 'The module ./bad.mjs cannot be loaded: boom.'],
     ['its code does not parse', 'let x =', 'The module ./bad.mjs cannot be loaded: '],
-    ['it imports nothing that is there', 'import "nope"', "cannot be loaded: Cannot find package 'nope'"],
+    ['it imports a missing package', 'import "nope"', "cannot be loaded: Cannot find package 'nope'"],
     [
       'it exports nothing',
       'export const a = 1',
@@ -128,7 +128,7 @@ describe('an error in the module of a source gives one sentence', () => {
     ],
     ['it has a bad name', 'export const source = { name: "A b" }', 'Its "name" must be a word'],
     [
-      'it takes a name',
+      'it has the name of another source',
       'export const source = { name: "git" }',
       'Its name "git" is the name of a source of hikidashi. Choose another one.',
     ],
@@ -140,12 +140,12 @@ describe('an error in the module of a source gives one sentence', () => {
       'Its "icon" must be one of box, chart,',
     ],
     [
-      'its noun is no text',
+      'its noun is not a text',
       'export const source = { name: "a", about: "A.", open() {}, noun: {} }',
       'Its "noun" must be a string of at most 60 characters.',
     ],
     [
-      'its label is no text in languages',
+      'its label is not a text in two languages',
       'export const source = { name: "a", about: "A.", open() {}, label: "A" }',
       'Its "label" must be { en, ja }',
     ],
@@ -154,7 +154,7 @@ describe('an error in the module of a source gives one sentence', () => {
       'export const source = { name: "a", about: "A.", open() {}, options: { x: "text" } }',
       'Its option "x" must be a schema, such as option.text().',
     ],
-  ])('for %s', async (_, code, message) => {
+  ])('if %s', async (_, code, message) => {
     if (code !== undefined) folder.write({ 'bad.mjs': code })
     const found = await problems('./bad.mjs')
     expect(found).toHaveLength(1)

@@ -197,7 +197,7 @@ describe('the text of the overview', () => {
     await expect(view.directory({ uri: overviewUri })).rejects.toMatchObject({ detail: { reason: 'not-a-directory' } })
   })
 
-  test('has no Markdown of a title in it', async () => {
+  test('escapes Markdown in titles', async () => {
     const views = await served({ 'docs://a': { ...docs, title: 'A | [b](c)\n# d <e>' } })
     expect(await overviewOf(views.view(guest))).toContain('| A \\| \\[b\\](c) \\# d \\<e\\> (files) |')
   })

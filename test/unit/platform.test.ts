@@ -85,7 +85,7 @@ describe('paths on Windows', () => {
     expect(partsOf(uri)).toEqual(['', path, false]),
   )
 
-  test('differ in the case of a drive letter on Windows only, and other segments keep theirs', () => {
+  test('are the same in any case of the drive letter on Windows only, and other segments keep their case', () => {
     expect(parseUri('file:///c:/a', 'linux').segments).toEqual(['c:', 'a'])
     expect(partsOf('file:///C:/d:/a')).toEqual(['', 'C:/d:/a', false])
     expect(partsOf('git://c:/d:/a')[0]).toBe('c:')
@@ -114,7 +114,7 @@ describe('paths on Windows', () => {
     expect(`file://${authority}/${segments.map(encodeURIComponent).join('/').replace('%3A', ':')}`).toBe(address)
   })
 
-  test('find a program by each ending of PATHEXT, in order, and not a file without one', async () => {
+  test('lead to a program with an ending of PATHEXT, in order, and not to a file without one', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hikidashi-programs-'))
     for (const name of ['npx', 'npx.cmd', 'tool.bat', 'tool.exe', 'other.ps1'])
       writeFileSync(join(folder, name), '', { mode: 0o755 })
@@ -233,7 +233,7 @@ describe.runIf(process.platform === 'linux')('a state folder that cannot be writ
   })
 })
 
-describe.runIf(process.platform === 'linux')('without git', () => {
+describe.runIf(process.platform === 'linux')('without git,', () => {
   test('a folder with a repository is served without its history; serve and doctor say so in one line', () => {
     const cwd = mkdtempSync(join(tmpdir(), 'hikidashi-no-git-'))
     try {

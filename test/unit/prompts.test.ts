@@ -72,16 +72,16 @@ describe('a prompt file', () => {
   })
 
   test.each([
-    ['no YAML', '---\na: [\n---\ntext', /not YAML/],
+    ['invalid YAML', '---\na: [\n---\ntext', /not YAML/],
     ['references', '---\ntitle: &a x\ndescription: *a\n---\ntext', /references/],
-    ['a bomb', `---\na: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n---\ntext`, /references/],
-    ['a depth', `---\na: ${'['.repeat(8000)}\n---\ntext`, /not YAML/],
+    ['YAML references', `---\na: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n---\ntext`, /references/],
+    ['deep nesting', `---\na: ${'['.repeat(8000)}\n---\ntext`, /not YAML/],
     ['too long a front matter', `---\na: ${'x'.repeat(40_000)}\n---\ntext`, /longer than/],
     ['no text', '---\ntitle: x\n---\n\n', /no text/],
-    ['a role that is not there', '{{role "system"}}\ntext', /role system/],
+    ['an unknown role', '{{role "system"}}\ntext', /role system/],
     ['an argument twice', '---\narguments: [a, a]\n---\ntext', /twice/],
     ['no name of an argument', '---\narguments: ["a b"]\n---\ntext', /arguments\.0/],
-    ['a template that is none', '---\narguments: [{ name: a, complete: "file:///{" }]\n---\ntext', /URI template/],
+    ['an invalid template', '---\narguments: [{ name: a, complete: "file:///{" }]\n---\ntext', /URI template/],
     [
       'a template with two variables',
       '---\narguments: [{ name: a, complete: "x://{b}/{c}" }]\n---\ntext',
@@ -127,7 +127,7 @@ describe('filling in a prompt', () => {
     expect(await refusal(said('{{__proto__}}'))).toMatchObject({ reason: 'argument', argument: '__proto__' })
   })
 
-  test('alternates the roles', async () => {
+  test('gives each message the role that its text names', async () => {
     expect(await said('One.\n{{role "model"}}\nTwo.\n\n{{role \'user\'}}\nThree.')).toEqual([
       text('One.'),
       text('Two.', 'assistant'),

@@ -146,7 +146,7 @@ describe('a bundle with a configuration', () => {
   })
 })
 
-test('the page, the README, the header of the explorer and bundles have one mark', () => {
+test('the page, the README, the header of the explorer and bundles have the same logo', () => {
   const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url))
   const mark = read('src/explorer/web/icon.svg').toString()
   expect(read('docs/images/mark.svg').toString()).toBe(mark)

@@ -51,7 +51,7 @@ const cells = [
 ]
 const workbook = xls({ globals: [...styles, strings], cells })
 
-describe('a workbook of Excel 97', () => {
+describe('an .xls workbook', () => {
   test('is read as tables of the shown values: texts, dates, formats, results, errors', async () => {
     expect(await read('xls', workbook)).toBe(
       '表\n\n梅雨\ta|b\n2017-09-22\t01234\n\n5\t1.5\nformula text\tTRUE\t#DIV/0!\n',

@@ -66,7 +66,7 @@ describe('front matter', () => {
     expect(of(...lines)).toEqual(wanted)
   })
 
-  test('is only between its marks, at the very beginning', () => {
+  test('is recognized only between its marks, at the very beginning', () => {
     expect(frontMatterOf('\ufeff---\r\ntitle: a\r\n---\r\n')).toEqual({ title: 'a' })
     expect(frontMatterOf('---\ntitle: a\n...\n')).toEqual({ title: 'a' })
     for (const text of [

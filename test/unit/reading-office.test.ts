@@ -121,7 +121,7 @@ describe('an element of an Office document', () => {
       expect(await read(format, replaced(make, ...strict))).toBe(await read(format, make()))
   })
 
-  test('is taken from one alternative: a known one, or else the fallback', async () => {
+  test('is taken from one alternative only: a known one, or else the fallback', async () => {
     const box = (text: string) => `<w:txbxContent>${p(text)}</w:txbxContent>`
     const namespaces =
       'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape" xmlns:n="urn:new"'
@@ -241,15 +241,15 @@ describe('the zip archive of a document', () => {
   })
 })
 
-describe('an Office document is read whose', () => {
-  test.each([false, true])('directory of parts is damaged: sizes behind the parts: %s', async (isStreamed) => {
+describe('an Office document is read although', () => {
+  test.each([false, true])('its directory of parts is damaged (sizes behind the parts: %s)', async (isStreamed) => {
     const bytes = zip(partsOf({}), isStreamed)
     const expected = await read('xlsx', bytes)
     bytes.write('XX', bytes.lastIndexOf('PK\x01\x02', undefined, 'latin1'), 'latin1')
     expect(await read('xlsx', bytes)).toBe(expected)
   })
 
-  test('relationships do not name its main part, by the type of the part', async () => {
+  test('its relationships do not name its main part, which is found by its type', async () => {
     const types =
       '<Types><Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>'
     const more = [{ name: '[Content_Types].xml', data: types }]

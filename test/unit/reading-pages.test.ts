@@ -166,13 +166,13 @@ describe('the text of a PDF', () => {
     expect(await read('pdf', pageWithFont(helvetica, content))).toBe('Page 1\n\nTal')
   })
 
-  test('has Arabic in its order whose forms are drawn from left to right', async () => {
+  test('has Arabic in reading order if its letters are drawn from left to right', async () => {
     const forms =
       '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding << /Differences [65 /uniFE8E /uniFE92 /uniFEA3] >> >>'
     expect(await read('pdf', pageWithFont(forms, '72 760 Td (ABC) Tj'))).toBe('Page 1\n\n\u062d\u0628\u0627')
   })
 
-  test('has the characters of a font of Windows that is not in the file, by the order of its glyphs', async () => {
+  test('has the characters of a Windows font that the file does not contain, by the order of its glyphs', async () => {
     const glyphs = [0x39, 0x52, 0x54, 3, 0x14, 0x15, 3, 570, 571, 3, 227, 268]
     const bytes = pageWithFont(`${glyphFont('Arial')} >> >>] >>`, shown(glyphs))
     expect(await read('pdf', bytes)).toBe('Page 1\n\nVoq 12 АБ šě')

@@ -80,7 +80,7 @@ describe('a document in Rich Text Format', () => {
     expect(await read('\\trowd\\intbl a {\\shptxt\\pard box\\par}b\\cell c\\cell\\row')).toBe('box a b\tc\n')
   })
 
-  test('has a position in its text for each character of a control word', async () => {
+  test('has the characters that control words and escapes stand for', async () => {
     expect(
       await read("a\\tab b\\~c\\_d\\-e\\emdash f\\lquote g\\rquote  \\{h\\}\\\\\\'41\ti\r\nj\\\r\nk\\\nl\\zzz7 m"),
     ).toBe('a\tb\u00a0c\u2011de—f‘g’ {h}\\A\tij\n\nk\n\nlm\n')

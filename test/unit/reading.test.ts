@@ -304,7 +304,7 @@ describe('readings of files', () => {
     readOne(provider, path, { params: { as: form, ...more } })
   const textOf = (content: Content) => ('text' in content ? content.text : '(bytes)')
 
-  test('are beside the documents, which are unchanged and list their readings', async () => {
+  test('are additional forms of the documents, which are unchanged and list them', async () => {
     const original = await readOne(provider, '設計書.docx')
     expect(original).toHaveProperty('bytes')
     expect(original.meta?.[readingKey]).toEqual({ forms: ['text', 'markdown'] })

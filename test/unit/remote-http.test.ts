@@ -199,7 +199,7 @@ test('a search of a mounted server names no document that the rules of the mount
   expect((await view.complete({ uriTemplate, argument: { name: 'query', value: 'x' } })).values).toEqual([])
 })
 
-test('a mounted server whose directories have more than its listing is shown with all of it', async () => {
+test('a mounted server whose directories have more resources than its listing is shown with all of them', async () => {
   const asked: unknown[] = []
   const url = await listen(
     scripted((method, params) => {

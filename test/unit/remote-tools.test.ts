@@ -138,7 +138,7 @@ describe('rules on the tools of a mounted server', () => {
     expect((await call('delete_all')).result).toMatchObject(text('theirs: delete/all'))
   })
 
-  test('keep the name of a tool that needs no change, whatever other names are changed to', async () => {
+  test('keep the name of a tool that needs no change, even if another name is changed to it', async () => {
     const { names: seen, call } = await mounted((method, params) =>
       method === 'tools/list'
         ? { tools: [tool('get/it'), tool('get_it')] }
@@ -358,7 +358,7 @@ describe('a mounted server', () => {
   }
 
   test.each(Object.entries(checkedSchemas))(
-    'is checked against a schema with references %s',
+    'has its structured results checked against a schema with references %s',
     async (_, { schema, right, wrong }) => {
       const outputSchema = { type: 'object', ...schema }
       let structured: unknown = right

@@ -49,7 +49,7 @@ const refusal = async (...given: Parameters<typeof ask>) =>
     ({ code, message, data }: { code: number; message: string; data: unknown }) => ({ code, message, data }),
   )
 
-describe('The draft of resource operations', () => {
+describe('the draft of resource operations', () => {
   test('is declared only with the option', () => {
     const view = viewOf()
     const declared = (resourceOperations: boolean) => {
@@ -84,7 +84,7 @@ describe('The draft of resource operations', () => {
     expect(version).toMatch(/^sha256\./)
   })
 
-  test('has another version for each of two writes of one size within one tick', async () => {
+  test('gives two writes of one size within one tick of the clock different versions', async () => {
     const root = await mkdtemp(join(tmpdir(), 'hikidashi-stat-'))
     const catalog = createCatalog({ mounts: [{ address: 'files://a', provider: await files({ root, watch: false }) }] })
     const view = catalog.view({ id: 'a', roles: [] })

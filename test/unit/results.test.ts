@@ -123,11 +123,11 @@ describe('a result that is stored', () => {
   })
 })
 
-describe('a result that is refused', () => {
+describe('an invalid result', () => {
   const own = () => fresh({ maxBytes: 20_000 })
   const [vote] = analysisOf('x').votes
   test.each<readonly [string, unknown, string, RegExp]>([
-    ['no object', 'text', '', /must be an object/],
+    ['a text instead of an object', 'text', '', /must be an object/],
     ['nothing', {}, 'prompt', /prompt: It is missing\./],
     ['a prompt of white space', analysisOf(' \n'), 'prompt', /It is empty/],
     [
@@ -136,8 +136,8 @@ describe('a result that is refused', () => {
       'consensus.confidence',
       /and is 1\.5\./,
     ],
-    ['no number', analysisOf('x', { totalCost: Number.NaN }), 'totalCost', /no finite number/],
-    ['half a round', analysisOf('x', { rounds: 1.5 }), 'rounds', /whole number/],
+    ['a cost that is not a number', analysisOf('x', { totalCost: Number.NaN }), 'totalCost', /no finite number/],
+    ['a fraction of a round', analysisOf('x', { rounds: 1.5 }), 'rounds', /whole number/],
     ['another task type', { ...analysisOf('x'), taskType: 'cheap' }, 'taskType', /"basic", "premium", "critical"/],
     ['no votes', analysisOf('x', { votes: [] }), 'votes', /It is empty/],
     ['two votes of one name', { ...analysisOf('x'), votes: [vote, vote] }, 'votes[1].provider', /earlier vote/],
@@ -147,7 +147,7 @@ describe('a result that is refused', () => {
       'votes[0].content',
       /a vote with "error"/,
     ],
-    ['an id that climbs', analysisOf('x', { id: '../x' }), 'id', /1 to 128 characters/],
+    ['an id with ".."', analysisOf('x', { id: '../x' }), 'id', /1 to 128 characters/],
     ['an id of dots', analysisOf('x', { id: '..' }), 'id', /begin with a letter/],
     ['the id of a prototype', analysisOf('x', { id: '__proto__' }), 'id', /begin with a letter/],
     ['a long id', analysisOf('x', { id: 'x'.repeat(129) }), 'id', /1 to 128/],
@@ -179,7 +179,7 @@ describe('a result that is refused', () => {
       /at most a day in the future/,
     ],
     ['what is over', analysisOf('x', { expires: '2001-01-01T00:00:00Z' }), 'expires', /must be in the future/],
-  ])('is %s', async (_, value, field, message) => {
+  ])('is refused: %s', async (_, value, field, message) => {
     const error = await failure(own().put(value))
     expect(error.kind).toBe('invalid')
     expect(error.message).toMatch(message)
@@ -188,7 +188,7 @@ describe('a result that is refused', () => {
     expect(error.message.length).toBeLessThan(500)
   })
 
-  test('is larger than the limit', async () => {
+  test('that is larger than the limit is refused', async () => {
     const error = await failure(
       own().put(analysisOf('x', { consensus: { content: 'あ'.repeat(10_000), confidence: 1 } })),
     )
@@ -203,7 +203,7 @@ test('lone surrogates in texts of a result are replaced, and other text is uncha
 })
 
 describe('names in a results mount', () => {
-  test('map to segments one to one', () => {
+  test('correspond to path segments one to one', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('~', '/', '.', '0', '1', '2', 'a', '日') }), (name) => {
         if (name === '') return
@@ -268,7 +268,7 @@ describe('the lookup of a result', () => {
     expect(hashPrompt('a b')).not.toBe(hashPrompt('ab'))
   })
 
-  test('then finds similar prompts with their similarity, also in languages without spaces', async () => {
+  test('finds similar prompts with their similarity if there is no equal one, also in languages without spaces', async () => {
     const own = fresh()
     const close = await own.put(analysisOf('キャッシュの有効期限はどう決めるべきか?'))
     await own.put(analysisOf('データベースの索引はいつ作り直すべきか?'))
@@ -475,7 +475,7 @@ describe('a known secret in results', () => {
     expect(await failure(own.put(analysisOf('x', { id: secret })))).toMatchObject({ kind: 'invalid' })
   })
 
-  test('that another process stored is not served', async () => {
+  test('is not served if another process stored it', async () => {
     const collection = `test ${collections++}`
     const { id } = await fresh({ collection }).put(analysisOf(`It is ${secret}`))
     const own = fresh({ collection, scrubber })

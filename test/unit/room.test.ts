@@ -42,7 +42,7 @@ describe('memory for large contents', () => {
     expect([waited(), calls]).toEqual([1, [512 * 1024, 512 * 1024, undefined]])
   })
 
-  test('is not waited for without a queue', async () => {
+  test('is not waited for if there is no queue', async () => {
     writeFileSync(`${served.folder.root}/large`, large)
     const { calls, view } = await open()
     expect((await view.read(`${address}/large`)).contents).toMatchObject([{ text: large }])

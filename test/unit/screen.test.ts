@@ -175,11 +175,11 @@ describe('a screen mount with fake programs', () => {
 
   test.each([
     ['is read', writes, true],
-    ['is none', 'for last; do :; done; echo no > "$last"', false],
+    ['is not a picture', 'for last; do :; done; echo no > "$last"', false],
     ['is too large', 'for last; do :; done; head -c 20000 /dev/zero > "$last"', false],
     ['is removed', 'for last; do :; done; rm "$last"', false],
     ['is not written in time', 'exec sleep 600', false],
-  ])('removes a file that %s (macOS)', async (_, script, good) => {
+  ])('leaves no file behind if the file %s (macOS)', async (_, script, good) => {
     const provider = await open(script, { timeoutMs: 1500, maxBytes: 10_000 }, mac)
     const outcome = await read(provider).catch(() => undefined)
     expect(outcome !== undefined).toBe(good)

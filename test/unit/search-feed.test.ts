@@ -524,7 +524,7 @@ describe('the feed of a search index', () => {
     expect(seen).toMatchObject({ looked: 210, of: 210 })
   })
 
-  test('a document that changes, comes or goes while everything is compared is counted once', async () => {
+  test('counts a document once that changes, appears or disappears while everything is compared', async () => {
     const names = Array.from({ length: 8 }, (_, at) => `${at}.txt`)
     const source = live(Object.fromEntries(names.map((name) => [name, { text: 'x', version: '1' }])))
     const inner = source.read
@@ -552,7 +552,7 @@ describe('the feed of a search index', () => {
     expect(await status()).toMatchObject({ looked: 8, of: 8 })
   })
 
-  test('while a directory is compared, the documents outside of it count as compared', async () => {
+  test('counts the documents outside of a directory as compared while the directory is compared', async () => {
     const names = ['a/1', 'a/2', ...Array.from({ length: 30 }, (_, at) => `b/${at}`)]
     const source = live(Object.fromEntries(names.map((name) => [name, { text: 'x', version: '1' }])))
     const { running, current } = feed({ docs: source })

@@ -34,7 +34,7 @@ describe('a question in English', () => {
     expect(await pathsFor('how is the anchor chain dropped', documents)).toEqual(['b.py', 'a.py'])
   })
 
-  test('has lighter function words only if it has three other words', () => {
+  test('gives its function words less weight only if it has three other words', () => {
     const long = weightsOf('how is the anchor chain dropped')
     expect(long.get('anchor')).toBe(1)
     for (const word of ['how', 'is']) expect(long.get(word)).toBeLessThan(0.1)

@@ -64,8 +64,8 @@ const texts = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
 )
 
-describe('folding of characters', () => {
-  test('is NFKC, and maps each character to its origin', () => {
+describe('the normalization of characters', () => {
+  test('is NFKC, and maps each character to its position in the original text', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const folded = fold(text)

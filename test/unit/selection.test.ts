@@ -51,7 +51,7 @@ const viewOf = (catalog: ReturnType<typeof world>, name: string, config?: Parame
 }
 
 describe('the list of resources for a host:', () => {
-  test('Codex gets 2,000 resources: by priority, then files, and settings never by the alphabet alone', async () => {
+  test('Codex gets 2,000 resources: those of high priority, then files, and no settings', async () => {
     const { uris } = await urisOf(viewOf(world(), 'codex-mcp-client').view)
     expect(uris).toHaveLength(2000)
     expect(uris.slice(0, 3)).toEqual(['file:///app/z.md', 'file:///app/src/last', 'file:///app/src/f00000'])

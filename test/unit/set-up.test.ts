@@ -73,7 +73,7 @@ describe('the set-up of a folder', () => {
     expect(written.map(([at]) => at)).toContain(`sqlite://${name}`)
   })
 
-  test('has after opening the methods that the plan announced', async () => {
+  test('has the announced methods once it is open', async () => {
     fill(folder)
     const { complete } = await planSetUp([folder.root])
     const planned = (await complete()).filter(({ config }) => config.provider !== 'git' && config.provider !== 'sqlite')
@@ -99,20 +99,23 @@ describe('the set-up of a folder', () => {
     }
   })
 
-  test('without other sources is its files and a search', async () => {
+  test('without other sources has only its files and a search', async () => {
     folder.write({ 'a.txt': 'a' })
     const { complete } = await planSetUp([folder.root])
     expect((await complete()).map(({ config }) => config.provider)).toEqual(['files', 'search'])
   })
 
-  test.each(['x.git', 'other'])('with a bare repository is its history and a search over it: %s', async (name) => {
-    folder.write({ [`${name}/HEAD`]: 'ref: refs/heads/main\n', [`${name}/objects/`]: null, [`${name}/refs/`]: null })
-    folder.write({ [`${name}/config`]: '[core]\n\tbare = true\n', [`${name}/description`]: '' })
-    const { complete } = await planSetUp([folder.at(name)])
-    const mounts = await complete()
-    expect(mounts.map(({ config }) => config.provider)).toEqual(['git', 'search'])
-    expect(mounts[1]?.config).toMatchObject({ over: [mounts[0]?.address] })
-  })
+  test.each(['x.git', 'other'])(
+    'with a bare repository has only its history and a search over it: %s',
+    async (name) => {
+      folder.write({ [`${name}/HEAD`]: 'ref: refs/heads/main\n', [`${name}/objects/`]: null, [`${name}/refs/`]: null })
+      folder.write({ [`${name}/config`]: '[core]\n\tbare = true\n', [`${name}/description`]: '' })
+      const { complete } = await planSetUp([folder.at(name)])
+      const mounts = await complete()
+      expect(mounts.map(({ config }) => config.provider)).toEqual(['git', 'search'])
+      expect(mounts[1]?.config).toMatchObject({ over: [mounts[0]?.address] })
+    },
+  )
 
   test.each(['', '# no repository'])('a folder .git that holds %j is not a repository', async (head) => {
     mkdirSync(join(folder.root, '.git'))

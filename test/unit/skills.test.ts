@@ -270,7 +270,7 @@ describe('a directory with a SKILL.md', () => {
     'with too many bytes': { 'a/SKILL.md': head('a'), 'a/x': { bytes: new Uint8Array(skillLimits.bytes) } },
   }
   for (const [title, files] of Object.entries(faults))
-    test(title, async () => {
+    test(`${title} is not served as a skill, and the log says so`, async () => {
       const told: unknown[] = []
       const log = (_: string, fields: unknown) => void told.push(fields)
       const provider = memory({ ...files, 'good/SKILL.md': head('good') })

@@ -18,7 +18,7 @@ const ascending = (ids: readonly number[]) => [...new Set(ids)].sort((a, b) => a
 const ids = fc.oneof(...[200, 60_000, 2 ** 40].map((max) => fc.array(fc.integer({ min: 1, max }), { maxLength: 300 })))
 const list = fc.record({ weight: fc.integer({ min: 1, max: 5 }), ids: ids.map(ascending) })
 
-test('the best hits are those with the greatest sums, the first of equal ones, however far apart they are', () => {
+test('the best hits have the greatest sums of scores, and of equal sums the first hit is taken, however far away the next is', () => {
   fc.assert(
     fc.property(fc.array(list, { maxLength: 6 }), fc.integer({ min: 0, max: 400 }), (lists, limit) => {
       expect(bestOf(lists, limit)).toEqual(plainly(lists, limit))

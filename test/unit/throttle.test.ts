@@ -64,7 +64,7 @@ describe('a throttle', () => {
   })
 })
 
-describe('under constant change', () => {
+describe('under constant change,', () => {
   test('a client is notified at most once in 2 seconds of the list, at once of each resource, and of the last change', async () => {
     const { clock, forward } = handClock()
     const provider = live({ followed: '' })

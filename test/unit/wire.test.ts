@@ -131,7 +131,7 @@ describe('a resource in a prompt', () => {
   const bytes = Buffer.from('bytes')
   const data = bytes.toString('base64')
 
-  test.each(revisions)('is an image if it is one, and a sound if %s supports it', async (revision) => {
+  test.each(revisions)('is sent as an image if it is one, and as a sound if %s supports sounds', async (revision) => {
     expect(await block('image/png', { bytes }, revision)).toEqual({ type: 'image', data, mimeType: 'image/png' })
     const stream = (async function* () {
       yield bytes

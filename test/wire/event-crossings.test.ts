@@ -165,7 +165,7 @@ describe('events of the type metric.crossed', () => {
 })
 
 describe.skipIf(!hasPrometheus)(`metric.crossed of Prometheus${hasPrometheus ? '' : ` (${noPrometheus})`}`, () => {
-  test('series and queries cross as Prometheus scrapes, and crossings while the server did not answer are reported with a gap', async () => {
+  test('crossings of series and queries are reported after each scrape, and those while Prometheus is away with a gap', async () => {
     const { createServer } = await import('node:http')
     let depth = 1
     const exporter = createServer((_, response) => response.end(`# TYPE depth gauge\ndepth{queue="a"} ${depth}\n`))
@@ -203,7 +203,7 @@ describe('the search for crossings', () => {
   const point = (time: number, value: number, key = 'a') => ({ time, value, key, labels: {} })
   const above = (value: number) => value > 10
 
-  test('finds, from each state after a crossing, the others, also those of the same time', () => {
+  test('continues after each crossing with the next one, even if both have the same time', () => {
     const points = [point(1, 11), point(1, 12, 'b'), point(2, 0), point(3, 13), point(3, Number.NaN, 'b')]
     const seen: number[] = []
     let state = { at: 0, beyond: [] as readonly string[], isBehind: true }

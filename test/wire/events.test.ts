@@ -432,7 +432,7 @@ describe('events/stream', () => {
 })
 
 describe('other types of events', () => {
-  test('search.matched: a changed text has every word of the query, in any form', async () => {
+  test('search.matched reports a changed text that has every word of the query, in any form', async () => {
     const { source, client } = await start()
     const asked = { name: 'search.matched', arguments: { query: 'sealed cursors' } }
     const { cursor } = await client.poll(asked)
@@ -451,7 +451,7 @@ describe('other types of events', () => {
     expect((await client.ask('events/poll', empty)).error?.code).toBe(-32602)
   })
 
-  test('search.matched: a change in a whole directory is a gap, because its texts are unknown', async () => {
+  test('search.matched reports a gap for a change in a whole directory, whose texts are unknown', async () => {
     const { source, client } = await start()
     const asked = { name: 'search.matched', arguments: { query: 'sealed' } }
     const { cursor } = await client.poll(asked)
@@ -461,7 +461,7 @@ describe('other types of events', () => {
     expect([urisOf(events), truncated]).toEqual([['x://m/a.md'], true])
   })
 
-  test('result.stored: a record is stored in a mount of results, and neither removals nor other mounts count', async () => {
+  test('result.stored reports a result that is stored, and neither removals nor changes of other mounts', async () => {
     const results = live({ old: 'r' })
     const files = live({ a: 'a' })
     const put = async () => ({ id: 'new', status: 'created' as const, created: '2026-01-01T00:00:00Z' })

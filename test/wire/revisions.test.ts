@@ -38,14 +38,14 @@ const initialize = (protocolVersion: string) =>
 const listening = { notifications: { resourcesListChanged: true } }
 
 describe('the revisions of a transport', () => {
-  test('stdio and streamable HTTP serve all of them', async () => {
+  test('are all served over stdio and streamable HTTP', async () => {
     for (const pipe of [opened(stdioPipe(served)), opened(await httpPipe(served, '2026-07-28'))]) {
       const [answer] = await pipe.send(modern(1, 'server/discover'))
       expect(answer).toMatchObject({ id: 1, result: { supportedVersions: all } })
     }
   })
 
-  test('HTTP+SSE serves those that begin with initialize, and answers 2026-07-28 statelessly', async () => {
+  test('that begin with initialize are served over HTTP+SSE, which answers 2026-07-28 statelessly', async () => {
     const pipe = opened(await httpPipe(served, '2024-11-05'))
     const asked = [
       modern(1, 'server/discover'),

@@ -107,9 +107,9 @@ describe('events/subscribe', () => {
     ['a secret of 23 bytes', { secret: secretOf(23) }, -32602],
     ['a secret of 65 bytes', { secret: secretOf(65) }, -32602],
     ['a URL that is not https', { url: 'http://localhost/hook' }, -32602],
-    ['a URL that is none', { url: 'hook' }, -32602],
+    ['an invalid URL', { url: 'hook' }, -32602],
     ['a URL with a password', { url: 'https://u:p@localhost/hook' }, -32602],
-    ['another way of delivery', { mode: 'push' }, -32026],
+    ['an unknown delivery mode', { mode: 'push' }, -32026],
   ])('refuses %s, and repeats no secret', async (_, more, code) => {
     const { client, secret, endpoint, paramsOf } = await start()
     const { delivery } = paramsOf()
@@ -203,7 +203,7 @@ describe('the delivery of events', () => {
     expect(endpoint.events()).toHaveLength(2)
   })
 
-  test('reports a gap', async () => {
+  test('reports a gap in a message of its own', async () => {
     const { source, endpoint, secret, subscribe } = await start()
     await subscribe()
     source.tell({})
