@@ -10,13 +10,14 @@
  */
 import { type ChildProcess, execFile, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import iconv from 'iconv-lite'
 import { createHost, workerLimits } from '../../src/core/kit/workers.ts'
 import { formatOf, type ReadingAnswer, type ReadingJob } from '../../src/readings/formats.ts'
 import type { LibraryJob } from './libraries.ts'
+import { createOffice } from './office.ts'
 import { usedRecords } from './presentations.ts'
 
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
@@ -30,8 +31,16 @@ const garbageShare = 0.1
 /** Maximum number of words that are named for a file. */
 const maxNamed = 30
 
-/** A command with its arguments; the file is the last one, or stands for `{}`. Or the name of a library. */
-type Reference = readonly string[] | string
+/**
+ * A command with its arguments; the file is the last one, or stands for `{}`. Or the name of a library. Or LibreOffice, with the
+ * command that reads what it makes of the file.
+ */
+type Reference = readonly string[] | string | OfficeReference
+
+interface OfficeReference {
+  readonly office: ReturnType<typeof createOffice>
+  readonly command: readonly string[]
+}
 
 const pandoc = ['pandoc', '--to=plain', '--wrap=none']
 const lynx = [
@@ -43,30 +52,9 @@ const lynx = [
   '-display_charset=utf-8',
   '-assume_charset=utf-8',
 ]
-/** The references of each extension. Those that are installed are asked. */
-const references: Readonly<Record<string, readonly Reference[]>> = {
-  pdf: [['pdftotext', '-q', '{}', '-'], 'pdfjs-dist'],
-  doc: ['word-extractor', ['catdoc', '-d', 'utf-8'], ['antiword', '-t', '-w', '0', '-m', 'UTF-8.txt']],
-  xls: ['xlsx', ['xls2csv', '-d', 'utf-8']],
-  xlsx: ['xlsx'],
-  xlsm: ['xlsx'],
-  xlsb: ['xlsx'],
-  ods: ['xlsx'],
-  ppt: [['catppt', '-d', 'utf-8']],
-  pptx: ['officeparser'],
-  odp: ['officeparser'],
-  msg: ['@kenjiuno/msgreader', 'msgconvert'],
-  eml: ['postal-mime'],
-  html: [lynx],
-  htm: [lynx],
-  xhtml: [lynx],
-  docx: ['mammoth', pandoc],
-  odt: [pandoc],
-  rtf: ['rtf-parser', pandoc],
-  epub: [pandoc],
-  ipynb: [pandoc],
-}
-
+const pdftotext = ['pdftotext', '-q', '{}', '-']
+const mutool = ['mutool', 'draw', '-q', '-F', 'txt', '-o', '-']
+const python = ['python3', join(import.meta.dirname, 'mail.py')]
 interface FormatCount {
   files: number
   read: number
@@ -100,12 +88,63 @@ const [folder] = positionals
 if (folder === undefined) throw new Error('Name a folder: npm run eval:documents -- FOLDER')
 const only = values.only?.split(',')
 
+const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((path) => formatOf(path, undefined) !== undefined && only?.includes(extensionOf(path)) !== false)
+  .filter((path) => isMeasured(statSync(join(folder, path))))
+  .sort()
+
+function extensionOf(path: string): string {
+  return extname(path).slice(1).toLowerCase()
+}
+
+function isMeasured(status: Stats): boolean {
+  return status.isFile() && status.size > 0 && status.size <= maxBytes
+}
+
+const officeOf = (target: 'txt:Text' | 'pdf', extensions: readonly string[]) =>
+  createOffice(
+    paths.filter((path) => extensions.includes(extensionOf(path))).map((path) => join(folder, path)),
+    target,
+  )
+const written = { office: officeOf('txt:Text', ['doc', 'rtf', 'odt']), command: ['cat'] }
+const drawn = { office: officeOf('pdf', ['ppt', 'pptx', 'odp', 'odg']), command: pdftotext }
+
+/** The references of each extension. Those that are installed are asked. */
+const references: Readonly<Record<string, readonly Reference[]>> = {
+  pdf: [pdftotext, 'pdfjs-dist', mutool],
+  doc: ['word-extractor', ['catdoc', '-d', 'utf-8'], ['antiword', '-t', '-w', '0', '-m', 'UTF-8.txt'], written],
+  xls: ['xlsx', ['xls2csv', '-d', 'utf-8']],
+  xlsx: ['xlsx'],
+  xlsm: ['xlsx'],
+  xlsb: ['xlsx'],
+  ods: ['xlsx'],
+  ppt: [['catppt', '-d', 'utf-8'], drawn],
+  pptx: ['officeparser', drawn],
+  odp: ['officeparser', drawn],
+  odg: [drawn],
+  msg: ['@kenjiuno/msgreader', 'msgconvert'],
+  eml: ['postal-mime', python],
+  mbox: [python],
+  mhtml: [python],
+  mht: [python],
+  html: [lynx],
+  htm: [lynx],
+  xhtml: [lynx],
+  docx: ['mammoth', pandoc],
+  odt: [pandoc, written],
+  rtf: [pandoc, 'unrtf', written],
+  epub: [pandoc, mutool],
+  ipynb: [pandoc],
+}
+
 const run = promisify(execFile)
 const missing = new Set<Reference>()
 let libraries: ChildProcess | undefined
 
 function nameOf(reference: Reference): string {
-  return typeof reference === 'string' ? reference : (reference[0] ?? '')
+  if (typeof reference === 'string') return reference
+  if ('office' in reference) return 'LibreOffice'
+  return reference === python ? 'Python' : (reference[0] ?? '')
 }
 
 /** The texts that the references have, without those that fail. */
@@ -114,7 +153,9 @@ async function* referenceTexts(extension: string, file: string): AsyncGenerator<
     if (values.alone === true || missing.has(reference)) continue
     const { text, isMissing } = await (typeof reference === 'string'
       ? textOfLibrary({ library: reference, file })
-      : textOfCommand(reference, file))
+      : 'office' in reference
+        ? textOfOffice(reference, file)
+        : textOfCommand(reference, file))
     if (isMissing) missing.add(reference)
     else if (text !== undefined) yield text
   }
@@ -132,6 +173,11 @@ async function textOfCommand([command = '', ...rest]: readonly string[], file: s
   } catch (error) {
     return { isMissing: (error as NodeJS.ErrnoException).code === 'ENOENT' }
   }
+}
+
+async function textOfOffice({ office, command }: OfficeReference, file: string): Promise<ReferenceText> {
+  const { path, isMissing } = await office.pathOf(file)
+  return path === undefined ? { isMissing } : textOfCommand(command, path)
 }
 
 async function textOfLibrary(job: LibraryJob): Promise<ReferenceText> {
@@ -259,13 +305,11 @@ setInterval(() => {
   if (current !== '' && mib > peak.mib) Object.assign(peak, { mib, path: current })
 }, 20).unref()
 
-for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
+for (const path of paths) {
   const file = join(folder, path)
-  const extension = extname(path).slice(1).toLowerCase()
+  const extension = extensionOf(path)
   const format = formatOf(path, undefined)
-  if (format === undefined || only?.includes(extension) === false) continue
-  const status = statSync(file)
-  if (!status.isFile() || status.size === 0 || status.size > maxBytes) continue
+  if (format === undefined) continue
   const zero = {
     files: 0,
     read: 0,
@@ -354,4 +398,5 @@ for (const [extension, count] of [...counts].sort(([a], [b]) => a.localeCompare(
 }
 console.log(`\nPeak memory: ${peak.mib} MiB, with ${peak.path}.`)
 libraries?.kill()
+for (const { office } of [written, drawn]) office.close()
 host.close()
