@@ -39,12 +39,15 @@ export async function recognise(
   limit: number,
 ): Promise<DocumentFormat | 'text'> {
   if (!office.has(named)) return named
-  const head = Buffer.from(bytes.subarray(0, 4096)).toString('latin1').replace(/^\xef\xbb\xbf/, '')
+  const head = Buffer.from(bytes.subarray(0, 4096))
+    .toString('latin1')
+    .replace(/^\xef\xbb\xbf/, '')
   if (head.startsWith('PK')) return (await formatOfPackage(bytes, limit)) ?? named
   if (isCompound(bytes)) return formatOfCompound(bytes, limit) ?? named
   const told = signs.find(([sign]) => sign.test(head))?.[1]
   if (told !== undefined) return told
-  if (named === 'mail' && !/^\s*[\w-]+:/.test(head)) throw unreadableError('This is not a mail: it has no headers.')
+  if (named === 'mail' && !/^\s*[\w-]+[ \t]*:/.test(head))
+    throw unreadableError('This is not a mail: it has no headers.')
   return exported.has(named) && detectEncoding(bytes) !== undefined ? 'text' : named
 }
 

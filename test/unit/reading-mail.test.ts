@@ -124,6 +124,10 @@ test('a mailbox is read message by message', async () => {
   expect(await read(`\ufeff${box.join('\n')}`)).toBe(reading.text)
 })
 
+test('an email with spaces before the colons of its headers is read', async () => {
+  expect(await read('Subject : Rain\r\n\r\nIn June.')).toBe('Rain\n\nIn June.\n')
+})
+
 test('an email with a byte order mark is read, and so is its report of a failed delivery', async () => {
   const report = 'Content-Type: message/delivery-status\r\n\r\nAction: failed\r\nStatus: 5.1.1'
   const mail = `Subject: Undelivered\r\n${parts('report', 'Content-Type: text/plain\r\n\r\nNot delivered.', report)}`
