@@ -161,6 +161,12 @@ describe('the text of a PDF', () => {
     expect(await read('pdf', pageWithFont(helvetica, content))).toBe('Page 1\n\nA\nB\nC')
   })
 
+  test('has the cells of a table as words of their own, even if the spaces between them lie over their letters', async () => {
+    const cell = (text: string) => `3 Tr 60 0 Td ( ) Tj 0 Tr ${text.length * -6.7} 0 Td (${text} ) Tj`
+    const content = `72 760 Td (Rain ) Tj ${['24', '349', '1.5'].map(cell).join(' ')}`
+    expect(await read('pdf', pageWithFont(helvetica, content))).toBe('Page 1\n\nRain 24 349 1.5')
+  })
+
   test('has a word whose letters stand on a curve as one', async () => {
     const content = '72 700 Td (T) Tj 7.3 -1.5 Td (a) Tj 6.7 -1.5 Td (l) Tj'
     expect(await read('pdf', pageWithFont(helvetica, content))).toBe('Page 1\n\nTal')
