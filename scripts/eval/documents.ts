@@ -31,15 +31,14 @@ const garbageShare = 0.1
 /** Maximum number of words that are named for a file. */
 const maxNamed = 30
 
-/**
- * A command with its arguments; the file is the last one, or stands for `{}`. Or the name of a library. Or LibreOffice, with the
- * command that reads what it makes of the file.
- */
-type Reference = readonly string[] | string | OfficeReference
+/** A command with its arguments; the file is the last one, or stands for `{}`. Or the name of a library. */
+type Tool = readonly string[] | string
+type Reference = Tool | OfficeReference
 
+/** LibreOffice, and the tool that reads what it makes of a file. */
 interface OfficeReference {
   readonly office: ReturnType<typeof createOffice>
-  readonly command: readonly string[]
+  readonly tool: Tool
 }
 
 const pandoc = ['pandoc', '--to=plain', '--wrap=none']
@@ -52,6 +51,7 @@ const lynx = [
   '-display_charset=utf-8',
   '-assume_charset=utf-8',
 ]
+const catppt = ['catppt', '-d', 'utf-8']
 const pdftotext = ['pdftotext', '-q', '{}', '-']
 const mutool = ['mutool', 'draw', '-q', '-F', 'txt', '-o', '-']
 const python = ['python3', join(import.meta.dirname, 'mail.py')]
@@ -101,13 +101,13 @@ function isMeasured(status: Stats): boolean {
   return status.isFile() && status.size > 0 && status.size <= maxBytes
 }
 
-const officeOf = (target: 'txt:Text' | 'pdf', extensions: readonly string[]) =>
+const officeOf = (target: 'txt:Text' | 'pptx', extensions: readonly string[]) =>
   createOffice(
     paths.filter((path) => extensions.includes(extensionOf(path))).map((path) => join(folder, path)),
     target,
   )
-const written = { office: officeOf('txt:Text', ['doc', 'rtf', 'odt']), command: ['cat'] }
-const drawn = { office: officeOf('pdf', ['ppt', 'pptx', 'odp', 'odg']), command: pdftotext }
+const written = { office: officeOf('txt:Text', ['doc', 'rtf', 'odt']), tool: ['cat'] }
+const slides = { office: officeOf('pptx', ['ppt']), tool: 'officeparser' }
 
 /** The references of each extension. Those that are installed are asked. */
 const references: Readonly<Record<string, readonly Reference[]>> = {
@@ -118,10 +118,9 @@ const references: Readonly<Record<string, readonly Reference[]>> = {
   xlsm: ['xlsx'],
   xlsb: ['xlsx'],
   ods: ['xlsx'],
-  ppt: [['catppt', '-d', 'utf-8'], drawn],
-  pptx: ['officeparser', drawn],
-  odp: ['officeparser', drawn],
-  odg: [drawn],
+  ppt: [catppt, slides],
+  pptx: ['officeparser'],
+  odp: ['officeparser'],
   msg: ['@kenjiuno/msgreader', 'msgconvert'],
   eml: ['postal-mime', python],
   mbox: [python],
@@ -148,16 +147,17 @@ function nameOf(reference: Reference): string {
 }
 
 /** The texts that the references have, without those that fail. */
-async function* referenceTexts(extension: string, file: string): AsyncGenerator<string> {
+async function* referenceTexts(
+  extension: string,
+  file: string,
+): AsyncGenerator<{ readonly reference: Reference; readonly text: string }> {
   for (const reference of references[extension] ?? []) {
     if (values.alone === true || missing.has(reference)) continue
-    const { text, isMissing } = await (typeof reference === 'string'
-      ? textOfLibrary({ library: reference, file })
-      : 'office' in reference
-        ? textOfOffice(reference, file)
-        : textOfCommand(reference, file))
+    const { text, isMissing } = await (typeof reference === 'object' && 'office' in reference
+      ? textOfOffice(reference, file)
+      : textOfTool(reference, file))
     if (isMissing) missing.add(reference)
-    else if (text !== undefined) yield text
+    else if (text !== undefined) yield { reference, text }
   }
 }
 
@@ -175,9 +175,13 @@ async function textOfCommand([command = '', ...rest]: readonly string[], file: s
   }
 }
 
-async function textOfOffice({ office, command }: OfficeReference, file: string): Promise<ReferenceText> {
+async function textOfOffice({ office, tool }: OfficeReference, file: string): Promise<ReferenceText> {
   const { path, isMissing } = await office.pathOf(file)
-  return path === undefined ? { isMissing } : textOfCommand(command, path)
+  return path === undefined ? { isMissing } : textOfTool(tool, path)
+}
+
+function textOfTool(tool: Tool, file: string): Promise<ReferenceText> {
+  return typeof tool === 'string' ? textOfLibrary({ library: tool, file }) : textOfCommand(tool, file)
 }
 
 async function textOfLibrary(job: LibraryJob): Promise<ReferenceText> {
@@ -206,17 +210,17 @@ async function textOfLibrary(job: LibraryJob): Promise<ReferenceText> {
 }
 
 /**
- * What references print and documents do not show, by extension: lynx names the targets of a page's head; catppt reads records of
+ * What references print and documents do not show: lynx names the targets of a page's head; catppt reads records of
  * earlier edits, and the names of designs, which are records of type 0xfba; antiword and pandoc mark pictures.
  */
-function isShown(line: string, extension: string, used: string): boolean {
-  if (extension === 'ppt') {
+function isShown(line: string, reference: Reference, used: string): boolean {
+  if (reference === catppt) {
     const wide = Buffer.from(line, 'utf16le').toString('latin1')
     const size = Buffer.from([line.length * 2, 0, 0, 0]).toString('latin1')
     const isDesign = ['\x20\0\xba\x0f', '\x30\0\xba\x0f'].some((head) => used.includes(head + size + wide))
     return !isDesign && (used.includes(wide) || used.includes(line))
   }
-  return !(references[extension]?.includes(lynx) && /^\s*(?:REFRESH\(|#)/.test(line)) && !isGarbage(line)
+  return !(reference === lynx && /^\s*(?:REFRESH\(|#)/.test(line)) && !isGarbage(line)
 }
 
 /** A tenth of its characters are control characters, or have no meaning: what no font or table of characters explains. */
@@ -269,8 +273,8 @@ function areDisputed(all: readonly ReadonlySet<string>[]): boolean {
 function wordsIn(text: string): ReadonlySet<string> {
   return new Set(
     text
-      // The hyphen of a word that may be parted, but is not.
-      .replaceAll('\u00ad', '')
+      // The hyphen of a word that may be parted, but is not, and marks of direction.
+      .replaceAll(/[\u00ad\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
       .normalize('NFKC')
       .toLowerCase()
       .replaceAll('\u00ad', '')
@@ -343,9 +347,9 @@ for (const path of paths) {
   const used = extension === 'ppt' ? usedRecords(bytes) : ''
   const texts: string[] = []
   let asked = 0
-  for await (const referenceText of referenceTexts(extension, file)) {
+  for await (const { reference, text: referenceText } of referenceTexts(extension, file)) {
     asked++
-    const lines = referenceText.split(/[\n\f]/).filter((line) => isShown(line, extension, used))
+    const lines = referenceText.split(/[\n\f]/).filter((line) => isShown(line, reference, used))
     const shown = lines.join('\n').replace(marks[extension] ?? '', '')
     // A soft hyphen within a line of a page is drawn.
     const drawn = extension === 'pdf' ? shown.replace(/\u00ad(?=\S)/g, '-') : shown
@@ -398,5 +402,5 @@ for (const [extension, count] of [...counts].sort(([a], [b]) => a.localeCompare(
 }
 console.log(`\nPeak memory: ${peak.mib} MiB, with ${peak.path}.`)
 libraries?.kill()
-for (const { office } of [written, drawn]) office.close()
+for (const { office } of [written, slides]) office.close()
 host.close()

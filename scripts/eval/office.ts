@@ -10,7 +10,7 @@ const batchSize = 25
 const [batchMs, fileMs] = [180_000, 60_000]
 
 /** The documents of a folder in other formats, as LibreOffice converts them: many at a time, from the one that is asked for on. */
-export function createOffice(files: readonly string[], target: 'txt:Text' | 'pdf') {
+export function createOffice(files: readonly string[], target: 'txt:Text' | 'pptx') {
   const folder = mkdtempSync(join(tmpdir(), 'office-'))
   const profile = pathToFileURL(join(folder, 'profile')).href
   const extension = target.split(':', 1)[0]
