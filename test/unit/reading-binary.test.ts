@@ -195,9 +195,7 @@ describe('a document of Word 97', () => {
     stream.writeUInt32LE(stream.length, 0x18)
     stream.writeUInt32LE(stream.length + text.length, 0x1c)
     stream.writeUInt32LE(text.length / 2, 0x34)
-    expect(await read('doc', compound({ WordDocument: Buffer.concat([stream, text]) }))).toBe(
-      '第一章\n\nSecond line\n',
-    )
+    expect(await read('doc', compound({ WordDocument: Buffer.concat([stream, text]) }))).toBe('第一章\n\nSecond line\n')
   })
 
   test('keeps text after a field without an end, and is refused if it is encrypted or truncated', async () => {
