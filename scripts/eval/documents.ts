@@ -10,13 +10,14 @@
  */
 import { type ChildProcess, execFile, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import iconv from 'iconv-lite'
 import { createHost, workerLimits } from '../../src/core/kit/workers.ts'
 import { formatOf, type ReadingAnswer, type ReadingJob } from '../../src/readings/formats.ts'
 import type { LibraryJob } from './libraries.ts'
+import { createOffice } from './office.ts'
 import { usedRecords } from './presentations.ts'
 
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
@@ -31,7 +32,14 @@ const garbageShare = 0.1
 const maxNamed = 30
 
 /** A command with its arguments; the file is the last one, or stands for `{}`. Or the name of a library. */
-type Reference = readonly string[] | string
+type Tool = readonly string[] | string
+type Reference = Tool | OfficeReference
+
+/** LibreOffice, and the tool that reads what it makes of a file. */
+interface OfficeReference {
+  readonly office: ReturnType<typeof createOffice>
+  readonly tool: Tool
+}
 
 const pandoc = ['pandoc', '--to=plain', '--wrap=none']
 const lynx = [
@@ -43,30 +51,10 @@ const lynx = [
   '-display_charset=utf-8',
   '-assume_charset=utf-8',
 ]
-/** The references of each extension. Those that are installed are asked. */
-const references: Readonly<Record<string, readonly Reference[]>> = {
-  pdf: [['pdftotext', '-q', '{}', '-'], 'pdfjs-dist'],
-  doc: ['word-extractor', ['catdoc', '-d', 'utf-8'], ['antiword', '-t', '-w', '0', '-m', 'UTF-8.txt']],
-  xls: ['xlsx', ['xls2csv', '-d', 'utf-8']],
-  xlsx: ['xlsx'],
-  xlsm: ['xlsx'],
-  xlsb: ['xlsx'],
-  ods: ['xlsx'],
-  ppt: [['catppt', '-d', 'utf-8']],
-  pptx: ['officeparser'],
-  odp: ['officeparser'],
-  msg: ['@kenjiuno/msgreader', 'msgconvert'],
-  eml: ['postal-mime'],
-  html: [lynx],
-  htm: [lynx],
-  xhtml: [lynx],
-  docx: ['mammoth', pandoc],
-  odt: [pandoc],
-  rtf: ['rtf-parser', pandoc],
-  epub: [pandoc],
-  ipynb: [pandoc],
-}
-
+const catppt = ['catppt', '-d', 'utf-8']
+const pdftotext = ['pdftotext', '-q', '{}', '-']
+const mutool = ['mutool', 'draw', '-q', '-F', 'txt', '-o', '-']
+const python = ['python3', join(import.meta.dirname, 'mail.py')]
 interface FormatCount {
   files: number
   read: number
@@ -100,23 +88,76 @@ const [folder] = positionals
 if (folder === undefined) throw new Error('Name a folder: npm run eval:documents -- FOLDER')
 const only = values.only?.split(',')
 
+const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((path) => formatOf(path, undefined) !== undefined && only?.includes(extensionOf(path)) !== false)
+  .filter((path) => isMeasured(statSync(join(folder, path))))
+  .sort()
+
+function extensionOf(path: string): string {
+  return extname(path).slice(1).toLowerCase()
+}
+
+function isMeasured(status: Stats): boolean {
+  return status.isFile() && status.size > 0 && status.size <= maxBytes
+}
+
+const officeOf = (target: 'txt:Text' | 'pptx', extensions: readonly string[]) =>
+  createOffice(
+    paths.filter((path) => extensions.includes(extensionOf(path))).map((path) => join(folder, path)),
+    target,
+  )
+const written = { office: officeOf('txt:Text', ['doc', 'rtf', 'odt']), tool: ['cat'] }
+const slides = { office: officeOf('pptx', ['ppt']), tool: 'officeparser' }
+
+/** The references of each extension. Those that are installed are asked. */
+const references: Readonly<Record<string, readonly Reference[]>> = {
+  pdf: [pdftotext, 'pdfjs-dist', mutool],
+  doc: ['word-extractor', ['catdoc', '-d', 'utf-8'], ['antiword', '-t', '-w', '0', '-m', 'UTF-8.txt'], written],
+  xls: ['xlsx', ['xls2csv', '-d', 'utf-8']],
+  xlsx: ['xlsx'],
+  xlsm: ['xlsx'],
+  xlsb: ['xlsx'],
+  ods: ['xlsx'],
+  ppt: [catppt, slides],
+  pptx: ['officeparser'],
+  odp: ['officeparser'],
+  msg: ['@kenjiuno/msgreader', 'msgconvert'],
+  eml: ['postal-mime', python],
+  mbox: [python],
+  mhtml: [python],
+  mht: [python],
+  html: [lynx],
+  htm: [lynx],
+  xhtml: [lynx],
+  docx: ['mammoth', pandoc],
+  odt: [pandoc, written],
+  rtf: [pandoc, 'unrtf', written],
+  epub: [pandoc, mutool],
+  ipynb: [pandoc],
+}
+
 const run = promisify(execFile)
 const missing = new Set<Reference>()
 let libraries: ChildProcess | undefined
 
 function nameOf(reference: Reference): string {
-  return typeof reference === 'string' ? reference : (reference[0] ?? '')
+  if (typeof reference === 'string') return reference
+  if ('office' in reference) return 'LibreOffice'
+  return reference === python ? 'Python' : (reference[0] ?? '')
 }
 
 /** The texts that the references have, without those that fail. */
-async function* referenceTexts(extension: string, file: string): AsyncGenerator<string> {
+async function* referenceTexts(
+  extension: string,
+  file: string,
+): AsyncGenerator<{ readonly reference: Reference; readonly text: string }> {
   for (const reference of references[extension] ?? []) {
     if (values.alone === true || missing.has(reference)) continue
-    const { text, isMissing } = await (typeof reference === 'string'
-      ? textOfLibrary({ library: reference, file })
-      : textOfCommand(reference, file))
+    const { text, isMissing } = await (typeof reference === 'object' && 'office' in reference
+      ? textOfOffice(reference, file)
+      : textOfTool(reference, file))
     if (isMissing) missing.add(reference)
-    else if (text !== undefined) yield text
+    else if (text !== undefined) yield { reference, text }
   }
 }
 
@@ -132,6 +173,15 @@ async function textOfCommand([command = '', ...rest]: readonly string[], file: s
   } catch (error) {
     return { isMissing: (error as NodeJS.ErrnoException).code === 'ENOENT' }
   }
+}
+
+async function textOfOffice({ office, tool }: OfficeReference, file: string): Promise<ReferenceText> {
+  const { path, isMissing } = await office.pathOf(file)
+  return path === undefined ? { isMissing } : textOfTool(tool, path)
+}
+
+function textOfTool(tool: Tool, file: string): Promise<ReferenceText> {
+  return typeof tool === 'string' ? textOfLibrary({ library: tool, file }) : textOfCommand(tool, file)
 }
 
 async function textOfLibrary(job: LibraryJob): Promise<ReferenceText> {
@@ -160,17 +210,17 @@ async function textOfLibrary(job: LibraryJob): Promise<ReferenceText> {
 }
 
 /**
- * What references print and documents do not show, by extension: lynx names the targets of a page's head; catppt reads records of
+ * What references print and documents do not show: lynx names the targets of a page's head; catppt reads records of
  * earlier edits, and the names of designs, which are records of type 0xfba; antiword and pandoc mark pictures.
  */
-function isShown(line: string, extension: string, used: string): boolean {
-  if (extension === 'ppt') {
+function isShown(line: string, reference: Reference, used: string): boolean {
+  if (reference === catppt) {
     const wide = Buffer.from(line, 'utf16le').toString('latin1')
     const size = Buffer.from([line.length * 2, 0, 0, 0]).toString('latin1')
     const isDesign = ['\x20\0\xba\x0f', '\x30\0\xba\x0f'].some((head) => used.includes(head + size + wide))
     return !isDesign && (used.includes(wide) || used.includes(line))
   }
-  return !(references[extension]?.includes(lynx) && /^\s*(?:REFRESH\(|#)/.test(line)) && !isGarbage(line)
+  return !(reference === lynx && /^\s*(?:REFRESH\(|#)/.test(line)) && !isGarbage(line)
 }
 
 /** A tenth of its characters are control characters, or have no meaning: what no font or table of characters explains. */
@@ -223,8 +273,8 @@ function areDisputed(all: readonly ReadonlySet<string>[]): boolean {
 function wordsIn(text: string): ReadonlySet<string> {
   return new Set(
     text
-      // The hyphen of a word that may be parted, but is not.
-      .replaceAll('\u00ad', '')
+      // The hyphen of a word that may be parted, but is not, and marks of direction.
+      .replaceAll(/[\u00ad\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
       .normalize('NFKC')
       .toLowerCase()
       .replaceAll('\u00ad', '')
@@ -259,13 +309,11 @@ setInterval(() => {
   if (current !== '' && mib > peak.mib) Object.assign(peak, { mib, path: current })
 }, 20).unref()
 
-for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
+for (const path of paths) {
   const file = join(folder, path)
-  const extension = extname(path).slice(1).toLowerCase()
+  const extension = extensionOf(path)
   const format = formatOf(path, undefined)
-  if (format === undefined || only?.includes(extension) === false) continue
-  const status = statSync(file)
-  if (!status.isFile() || status.size === 0 || status.size > maxBytes) continue
+  if (format === undefined) continue
   const zero = {
     files: 0,
     read: 0,
@@ -299,9 +347,9 @@ for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).so
   const used = extension === 'ppt' ? usedRecords(bytes) : ''
   const texts: string[] = []
   let asked = 0
-  for await (const referenceText of referenceTexts(extension, file)) {
+  for await (const { reference, text: referenceText } of referenceTexts(extension, file)) {
     asked++
-    const lines = referenceText.split(/[\n\f]/).filter((line) => isShown(line, extension, used))
+    const lines = referenceText.split(/[\n\f]/).filter((line) => isShown(line, reference, used))
     const shown = lines.join('\n').replace(marks[extension] ?? '', '')
     // A soft hyphen within a line of a page is drawn.
     const drawn = extension === 'pdf' ? shown.replace(/\u00ad(?=\S)/g, '-') : shown
@@ -354,4 +402,5 @@ for (const [extension, count] of [...counts].sort(([a], [b]) => a.localeCompare(
 }
 console.log(`\nPeak memory: ${peak.mib} MiB, with ${peak.path}.`)
 libraries?.kill()
+for (const { office } of [written, slides]) office.close()
 host.close()

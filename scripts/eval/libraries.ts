@@ -60,18 +60,16 @@ const readers: Readonly<Record<string, Reader>> = {
     // The name of the code page in the encodings of the web.
     const source = Buffer.from(stdout.replaceAll(/charset="?CP950/gi, 'charset=big5'), 'latin1')
     const { html, text = '' } = await PostalMime.parse(source)
-    return html?.replaceAll(/<(style|script)\b[\s\S]*?<\/\1>|<!--[\s\S]*?-->|<[^>]*>|&nbsp;/gi, ' ') ?? text
+    return html === undefined ? text : textOfPage(html)
   },
   'word-extractor': async (path) => {
     const Extractor = (await load('word-extractor')).default
     const document = await new Extractor().extract(path)
     return [document.getBody(), document.getFootnotes(), document.getEndnotes()].join('\n')
   },
-  'rtf-parser': async (path) => {
-    const { default: parse } = await load('rtf-parser')
-    const document = await promisify<string, Rtf>(parse.string)(readFileSync(path, 'latin1'))
-    const textOf = ({ value = '', content = [] }: Rtf): string => value + content.map(textOf).join('')
-    return (document.content ?? []).map(textOf).join('\n')
+  unrtf: async (path) => {
+    const { stdout } = await run('unrtf', ['--nopict', path], { maxBuffer: 2 ** 26 })
+    return textOfPage(stdout).replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
   },
   'postal-mime': async (path) => {
     const { subject = '', text = '' } = await (await load('postal-mime')).default.parse(readFileSync(path))
@@ -79,10 +77,8 @@ const readers: Readonly<Record<string, Reader>> = {
   },
 }
 
-/** A paragraph, or a span of it, of `rtf-parser`. */
-interface Rtf {
-  readonly value?: string
-  readonly content?: readonly Rtf[]
+function textOfPage(html: string): string {
+  return html.replaceAll(/<(style|script|title)\b[\s\S]*?<\/\1>|<!--[\s\S]*?-->|<[^>]*>|&nbsp;/gi, ' ')
 }
 
 /** A cell of SheetJS: its type, its value, its number format, and the value in that format. */

@@ -96,7 +96,7 @@ async function readContents(zip: Zip): Promise<BookContents> {
   const chapters = spine.flatMap((id) => {
     const item = items.get(id)
     if (item === undefined) throw unreadableError('The book is damaged: a chapter of its list is missing.')
-    return /html|oeb1-document/.test(item.type) ? [item.part] : []
+    return /html|svg|oeb1-document/.test(item.type) ? [item.part] : []
   })
   return { title, chapters, table: table ?? items.get(tableId ?? '')?.part }
 }

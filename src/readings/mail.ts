@@ -47,7 +47,7 @@ export async function readMail(
 ): Promise<Reading> {
   const writer = createWriter(form, limits.characters)
   const mailbox: Mailbox = { writer, form, limits, readAttached, attachments: 0 }
-  const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const source = withoutMark(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   const messages = source.toString('latin1', 0, 5) === 'From ' ? messagesIn(source) : [source]
   let title: string | undefined
   for (const message of messages) {
@@ -60,13 +60,21 @@ export async function readMail(
   return { text: writer.finish(), ...(parts > 0 ? { parts } : {}), ...(shown === '' ? {} : { title: shown }) }
 }
 
-/** The messages of a mailbox. Each begins with a line `From …` before its headers. Other lines that begin so mostly have `>` before them. */
+/** A file without its byte order mark of UTF-8. */
+function withoutMark(source: Buffer): Buffer {
+  return source.toString('latin1', 0, 3) === '\xef\xbb\xbf' ? source.subarray(3) : source
+}
+
+/**
+ * The messages of a mailbox. Each begins with a line `From ` with a sender and mostly a time, before its headers. Other lines that
+ * begin so mostly have `>` before them.
+ */
 function messagesIn(source: Buffer): readonly Buffer[] {
   const starts: number[] = [0]
   for (const separator of ['\n\nFrom ', '\r\n\r\nFrom '])
     for (let at = source.indexOf(separator); at !== -1; at = source.indexOf(separator, at + 1)) {
       const start = at + separator.length - 'From '.length
-      if (!/^From .*\r?\n[!-9;-~]+:/.test(source.toString('latin1', start, start + 1000))) continue
+      if (!/^From (?:\S+|.*\d:\d\d.*)\r?\n[!-9;-~]+:/.test(source.toString('latin1', start, start + 1000))) continue
       starts.push(start)
       if (starts.length > maxMessages) throw tooMuch(`The mailbox has more than ${maxMessages} messages.`)
     }
@@ -169,7 +177,7 @@ async function writeBytes(
     const format = await recognise(bytes, named, limits.unpacked)
     if (format === 'mail' || format === 'msg') await writeInner(bytes, mailbox, depth)
     else writer.document((await readAttached({ format: named, form, bytes, limits })).text)
-  } else if (mimeType.startsWith('text/')) {
+  } else if (/^(?:text|message)\//.test(mimeType)) {
     const encoding = detectEncoding(bytes)
     writer.block(encoding === undefined ? '' : (decodeBytes(bytes, encoding) ?? ''))
   }

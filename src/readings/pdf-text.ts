@@ -16,6 +16,8 @@ const boxBytes = 16
 const touchingShare = 0.05
 /** The share by which the heights of two characters of one size differ at most. */
 const sameSizeShare = 0.1
+/** The number of heights from which on a character beside another one begins a word, even if no space is drawn. */
+const wordsApart = 1
 /** The number of heights from which on a character below another one begins a line. Vertical writing keeps closer. */
 const linesApart = 1
 
@@ -69,7 +71,10 @@ function mended(pdfium: WrappedPdfiumModule, textPage: number, text: string, box
     }
     const index = pdfium.FPDFText_GetCharIndexFromTextIndex(textPage, at)
     // The text has no control characters, but the code of a glyph can be that of one.
-    for (; next < index; next++) replace(at, at, glyphs.characterOf(next) ?? '')
+    for (; next < index; next++) {
+      replace(at, at, glyphs.characterOf(next) ?? '')
+      before = undefined
+    }
     next = index + 1
     if (pdfium.FPDFText_IsGenerated(textPage, index) === 1) {
       const length = text.startsWith('\r\n', at) ? 2 : 1
@@ -84,20 +89,32 @@ function mended(pdfium: WrappedPdfiumModule, textPage: number, text: string, box
       continue
     }
     const box = boxOf(at)
+    // The last one is the hyphen of a word that goes on in the next line.
+    const isSpace = /[\s\ufffe]/.test(text[at] ?? '')
     if (before !== undefined && isLineBelow(before, box)) replace(at, at, '\n')
-    before = text[at] === ' ' ? undefined : box
+    else if (before !== undefined && !isSpace && areWordsApart(before, box)) replace(at, at, ' ')
+    before = isSpace ? undefined : box
     const told = glyphs.characterOf(index)
     if (told !== undefined) replace(at, at + 1, told)
   }
   return pieces.join('') + text.slice(from)
 }
 
+function areOnOneLine(one: Box, other: Box): boolean {
+  return Math.min(one.top, other.top) - Math.max(one.bottom, other.bottom) > (one.top - one.bottom) / 2
+}
+
+function areWordsApart(one: Box, other: Box): boolean {
+  const gap = Math.max(other.left - one.right, one.left - other.right)
+  const height = Math.max(one.top - one.bottom, other.top - other.bottom)
+  return gap > height * wordsApart && areOnOneLine(one, other)
+}
+
 /** Whether two characters of one size stand side by side, so that no line ends between them. */
 function areTouching(left: Box, right: Box): boolean {
   const [height, other] = [left.top - left.bottom, right.top - right.bottom]
-  const isOneLine = Math.min(left.top, right.top) - Math.max(left.bottom, right.bottom) > height / 2
   return (
-    isOneLine &&
+    areOnOneLine(left, right) &&
     Math.abs(height - other) < height * sameSizeShare &&
     Math.abs(right.left - left.right) < height * touchingShare
   )

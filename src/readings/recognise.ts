@@ -22,14 +22,14 @@ const office: ReadonlySet<DocumentFormat> = new Set([
 /** Formats whose names programs give to tables and texts that they export. */
 const exported: ReadonlySet<DocumentFormat> = new Set(['xlsx', 'xls', 'doc'])
 
-/** Signs of formats in the first part of a file. */
+/** Signs of formats in the first part of a file, after its byte order mark. */
 const signs: readonly (readonly [sign: RegExp, format: DocumentFormat])[] = [
   [/^%PDF-/, 'pdf'],
-  [/^(?:\xef\xbb\xbf)?\s*\{\\rtf/, 'rtf'],
+  [/^\s*\{\\rtf/, 'rtf'],
   [/^\s*<\?xml\b[\s\S]*<office:document[\s>]/, 'odf'],
   [/^(?:From .*\r?\n|(?:[\w-]+:.*\r?\n(?:[ \t].*\r?\n)*)*mime-version:)/i, 'mail'],
-  // After a byte order mark, an XML declaration and comments.
-  [/^(?:\xef\xbb\xbf)?(?:\s|<\?xml\b[^>]*>|<!--[^>]*-->)*<(?:!doctype html|html|head|body|table)\b/i, 'html'],
+  // After an XML declaration and comments.
+  [/^(?:\s|<\?xml\b[^>]*>|<!--[^>]*-->)*<(?:!doctype html|html|head|body|table)\b/i, 'html'],
 ]
 
 /** The format of a file by its content. `text`: it is plain text. The format that its name tells, if the content tells none. */
@@ -39,12 +39,15 @@ export async function recognise(
   limit: number,
 ): Promise<DocumentFormat | 'text'> {
   if (!office.has(named)) return named
-  const head = Buffer.from(bytes.subarray(0, 4096)).toString('latin1')
+  const head = Buffer.from(bytes.subarray(0, 4096))
+    .toString('latin1')
+    .replace(/^\xef\xbb\xbf/, '')
   if (head.startsWith('PK')) return (await formatOfPackage(bytes, limit)) ?? named
   if (isCompound(bytes)) return formatOfCompound(bytes, limit) ?? named
   const told = signs.find(([sign]) => sign.test(head))?.[1]
   if (told !== undefined) return told
-  if (named === 'mail' && !/^\s*[\w-]+:/.test(head)) throw unreadableError('This is not a mail: it has no headers.')
+  if (named === 'mail' && !/^\s*[\w-]+[ \t]*:/.test(head))
+    throw unreadableError('This is not a mail: it has no headers.')
   return exported.has(named) && detectEncoding(bytes) !== undefined ? 'text' : named
 }
 

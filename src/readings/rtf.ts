@@ -39,14 +39,20 @@ const characters: ReadonlyMap<string, string> = new Map([
 
 const maxDepth = 1000
 
-/** Reads a document in Rich Text Format 1.9.1. */
+/** Number of bytes that may stand before a document. */
+const maxLead = 100
+
+/** Reads a document in Rich Text Format 1.9.1, or a part of one: groups without the head of a document. */
 export function readRtf(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const start = source.indexOf('{\\rtf')
-  if (start === -1 || start > 100) throw unreadableError('The document is damaged: it is not an RTF file.')
+  const lead = source.toString('latin1', 0, maxLead + 6)
+  const start = lead.indexOf('{\\rtf')
+  const isPart = start === -1 && /^\s*\{\\[a-z]/.test(lead)
+  if (start === -1 && !isPart) throw unreadableError('The document is damaged: it is not an RTF file.')
   const writer = createWriter(form, limits.characters)
   const body = createBody(writer, limits.characters)
-  readTokens(source.subarray(start), body)
+  if (isPart) body.open()
+  readTokens(isPart ? source : source.subarray(start), body)
   body.end()
   return { text: writer.finish().toWellFormed() }
 }

@@ -186,6 +186,18 @@ describe('a document of Word 97', () => {
     expect(markdown).toContain('| a | b |\n| --- | --- |\n\nlast')
   })
 
+  test('of Word 6 or 95 from East Asia is read in UTF-16', async () => {
+    const text = wide('第一章\rSecond line\r')
+    const stream = Buffer.alloc(0x400)
+    stream.writeUInt16LE(0xa5dc, 0)
+    stream.writeUInt16LE(0x68, 2)
+    stream.writeUInt16LE(0x1000, 10)
+    stream.writeUInt32LE(stream.length, 0x18)
+    stream.writeUInt32LE(stream.length + text.length, 0x1c)
+    stream.writeUInt32LE(text.length / 2, 0x34)
+    expect(await read('doc', compound({ WordDocument: Buffer.concat([stream, text]) }))).toBe('第一章\n\nSecond line\n')
+  })
+
   test('keeps text after a field without an end, and is refused if it is encrypted or truncated', async () => {
     expect(await read('doc', doc({ text: 'a\x13 lost text\r' }))).toContain('lost text')
     await expect(read('doc', doc({ text: 'a\r', flags: 0x100 }))).rejects.toMatchObject({

@@ -61,6 +61,15 @@ describe('a book in EPUB', () => {
     expect((await read(bytes)).text).toBe('First one\n\nB\n\nA\n')
   })
 
+  test('has the text of chapters that are drawings', async () => {
+    const bytes = epub({
+      manifest: '<item id="d" href="d.svg" media-type="image/svg+xml"/>',
+      spine: '<itemref idref="d"/>',
+      more: { 'OEBPS/d.svg': '<svg xmlns="http://www.w3.org/2000/svg"><text>drawn words</text></svg>' },
+    })
+    expect((await read(bytes)).text).toBe('drawn words\n')
+  })
+
   test('that is encrypted, damaged or without text is refused with its reason', async () => {
     const encryption = (uri: string) => ({
       'META-INF/encryption.xml': `<encryption><EncryptedData><CipherData><CipherReference URI="${uri}"/></CipherData></EncryptedData></encryption>`,

@@ -112,15 +112,28 @@ test('a web page that was saved as MHTML is read without its styles and pictures
 
 test('a mailbox is read message by message', async () => {
   const box = [
-    'From a@b Tue Jun  4 18:00:00 2024\nSubject: one\n\nfirst\n>From the start\n\nFrom here on: prose.\nMore of it.\n',
+    'From a@b Tue Jun  4 18:00:00 2024\nSubject: one\n\nfirst\n>From the start\n\nFrom here on: prose.\nMore of it.\n\nFrom Kyoto with love\nYear: 1963\n',
     'From c@d\nSubject: two\n\nsecond\n',
   ]
   const bytes = Buffer.from(box.join('\n'))
   const reading = await readDocument({ format: 'mail', form: 'text', bytes, limits })
   expect(reading).toEqual({
     parts: 2,
-    text: 'one\n\nfirst\nFrom the start\n\nFrom here on: prose.\nMore of it.\n\ntwo\n\nsecond\n',
+    text: 'one\n\nfirst\nFrom the start\n\nFrom here on: prose.\nMore of it.\n\nFrom Kyoto with love\nYear: 1963\n\ntwo\n\nsecond\n',
   })
+  expect(await read(`\ufeff${box.join('\n')}`)).toBe(reading.text)
+})
+
+test('an email with spaces before the colons of its headers is read', async () => {
+  expect(await read('Subject : Rain\r\n\r\nIn June.')).toBe('Rain\n\nIn June.\n')
+})
+
+test('an email with a byte order mark is read, and so is its report of a failed delivery', async () => {
+  const report = 'Content-Type: message/delivery-status\r\n\r\nAction: failed\r\nStatus: 5.1.1'
+  const mail = `Subject: Undelivered\r\n${parts('report', 'Content-Type: text/plain\r\n\r\nNot delivered.', report)}`
+  expect(await read(`\ufeff${mail}`)).toBe(
+    'Undelivered\n\nNot delivered.\n\nAttachment: message/delivery-status\n\nAction: failed\nStatus: 5.1.1\n',
+  )
 })
 
 test('an email in a folder is read in the encodings that it declares, and its source stays text', async () => {

@@ -161,6 +161,12 @@ describe('the text of a PDF', () => {
     expect(await read('pdf', pageWithFont(helvetica, content))).toBe('Page 1\n\nA\nB\nC')
   })
 
+  test('has the cells of a table as words of their own, even if the spaces between them lie over their letters', async () => {
+    const cell = (text: string) => `3 Tr 60 0 Td ( ) Tj 0 Tr ${text.length * -6.7} 0 Td (${text} ) Tj`
+    const content = `72 760 Td (Rain ) Tj ${['24', '349', '1.5'].map(cell).join(' ')}`
+    expect(await read('pdf', pageWithFont(helvetica, content))).toBe('Page 1\n\nRain 24 349 1.5')
+  })
+
   test('has a word whose letters stand on a curve as one', async () => {
     const content = '72 700 Td (T) Tj 7.3 -1.5 Td (a) Tj 6.7 -1.5 Td (l) Tj'
     expect(await read('pdf', pageWithFont(helvetica, content))).toBe('Page 1\n\nTal')
@@ -183,6 +189,47 @@ describe('the text of a PDF', () => {
     const glyphs = [0x2b, 0x44, 0x55, 0x45, 0x52, 0x58, 0x55, 3, 0x14]
     const bytes = pageWithFont(`${glyphFont('Own', '/FontFile2 6 0 R')} >> >>] >>`, shown(glyphs), flate(font))
     expect(await read('pdf', bytes)).toBe('Page 1\n\nHarbour 1')
+  })
+
+  test('has no space between a letter and the mark that belongs to it', async () => {
+    const marks =
+      '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding << /Differences [65 /e /uni0301 /t] >> >>'
+    const spread = (letters: string) => `72 760 Td ${[...letters].map((letter) => `(${letter}) Tj 20 0 Td`).join(' ')}`
+    expect(await read('pdf', pageWithFont(marks, spread('AB')))).toBe('Page 1\n\ne\u0301')
+    expect(await read('pdf', pageWithFont(marks, spread('AC')))).toBe('Page 1\n\ne t')
+  })
+
+  test('has the characters of a font that tells endlessly many, up to a limit', async () => {
+    const glyphs = [0x2b, 0x44, 3]
+    /** A font whose table of characters has groups of codes, from one to another, the first of which has a glyph. */
+    const fontOf = (...groups: readonly (readonly [first: number, last: number, glyph: number])[]) => {
+      const font = readFileSync('node_modules/pdfjs-dist/standard_fonts/LiberationSans-Regular.ttf')
+      const words = [
+        0x0000_0001,
+        0x0003_000a,
+        12,
+        0x000c_0000,
+        16 + groups.length * 12,
+        0,
+        groups.length,
+        ...groups.flat(),
+      ]
+      const table = Buffer.alloc(words.length * 4)
+      for (const [index, word] of words.entries()) table.writeUInt32BE(word, index * 4)
+      const entry = font.indexOf('cmap')
+      font.writeUInt32BE(font.length, entry + 8)
+      font.writeUInt32BE(table.length, entry + 12)
+      return flate(Buffer.concat([font, table]))
+    }
+    const textWith = (font: Buffer) =>
+      read('pdf', pageWithFont(`${glyphFont('Own', '/FontFile2 6 0 R')} >> >>] >>`, shown(glyphs), font))
+    const letters = [
+      [0x48, 0x48, 0x2b],
+      [0x61, 0x61, 0x44],
+    ] as const
+    const many = [0x1_0000, 0x40_0000, 0x1000] as const
+    expect(await textWith(fontOf(...letters, many))).toBe('Page 1\n\nHa')
+    expect(await textWith(fontOf(many, ...letters))).not.toContain('Ha')
   })
 })
 

@@ -182,6 +182,12 @@ describe('a file in Rich Text Format', () => {
     })
   })
 
+  test('is read without the head of a document, group by group', async () => {
+    expect(await readBytes(Buffer.from('{\\pard \\ql one\\par}\n{\\pard {\\b two} words\\par}\n'))).toBe(
+      'one\n\ntwo words\n',
+    )
+  })
+
   test('that is empty, another file, truncated or nested endlessly is refused, or read up to that point', async () => {
     await expect(readBytes(Buffer.from('words'))).rejects.toThrow('not an RTF file')
     await expect(read('{\\pict 0123}')).rejects.toThrow('contains no text')

@@ -94,9 +94,11 @@ function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
   const tableAt = (index: number) => (isUnicode ? part(0x9a + index * 8) : Buffer.alloc(0))
   const lengths = Array.from({ length: 7 }, (_, index) => stream.readUInt32LE((isUnicode ? 0x4c : 0x34) + index * 4))
   const [start, end] = [stream.readUInt32LE(0x18), stream.readUInt32LE(0x1c)]
+  // Word 6 and 95 of East Asia have all text in UTF-16 ("fExtChar").
+  const width = !isUnicode && (flags & 0x1000) !== 0 ? 2 : 1
   const stored =
-    isUnicode || (flags & 4) !== 0 ? piecesIn(isUnicode ? tableAt(place.pieces) : part(0x160), isUnicode) : []
-  const pieces = stored.length > 0 ? stored : [{ start: 0, end: end - start, offset: start, width: 1 as const }]
+    isUnicode || (flags & 4) !== 0 ? piecesIn(isUnicode ? tableAt(place.pieces) : part(0x160), isUnicode, width) : []
+  const pieces = stored.length > 0 ? stored : [{ start: 0, end: (end - start) / width, offset: start, width } as const]
   const length = pieces.reduce((sum, piece) => sum + Math.max(0, piece.end - piece.start), 0)
   if (length > stream.length || pieces.some((piece) => piece.offset + (piece.end - piece.start) > stream.length))
     throw damaged('its text is cut off')
@@ -112,8 +114,8 @@ function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
   }
 }
 
-/** The table of pieces ([MS-DOC], 2.9.38). Formatting may stand before it. */
-function piecesIn(table: Buffer, isUnicode: boolean): readonly Piece[] {
+/** The table of pieces ([MS-DOC], 2.9.38). Formatting may stand before it. Before Word 97, all pieces have one width. */
+function piecesIn(table: Buffer, isUnicode: boolean, oldWidth: 1 | 2): readonly Piece[] {
   let at = 0
   while (table[at] === 1 && at + 3 <= table.length) at += 3 + table.readUInt16LE(at + 1)
   if (table[at] !== 2 || at + 5 > table.length) return []
@@ -121,7 +123,7 @@ function piecesIn(table: Buffer, isUnicode: boolean): readonly Piece[] {
   const count = Math.floor((data.length - 4) / 12)
   return Array.from({ length: Math.max(0, count) }, (_, index) => {
     const stored = data.readUInt32LE((count + 1) * 4 + index * 8 + 2)
-    const isNarrow = !isUnicode || (stored & 0x40000000) !== 0
+    const isNarrow = isUnicode ? (stored & 0x40000000) !== 0 : oldWidth === 1
     const offset = isUnicode && isNarrow ? (stored & 0x3fffffff) / 2 : stored
     return {
       start: data.readUInt32LE(index * 4),
