@@ -37,11 +37,7 @@ export async function* suggestWords(
     if (passes(found)) gather(candidates, found, typed)
   }
   const ordered = [...candidates.values()].sort((a, b) => b.weight - a.weight || (a.text < b.text ? -1 : 1))
-  for (const { text, uris } of ordered.slice(0, most.words)) yield { text, uris: each(uris) }
-}
-
-async function* each(uris: ReadonlySet<string>): AsyncGenerator<string> {
-  yield* uris
+  for (const { text, uris } of ordered.slice(0, most.words)) yield { text, uris: [...uris] }
 }
 
 interface TypedTerm {
