@@ -24,8 +24,7 @@ export function frontMatterOf(start: string): FrontMatter {
     if (key === 'title') found = { ...found, ...defined({ title: textOf(rest, maxTitle) }) }
     else if (key === 'description') found = { ...found, ...defined({ description: textOf(rest, maxDescription) }) }
     else if (key === 'priority') found = { ...found, ...defined({ priority: priorityOf(rest) }) }
-    else if (key === 'audience')
-      found = { ...found, ...defined({ audience: audienceOf(listOf(rest, lines, i + 1)) }) }
+    else if (key === 'audience') found = { ...found, ...defined({ audience: audienceOf(listOf(rest, lines, i + 1)) }) }
   }
   return found
 }
