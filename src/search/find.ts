@@ -176,12 +176,16 @@ async function ask(
   })
   const counted = known.map(({ count }) => count)
   const formed = await withForms(texts, rated, counted, size.parts, visible?.set)
-  const averageLength = size.length / Math.max(1, size.parts)
-  const averageDocumentLength = size.length / Math.max(1, size.texts)
-  const among = visible === undefined ? {} : { among: visible.set }
-  const averages = { averageLength, averageDocumentLength, size: { texts: size.texts, parts: size.parts } }
-  const labelScore = createLabelScore(text)
-  return { ...query, labelScore, ranker: createRanker(formed), counts: counted, ...averages, ...among }
+  return {
+    ...query,
+    size,
+    labelScore: createLabelScore(text),
+    ranker: createRanker(formed),
+    counts: counted,
+    averageLength: size.length / Math.max(1, size.parts),
+    averageDocumentLength: size.length / Math.max(1, size.texts),
+    ...defined({ among: visible?.set }),
+  }
 }
 
 /** The parts of compounds that do not find a passage by themselves: all but the rarest, or all if no passage has one of them. */

@@ -1,3 +1,4 @@
+import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
@@ -47,8 +48,7 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
   const { mimeType, audience, priority, modified } = facts
   const labels = {
     mount,
-    ...defined({ mimeType, audience, priority }),
-    ...(modified === undefined ? {} : { modified: Math.floor(modified) }),
+    ...defined({ mimeType, audience, priority, modified: modified && Math.floor(modified) }),
   }
   return {
     key: document.uri,
@@ -99,7 +99,7 @@ function cutOf({ text, start, end, heading }: Passage, names: NameTerms, whole: 
   })
   for (const [term, count] of counts) if (isWordTerm(term)) addTo(whole, term, count)
   const terms = [...new Set([...counts.keys(), ...names.terms])].slice(0, mostTerms)
-  const stored: Stored = { t: plain, s: start, e: end, ...(heading === undefined ? {} : { h: heading.toWellFormed() }) }
+  const stored: Stored = { t: plain, s: start, e: end, ...defined({ h: heading?.toWellFormed() }) }
   return { stored, terms, length }
 }
 
@@ -146,7 +146,7 @@ export async function countGroups<Term extends { readonly term: string }>(
 export function foundOf({ id, key, place: index, mount, length, value, text, parts }: FoundPart): FoundPassage {
   const { t, s, e, h } = JSON.parse(value) as Stored
   const { facts, path, title } = documentOf(key, mount, text)
-  const passage = h === undefined ? { text: t, start: s, end: e } : { text: t, start: s, end: e, heading: h }
+  const passage = { text: t, start: s, end: e, ...defined({ heading: h }) }
   return { id, index, mount, facts, passage, length, passages: parts, path, title }
 }
 
@@ -155,9 +155,8 @@ interface ParsedDocument extends Pick<FoundPassage, 'mount' | 'facts' | 'path' |
   readonly text: string
 }
 
-/** Cache of parsed documents by their keys, because most passages are read together with others of their document. */
-const parsed = new Map<string, ParsedDocument>()
-const maxParsed = 500
+/** Parsed documents by their keys, because most passages are read together with others of their document. */
+const parsed = createRecent<ParsedDocument>(500)
 
 function documentOf(key: string, mount: string, text: string): ParsedDocument {
   const known = parsed.get(key)
@@ -165,7 +164,6 @@ function documentOf(key: string, mount: string, text: string): ParsedDocument {
   const facts = JSON.parse(text) as DocumentFacts
   const path = pathOf(facts.uri, mount)
   const document = { text, mount, facts, path, title: titleOf(facts, path) }
-  if (parsed.size >= maxParsed) parsed.clear()
   parsed.set(key, document)
   return document
 }

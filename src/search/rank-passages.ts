@@ -1,6 +1,6 @@
 import { joinRanges } from '../core/kit/sorted.ts'
 import type { Texts } from '../store/index.ts'
-import { classOf, fold, widthAt, wordClass } from '../text/analyser.ts'
+import { classAt, fold, widthAt, wordClass } from '../text/analyser.ts'
 import type { Documents } from './documents.ts'
 import { type FoundPassage, foundOf } from './part.ts'
 import { bestStretch, type PassageScore, type Ranker } from './rank.ts'
@@ -220,5 +220,5 @@ function isLow(text: string, at: number): boolean {
 }
 
 function isWord(text: string, at: number): boolean {
-  return at >= 0 && at < text.length && classOf(text.charCodeAt(at)) === wordClass
+  return classAt(text, at) === wordClass
 }

@@ -144,6 +144,6 @@ export interface SuggestQuery extends VisibleQuery {
 
 export interface Suggestion {
   readonly text: string
-  /** Lazily: some of the documents that contain it, so that the caller can check whether one of them is visible. */
-  readonly uris: AsyncIterable<string>
+  /** Some of the documents that contain it, so that the caller can check whether one of them is visible. */
+  readonly uris: readonly string[]
 }

@@ -1,6 +1,6 @@
 import { defined } from '../core/kit/object.ts'
 import type { Texts } from '../store/index.ts'
-import { classOf, fold, otherClass, tokenize, widthAt, wordClass } from '../text/analyser.ts'
+import { classAt, fold, otherClass, tokenize, widthAt, wordClass } from '../text/analyser.ts'
 import { type FoundPassage, foundOf, titleTermPrefix } from './part.ts'
 import type { Suggestion, SuggestQuery } from './search-index.ts'
 import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
@@ -37,11 +37,7 @@ export async function* suggestWords(
     if (passes(found)) gather(candidates, found, typed)
   }
   const ordered = [...candidates.values()].sort((a, b) => b.weight - a.weight || (a.text < b.text ? -1 : 1))
-  for (const { text, uris } of ordered.slice(0, most.words)) yield { text, uris: each(uris) }
-}
-
-async function* each(uris: ReadonlySet<string>): AsyncGenerator<string> {
-  yield* uris
+  for (const { text, uris } of ordered.slice(0, most.words)) yield { text, uris: [...uris] }
 }
 
 interface TypedTerm {
@@ -141,22 +137,19 @@ function isBeginning(text: string, at: number): boolean {
 function endOfWord(text: string, from: number): number {
   const kind = kindAt(text, from - 1)
   let end = from
-  while (end < text.length && kind !== 'none' && end - from <= most.units && continues(text, end, kind))
-    end += widthAt(text, end)
+  while (kind !== otherClass && end - from <= most.units && continues(text, end, kind)) end += widthAt(text, end)
   return end
 }
 
-function continues(text: string, at: number, kind: string): boolean {
+function continues(text: string, at: number, kind: CharacterKind): boolean {
   if (kindAt(text, at) === kind) return true
-  return kind === 'word' && /[_.-]/.test(text[at] ?? '') && kindAt(text, at + 1) === 'word'
+  return kind === wordClass && /[_.-]/.test(text[at] ?? '') && kindAt(text, at + 1) === wordClass
 }
 
-function kindAt(text: string, at: number): 'none' | 'word' | 'hiragana' | 'katakana' | 'han' | 'syllable' {
-  const point = text.codePointAt(at) ?? 0
-  const found = classOf(point)
-  if (found === otherClass) return 'none'
-  if (found === wordClass) return 'word'
-  if (point >= 0x3041 && point <= 0x309f) return 'hiragana'
-  if (point >= 0x30a1 && point <= 0x30ff) return 'katakana'
-  return point >= 0x1000 && point <= 0x11ff ? 'syllable' : found === 2 ? 'han' : 'syllable'
+type CharacterKind = ReturnType<typeof classAt> | 'hiragana' | 'katakana'
+
+function kindAt(text: string, at: number): CharacterKind {
+  const character = text[at] ?? ''
+  if (/[\u3041-\u309f]/.test(character)) return 'hiragana'
+  return /[\u30a1-\u30ff]/.test(character) ? 'katakana' : classAt(text, at)
 }

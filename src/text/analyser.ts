@@ -1,4 +1,5 @@
 import { ownCopy } from '../core/kit/own-copy.ts'
+import { firstIndex } from '../core/kit/sorted.ts'
 
 /** A text in the form that it is compared in, and where each of its UTF-16 units comes from. */
 export interface FoldedText {
@@ -7,83 +8,42 @@ export interface FoldedText {
   origin(index: number): number
 }
 
-/** Maximum number of combining marks that are normalized with one character: sorting them takes quadratic time. */
-const mostMarks = 16
-
-const mark = /^[\p{M}\uff9e\uff9f\u1160-\u11ff\ud7b0-\ud7fb]$/u
+/** Characters that NFKC may change, with the mark that follows. NFKC does not change the frequent ones, of which the list begins. */
+const usual = String.raw`\0-\x7f\u3001\u3002\u300c-\u300f\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3`
+const unusual = new RegExp(`[^${usual}]`)
+// At most 16 marks are normalized with one character, because sorting them takes quadratic time.
+const mark = String.raw`[\p{M}\uff9e\uff9f\u1160-\u11ff\ud7b0-\ud7fb]`
+const changeable = new RegExp(`[${usual}]${mark}{1,16}|[^${usual}]${mark}{0,16}`, 'gu')
 
 /**
  * Folds different spellings into one: NFKC, so full and half width, ligatures and composed characters are equal. Capitals stay,
  * because words are split at them. Linear in the length of the text.
  */
 export function fold(text: string): FoldedText {
-  const first = runOfStable(text, 0)
-  if (first === text.length) return { text, origin: (index) => index }
-  const parts: string[] = [text.slice(0, first)]
+  if (!unusual.test(text)) return { text, origin: (index) => index }
   /** Positions at which the offset between folded text and original changes: from `at` on, units come from `from` on. */
   const at: number[] = [0]
   const from: number[] = [0]
-  let length = first
-  for (let index = first; index < text.length; ) {
-    const stable = runOfStable(text, index)
-    if (stable > index) {
-      parts.push(text.slice(index, stable))
-      at.push(length)
-      from.push(index)
-      length += stable - index
-      index = stable
-      continue
-    }
-    const end = endOfCluster(text, index)
-    const folded = text.slice(index, end).normalize('NFKC')
-    parts.push(folded)
-    for (let unit = 0; unit < folded.length; unit++) {
-      at.push(length + unit)
+  let folded = ''
+  let end = 0
+  for (const { 0: found, index } of text.matchAll(changeable)) {
+    const changed = found.normalize('NFKC')
+    if (changed === found) continue
+    folded += text.slice(end, index)
+    for (let unit = 0; unit < changed.length; unit++) {
+      at.push(folded.length + unit)
       from.push(index)
     }
-    length += folded.length
-    index = end
+    folded += changed
+    end = index + found.length
+    at.push(folded.length)
+    from.push(end)
   }
-  at.push(length)
-  from.push(text.length)
-  return { text: parts.join(''), origin: (index) => originOf(at, from, index) }
-}
-
-/** Binary search for the last entry at or before the index. */
-function originOf(at: readonly number[], from: readonly number[], index: number): number {
-  let low = 0
-  let high = at.length - 1
-  while (low < high) {
-    const middle = (low + high + 1) >> 1
-    if ((at[middle] ?? 0) <= index) low = middle
-    else high = middle - 1
+  const originOf = (index: number): number => {
+    const last = firstIndex(0, at.length, (each) => (at[each] ?? 0) > index) - 1
+    return (from[last] ?? 0) + index - (at[last] ?? 0)
   }
-  return (from[low] ?? 0) + index - (at[low] ?? 0)
-}
-
-/** Finds the next character that is not one of the frequent ones that NFKC does not change, unless a combining mark follows. */
-const unstable = /[^\0-\x7f\u3001\u3002\u300c-\u300f\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]/g
-
-/** The length of the folded part of a text: it ends before a character that composes with the following one. */
-function runOfStable(text: string, start: number): number {
-  // V8 runs through a string in a regular expression much faster than unit by unit.
-  unstable.lastIndex = start
-  if (!unstable.test(text)) return text.length
-  const index = unstable.lastIndex - 1
-  return index > start && isMark(text, index) ? index - 1 : index
-}
-
-function isMark(text: string, index: number): boolean {
-  const point = text.codePointAt(index) ?? 0
-  return point >= 0x300 && mark.test(String.fromCodePoint(point))
-}
-
-/** Returns the end of a character with its combining marks. */
-function endOfCluster(text: string, start: number): number {
-  let index = start + widthAt(text, start)
-  for (let marks = 0; marks < mostMarks && index < text.length && isMark(text, index); marks++)
-    index += widthAt(text, index)
-  return index
+  return { text: folded + text.slice(end), origin: originOf }
 }
 
 /** Length of the character in UTF-16 units. */
@@ -110,7 +70,12 @@ const unclassified = 255
 /** The classes of the characters that were met so far. */
 const table = new Uint8Array(0x10000).fill(unclassified)
 
-export function classOf(point: number): CharacterClass {
+/** The class of the character at an index; {@link otherClass} at the end. */
+export function classAt(text: string, index: number): CharacterClass {
+  return classOf(text.codePointAt(index) ?? 0)
+}
+
+function classOf(point: number): CharacterClass {
   if (point > 0xffff) return classify(point)
   if (table[point] === unclassified) table[point] = classify(point)
   return table[point] as CharacterClass
@@ -149,106 +114,42 @@ type Emit = (term: string, start: number, end: number, kind: TermKind) => void
 /** Maximum length of a stored word, in UTF-16 units. A longer word is truncated. */
 const longestTerm = 64
 
-/** First units of the wanted terms: 1 at each UTF-16 unit, followed by one entry for each pair of small ASCII letters. */
-export type Beginnings = Uint8Array
-
 /**
  * Yields the terms of a folded text, in the order in which they begin. Linear in its length.
  *
  * @param emit Must not call this function.
- * @param wanted Beginnings of the wanted terms: most other terms may be skipped, which is faster.
  */
-export function tokenize(text: string, emit: Emit, wanted?: Beginnings): void {
-  const units = unitsOf(text)
+export function tokenize(text: string, emit: Emit): void {
   for (let index = 0; index < text.length; ) {
-    const point = pointAt(units, index)
-    const found = classOf(point)
-    if (found === otherClass) index += point > 0xffff ? 2 : 1
-    else
-      index =
-        found === wordClass ? emitWord(text, units, index, emit, wanted) : emitRun(text, units, index, emit, wanted)
+    const found = classAt(text, index)
+    if (found === otherClass) index += widthAt(text, index)
+    else index = found === wordClass ? emitWord(text, index, emit) : emitRun(text, index, emit)
   }
-}
-
-/** UTF-16 units of a text, and a zero behind them. */
-type Units = Uint16Array
-
-const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
-let scratch = new Uint16Array(4096)
-
-/**
- * The units of a text, until the next call. V8 has many kinds of strings (of one and two bytes, slices, joined ones), so code that reads
- * units of all kinds is slow.
- */
-function unitsOf(text: string): Units {
-  const { length } = text
-  if (scratch.length <= length) scratch = new Uint16Array(2 * length)
-  if (isLittleEndian) Buffer.from(scratch.buffer, 0, 2 * length).write(text, 'utf16le')
-  else for (let index = 0; index < length; index++) scratch[index] = text.charCodeAt(index)
-  scratch[length] = 0
-  return scratch
-}
-
-/** The code point at an index; a lone surrogate stands for itself. */
-function pointAt(units: Units, index: number): number {
-  const unit = units[index] ?? 0
-  if ((unit & 0xfc00) !== 0xd800) return unit
-  const next = units[index + 1] ?? 0
-  return (next & 0xfc00) === 0xdc00 ? 0x10000 + ((unit & 0x3ff) << 10) + (next & 0x3ff) : unit
-}
-
-/** Returns the beginnings of terms, for a quick test of a text. */
-export function beginningsOf(terms: Iterable<string>): Beginnings {
-  const wanted = new Uint8Array(0x10000 + 26 * 26)
-  for (const term of terms) {
-    wanted[term.charCodeAt(0)] = 1
-    if (/^[a-z]{2}/.test(term)) wanted[pairOf(term.charCodeAt(0), term.charCodeAt(1))] = 1
-  }
-  return wanted
-}
-
-function pairOf(first: number, second: number): number {
-  return 0x10000 + 26 * (first - 0x61) + second - 0x61
-}
-
-/** Whether a word of small letters of ASCII may be wanted: its stem has its first two letters. */
-function isWanted(units: Units, start: number, end: number, wanted: Beginnings): boolean {
-  const first = units[start] ?? 0
-  return wanted[first] === 1 && (end - start < 2 || wanted[pairOf(first, units[start + 1] ?? 0)] === 1)
 }
 
 /** Characters without spaces: pairs of neighbours, and Han characters by themselves. */
-function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
+function emitRun(text: string, start: number, emit: Emit): number {
   let before = -1
-  let index = start
-  for (;;) {
-    const point = index < text.length ? pointAt(units, index) : 0
-    const found = classOf(point)
+  for (let index = start; ; ) {
+    const found = classAt(text, index)
     const isMore = found !== otherClass && found !== wordClass
-    const end = index + (point > 0xffff ? 2 : 1)
-    if (before >= 0 && (wanted === undefined || wanted[units[before] ?? 0] === 1)) {
+    const end = index + widthAt(text, index)
+    if (before >= 0) {
       if (isMore) emit(text.slice(before, end), before, end, 'bigram')
-      else if (classOf(pointAt(units, before)) !== hanClass) emit(text.slice(before, index), before, index, 'tail')
+      else if (classAt(text, before) !== hanClass) emit(text.slice(before, index), before, index, 'tail')
     }
     if (!isMore) return index
-    if (found === hanClass && (wanted === undefined || wanted[units[index] ?? 0] === 1))
-      emit(text.slice(index, end), index, end, 'single')
+    if (found === hanClass) emit(text.slice(index, end), index, end, 'single')
     before = index
     index = end
   }
 }
 
 /** Emits a word, and the parts of a compound: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
-function emitWord(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
-  const plain = endOfSmall(text, units, start)
-  if (plain > start && wanted !== undefined && !isWanted(units, start, plain, wanted)) return plain
-  const end = plain > start ? plain : endOfWord(text, units, start)
-  if (plain === start && wanted !== undefined && !mayBegin(units, start, end, wanted)) return end
+function emitWord(text: string, start: number, emit: Emit): number {
+  const end = endOfWord(text, start)
   const whole = text.slice(start, Math.min(end, start + 2 * longestTerm))
-  if (plain > start && end - start <= longestTerm) {
-    // Cutting such a word takes less time than looking it up.
-    emit(stemOf(whole), start, end, 'word')
-  } else if (end - start > longestTerm) {
+  if (end - start > longestTerm) {
     const term = termOf(whole.replace(/[^\p{L}\p{N}\p{M}]/gu, ''))
     if (term !== '') emit(term, start, end, 'word')
   } else for (const { term, at, length, kind } of cutOf(whole)) emit(term, start + at, start + at + length, kind)
@@ -289,37 +190,9 @@ function cutOf(text: string): readonly Cut[] {
   return cuts
 }
 
-/** Whether a term of a word may begin like one of the wanted terms: the word, or a part of it. A non-ASCII word always may. */
-function mayBegin(units: Units, start: number, end: number, wanted: Beginnings): boolean {
-  let isJoined = true
-  for (let index = start; index < end; index++) {
-    const unit = units[index] ?? 0
-    if (unit >= 0x80) return true
-    const isCapital = unit >= 0x41 && unit <= 0x5a
-    const isSmall = unit >= 0x61 && unit <= 0x7a
-    const isDigit = unit >= 0x30 && unit <= 0x39
-    if ((isJoined || !isSmall) && wanted[isCapital ? unit + 0x20 : unit] === 1) return true
-    isJoined = !(isCapital || isSmall || isDigit)
-  }
-  return false
-}
-
 function termOf(text: string): string {
   const small = text.toLowerCase()
   return small.length > longestTerm ? wellFormed(small.slice(0, longestTerm)) : stem(small)
-}
-
-/** The end of a word of lower-case ASCII letters only; the start for any other word. */
-function endOfSmall(text: string, units: Units, start: number): number {
-  let index = start
-  for (; index < text.length; index++) {
-    const unit = units[index] ?? 0
-    if (unit < 0x61 || unit > 0x7a) break
-  }
-  if (index === text.length) return index
-  const unit = units[index] ?? 0
-  if (unit < 0x80) return classOf(unit) === wordClass || isJoiner(text, unit, index) ? start : index
-  return classOf(pointAt(units, index)) === wordClass || unit === joiner.quote ? start : index
 }
 
 function wellFormed(text: string): string {
@@ -327,27 +200,17 @@ function wellFormed(text: string): string {
 }
 
 /** A joining character is between two parts of a word: with a letter or digit before and after it. */
-function endOfWord(text: string, units: Units, start: number): number {
-  let index = start
-  for (;;) {
-    while (index < text.length) {
-      const point = pointAt(units, index)
-      if (classOf(point) !== wordClass) break
-      index += point > 0xffff ? 2 : 1
-    }
-    if (index >= text.length || !isJoiner(text, units[index] ?? 0, index)) return index
-    if (classOf(pointAt(units, index + 1)) !== wordClass) return index
-    index++
+function endOfWord(text: string, start: number): number {
+  for (let index = start; ; index++) {
+    while (classAt(text, index) === wordClass) index += widthAt(text, index)
+    if (!isJoiner(text, index) || classAt(text, index + 1) !== wordClass) return index
   }
 }
 
-const joiner = { apostrophe: 0x27, comma: 0x2c, hyphen: 0x2d, dot: 0x2e, underscore: 0x5f, quote: 0x2019 }
-
-function isJoiner(text: string, unit: number, index: number): boolean {
-  if (unit === joiner.underscore || unit === joiner.hyphen || unit === joiner.dot) return true
-  // As in "don't" and "3,000".
-  if (unit === joiner.apostrophe || unit === joiner.quote) return true
-  return unit === joiner.comma && /^\d,\d{3}(?!\d)/.test(text.slice(index - 1, index + 5))
+/** The last ones as in `don't` and `3,000`. */
+function isJoiner(text: string, index: number): boolean {
+  const character = text[index] ?? ' '
+  return "_-.'’".includes(character) || (character === ',' && /^\d,\d{3}(?!\d)/.test(text.slice(index - 1, index + 5)))
 }
 
 interface Segment {

@@ -1,3 +1,4 @@
+import { defined } from '../core/kit/object.ts'
 import type { Audience, Description } from '../core/provider.ts'
 
 /** Maximum number of bytes of a file that are searched for front matter. */
@@ -16,15 +17,14 @@ export type FrontMatter = Pick<Description, 'title' | 'description' | 'priority'
  */
 export function frontMatterOf(start: string): FrontMatter {
   const lines = start.replace(/^\ufeff/, '').split(/\r?\n/)
-  if (lines[0]?.trimEnd() !== '---') return {}
-  const end = lines.findIndex((line, i) => i > 0 && /^(?:---|\.\.\.)[ \t]*$/.test(line))
-  const found: { -readonly [Key in keyof FrontMatter]: FrontMatter[Key] } = {}
+  const end = lines[0]?.trimEnd() === '---' ? endOfFrontMatter(lines) : -1
+  let found: FrontMatter = {}
   for (let i = 1; i < end; i++) {
     const [, key, rest = ''] = /^([A-Za-z]+)[ \t]*:(?:[ \t]+(.*))?$/.exec(lines[i] ?? '') ?? []
-    if (key === 'title') set(found, key, textOf(rest, maxTitle))
-    else if (key === 'description') set(found, key, textOf(rest, maxDescription))
-    else if (key === 'priority') set(found, key, priorityOf(rest))
-    else if (key === 'audience') set(found, key, audienceOf(listOf(rest, lines, i + 1)))
+    if (key === 'title') found = { ...found, ...defined({ title: textOf(rest, maxTitle) }) }
+    else if (key === 'description') found = { ...found, ...defined({ description: textOf(rest, maxDescription) }) }
+    else if (key === 'priority') found = { ...found, ...defined({ priority: priorityOf(rest) }) }
+    else if (key === 'audience') found = { ...found, ...defined({ audience: audienceOf(listOf(rest, lines, i + 1)) }) }
   }
   return found
 }
@@ -37,14 +37,6 @@ export function splitFrontMatter(text: string): { readonly head?: string; readon
   // With the flag m, the first line could be another one.
   if (found === undefined || head === undefined || !whole.startsWith(found)) return { body: whole }
   return { head, body: whole.slice(found.length) }
-}
-
-function set<Key extends keyof FrontMatter>(
-  found: { -readonly [Name in keyof FrontMatter]: FrontMatter[Name] },
-  key: Key,
-  value: FrontMatter[Key] | undefined,
-): void {
-  if (value !== undefined) found[key] = value
 }
 
 /** A scalar: the text between its quotes, or before a comment. Blocks, references and tags are not supported. */
@@ -167,13 +159,17 @@ export function headingIn(start: string): string | undefined {
   return undefined
 }
 
-/** The index of the line after the front matter (YAML or TOML). Unterminated front matter leaves no lines. */
+/** The index of the line that ends the front matter (YAML or TOML); -1: no line does. */
+function endOfFrontMatter([first = '', ...lines]: readonly string[]): number {
+  const mark = first.trimEnd()
+  const end = lines.findIndex((line) => line.trimEnd() === mark || (mark === '---' && line.trimEnd() === '...'))
+  return end === -1 ? -1 : end + 1
+}
+
+/** The index of the line after the front matter. Unterminated front matter leaves no lines. */
 function afterFrontMatter(lines: readonly string[]): number {
-  const mark = lines[0]?.trimEnd()
-  if (mark !== '---' && mark !== '+++') return 0
-  const end = lines.findIndex(
-    (line, i) => i > 0 && (line.trimEnd() === mark || (mark === '---' && line.trimEnd() === '...')),
-  )
+  if (!/^(?:---|\+\+\+)\s*$/.test(lines[0] ?? '')) return 0
+  const end = endOfFrontMatter(lines)
   return end === -1 ? lines.length : end + 1
 }
 

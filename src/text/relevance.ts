@@ -69,37 +69,31 @@ export function labelsIn(text: string): readonly (readonly [start: number, end: 
   })
 }
 
-/** Score of a word of a label that is a whole folder of a path, its whole name without endings, or a part of either. */
-const matched = { folder: 1, name: 0.7, part: 0.4 }
-/** Weight of a part of an identifier beside that of a word. */
-const ofPart = 0.5
+/** Score of a word of a label that is only a part of a folder or name of a path. */
+const ofPart = 0.4
 
 /** Returns a function that tells how well a path fits the labels of a query, from 0 to 1. `undefined`: there are none. */
 export function createLabelScore(query: string): ((path: string) => number) | undefined {
   const folded = fold(query.toWellFormed()).text
-  const wanted = new Map<string, number>()
+  const wanted = new Set<string>()
   for (const [start, end] of labelsIn(folded))
     tokenize(folded.slice(start, end), (term, _start, _end, kind) => {
-      if (kind !== 'single') wanted.set(term, Math.max(wanted.get(term) ?? 0, kind === 'part' ? ofPart : 1))
+      if (kind !== 'single') wanted.add(term)
     })
   if (wanted.size === 0) return undefined
-  const total = [...wanted.values()].reduce((sum, weight) => sum + weight, 0)
   return (path) => {
     const found = new Map<string, number>()
-    const segments = path.split('/')
-    for (const [index, segment] of segments.entries()) {
-      const isName = index === segments.length - 1
-      const bare = fold((isName ? segment.replace(/(?<=.)\..*$/, '') : segment).toWellFormed()).text
-      let score = matched.part
+    // The name counts without its endings.
+    for (const segment of path.replace(/(?<=[^/])\.[^/]*$/, '').split('/')) {
+      const { text } = fold(segment.toWellFormed())
+      let score = ofPart
       // The whole of an identifier comes before its parts.
-      tokenize(bare, (term, start, end) => {
+      tokenize(text, (term, start, end) => {
         if (!wanted.has(term)) return
-        if (start === 0 && end === bare.length) score = isName ? matched.name : matched.folder
-        if (score > (found.get(term) ?? 0)) found.set(term, score)
+        if (start === 0 && end === text.length) score = 1
+        found.set(term, Math.max(score, found.get(term) ?? 0))
       })
     }
-    let sum = 0
-    for (const [term, score] of found) sum += score * (wanted.get(term) ?? 0)
-    return sum / total
+    return [...found.values()].reduce((sum, score) => sum + score, 0) / wanted.size
   }
 }

@@ -309,7 +309,7 @@ describe('the search index', () => {
     const allows = ({ uri }: { uri: string }) => !uri.endsWith('c.txt')
     expect(await words('contr', { allows })).toEqual(['controller'])
     const [first] = await all(index.suggest({ prefix: 'configu' }))
-    expect(await all(first?.uris ?? (async function* () {})())).toEqual(['files://m/a.txt'])
+    expect(first?.uris).toEqual(['files://m/a.txt'])
     await index.close()
   })
 

@@ -56,13 +56,7 @@ export function memoryIndex(): SearchIndex & { readonly all: ReadonlyMap<string,
 }
 
 function* suggestions(found: ReadonlyMap<string, readonly string[]>): Generator<Suggestion> {
-  for (const text of [...found.keys()].sort())
-    yield {
-      text,
-      uris: (async function* () {
-        yield* found.get(text) ?? []
-      })(),
-    }
+  for (const text of [...found.keys()].sort()) yield { text, uris: found.get(text) ?? [] }
 }
 
 function wordsOf(text: string): readonly string[] {

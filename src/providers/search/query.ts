@@ -194,21 +194,18 @@ async function take(suggestions: AsyncIterable<Suggestion>, known: SearchableMou
   for await (const { text, uris } of suggestions) {
     known.signal.throwIfAborted()
     if (++looks > mostLooks) return { values: [...values], hasMore: true }
-    if (values.has(text) || !(await isVisible(uris, known))) continue
+    if (values.has(text) || !isVisible(uris, known)) continue
     if (values.size === mostValues) return { values: [...values], hasMore: true }
     values.add(text)
   }
   return completionOf([...values])
 }
 
-async function isVisible(uris: AsyncIterable<string>, { mounts, allows }: SearchableMounts): Promise<boolean> {
-  let looks = 0
-  for await (const uri of uris) {
+function isVisible(uris: readonly string[], { mounts, allows }: SearchableMounts): boolean {
+  return uris.slice(0, mostDocuments).some((uri) => {
     const mount = [...mounts.keys()].find((address) => isInMount(uri, address))
-    if (mount !== undefined && allows({ uri, mount })) return true
-    if (++looks === mostDocuments) return false
-  }
-  return false
+    return mount !== undefined && allows({ uri, mount })
+  })
 }
 
 /** Returns the mounts with an indexed document that the caller may see. */

@@ -52,7 +52,7 @@ export function guessUtf16(bytes: Uint8Array): Utf16 | undefined {
   })
   const [best, other] = readings.sort((a, b) => b.share - a.share || b.ascii - a.ascii)
   if (best === undefined || other === undefined || best.share < 0.97) return undefined
-  if (best.ideographs > 0.1 && beyondAscii(bytes) < 0.05) return undefined
+  if (best.ideographs > 0.1 && countHigh(bytes) < 0.05 * bytes.length) return undefined
   return other.share < 0.8 || other.ascii * 4 < best.ascii ? best.label : undefined
 }
 
@@ -63,11 +63,11 @@ function read(bytes: Uint8Array, label: Utf16 | Utf32): string | undefined {
   return text === undefined || impossible.test(text) ? undefined : text
 }
 
-/** The share of non-ASCII characters: about every other in text with real ideographs. */
-function beyondAscii(bytes: Uint8Array): number {
-  let count = 0
-  for (const byte of bytes) if (byte >= 0x80) count++
-  return count / Math.max(1, bytes.length)
+/** The number of bytes that are not ASCII: about every other one in text with real ideographs. */
+export function countHigh(bytes: Uint8Array): number {
+  let high = 0
+  for (const byte of bytes) if (byte >= 0x80) high++
+  return high
 }
 
 /** The length of the well-formed character at an index; 0 if it is malformed (Unicode 16, table 3-7). */

@@ -3,6 +3,7 @@ import { invalid } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import {
+  countHigh,
   decodeBytes,
   guessUtf16,
   guessUtf32,
@@ -145,12 +146,6 @@ function mostlyAscii(sample: Uint8Array): 'utf-8' | 'macintosh' | undefined {
   if (countHigh(sample) * 1000 > sample.length) return undefined
   const text = Buffer.from(sample.buffer, sample.byteOffset, sample.byteLength).toString('latin1')
   return /[\x80-\xff]/.test(text.replace(/(?<=[A-Za-z])\xd5(?=[a-z])/g, "'")) ? 'utf-8' : 'macintosh'
-}
-
-function countHigh(bytes: Uint8Array): number {
-  let high = 0
-  for (const byte of bytes) if (byte >= 0x80) high++
-  return high
 }
 
 const candidates: readonly (readonly [label: string, model: Model, language: Language])[] = [
