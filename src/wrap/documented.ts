@@ -92,7 +92,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
   }
 }
 
-/** Contents can neither require themselves, nor lower the priority that the operator requires. */
+/** A document can neither require itself, nor lower the priority that the operator requires. */
 function priorityOf(ruled: number | undefined, claimed: number | undefined): Pick<Entry, 'priority'> {
   if (claimed === undefined) return {}
   return { priority: ruled === requiredPriority ? ruled : capClaimedPriority(claimed) }

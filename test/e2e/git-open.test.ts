@@ -332,7 +332,7 @@ describe('a repository that cannot be served gives an error with advice', () => 
 
   test('a subfolder of a working tree names its top', async () => {
     mkdirSync(join(repository.dir, 'docs'), { recursive: true })
-    const words = `It lies in the working tree ${JSON.stringify(repository.dir)}: name that.`
+    const words = `It lies in the working tree ${JSON.stringify(repository.dir)}. Name that instead.`
     expect(await complaint({ repository: join(repository.dir, 'docs') })).toContain(words)
   })
 
@@ -357,7 +357,7 @@ describe('a repository that cannot be served gives an error with advice', () => 
     try {
       process.env.PATH = `relative:${join(folder.path, 'empty')}`
       expect(await complaint()).toMatch(
-        /^invalid: There is no "git" on the PATH\. git 2\.32 or newer is needed: install it/,
+        /^invalid: The program "git" is not on the PATH\. git 2\.32 or newer is needed: install it/,
       )
       process.env.PATH = dirname(old)
       expect(await complaint()).toMatch(/is git 2\.20, which is too old\. git 2\.32 or newer is needed/)

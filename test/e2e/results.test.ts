@@ -206,7 +206,7 @@ describe('over HTTP, with tokens,', () => {
     const save = (given: object) => client.callTool({ name: 'save_analysis', arguments: { ...given } })
     expect(await save(analysisOf('Where?'))).toMatchObject({
       isError: true,
-      content: [{ text: expect.stringMatching(/^to: /) }],
+      content: [{ text: expect.stringMatching(/^"to" must be one of /) }],
     })
     expect(await save({ to: 'wallbounce://closed', ...analysisOf('There.') })).toMatchObject({
       structuredContent: { uri: expect.stringMatching(/^wallbounce:\/\/closed\/results\//) },
@@ -377,7 +377,7 @@ describe('hikidashi results put', () => {
     expect(await said(['-'])).toMatch(/^2 .*--mount wallbounce:\/\/project, or --mount wallbounce:\/\/other/)
     expect(await said(['-', '--mount', 'wallbounce://none'])).toMatch(/^2 .*No mount for results is at/)
     expect(await said(['missing.json', '--mount', address])).toMatch(/^1 .*cannot be read \(ENOENT\)/)
-    expect(await said(['-', '--mount', address], 'no json')).toMatch(/^1 .*stdin:1: This is not JSON/)
-    expect(await said(['-', '--mount', address], '')).toMatch(/^1 .*There is no analysis/)
+    expect(await said(['-', '--mount', address], 'no json')).toMatch(/^1 .*stdin:1: This is not valid JSON/)
+    expect(await said(['-', '--mount', address], '')).toMatch(/^1 .*contains no analysis/)
   })
 })

@@ -84,7 +84,7 @@ describe('the file of a store', () => {
       fs.symlinkSync(elsewhere, name)
       await expect(open()).rejects.toMatchObject({
         kind: 'invalid',
-        message: expect.stringContaining('path of the store is'),
+        message: expect.stringContaining(' of the store is '),
         detail: { reason: 'configuration' },
       })
       expect(fs.readFileSync(elsewhere, 'utf8')).toBe('kept')
@@ -93,7 +93,7 @@ describe('the file of a store', () => {
     fs.mkdirSync(file)
     await expect(open()).rejects.toMatchObject({
       kind: 'invalid',
-      message: expect.stringContaining('path of the store is'),
+      message: expect.stringContaining(' of the store is '),
       detail: { reason: 'configuration' },
     })
   })

@@ -708,28 +708,23 @@ function requireReader({ refStorage }: RepositoryConfig, version: Version): void
 async function findGit(name: string): Promise<string> {
   if (isAbsolute(name)) {
     if (await isProgram(name)) return name
-    throw fault(`The program ${JSON.stringify(name)} of the option "git" does not exist. Correct the path.`)
+    throw fault(`The program ${JSON.stringify(name)} of the option "git" does not exist.`)
   }
   if (/[\\/]/.test(name))
     throw fault(`The option "git" must be the name of a program or an absolute path, and is ${JSON.stringify(name)}.`)
   const found = await findProgram(name)
   if (found !== undefined) return found
-  throw fault(
-    `The program ${JSON.stringify(name)} is not on the PATH. Install git, or name its path in the option "git".`,
-  )
+  throw fault(`The program ${JSON.stringify(name)} is not on the PATH.`)
 }
 
 /** Returns the version of git. @throws ResourceError `invalid` (reason `configuration`) for one that is too old, or a program that is not git. */
 async function requireVersion(path: string, launcher: Launcher): Promise<Version> {
   const { bytes } = await launcher.run({ args: ['--version'], limit: 1000, signal: new AbortController().signal })
   const found = /^git version (\d+)\.(\d+)/.exec(bytes.toString('utf8'))
-  if (found === null)
-    throw fault(`${JSON.stringify(path)} is not git: it does not print its version. Correct the option "git".`)
+  if (found === null) throw fault(`${JSON.stringify(path)} is not git: it does not print its version.`)
   const version: Version = [Number(found[1]), Number(found[2])]
   if (!isOlder(version, oldest)) return version
-  throw fault(
-    `${JSON.stringify(path)} is git ${version.join('.')}, which is too old. Install a newer one, or name its path in the option "git".`,
-  )
+  throw fault(`${JSON.stringify(path)} is git ${version.join('.')}, which is too old.`)
 }
 
 function fault(what: string): ResourceError {
