@@ -159,9 +159,9 @@ for (const [extension, files] of [...seeds].sort(([a], [b]) => a.localeCompare(b
   for (let index = 0; index < Number(count); index++) {
     const original = originals[index % originals.length] ?? Buffer.alloc(0)
     const isArchive = original.subarray(0, 2).toString('latin1') === 'PK'
-    const isJson = extension === 'ipynb'
+    const isJsonObjectOrArray = extension === 'ipynb'
     const copyOf = async () =>
-      isArchive ? mutatedArchive(original) : isJson ? mutatedJson(original) : mutated(original)
+      isArchive ? mutatedArchive(original) : isJsonObjectOrArray ? mutatedJson(original) : mutated(original)
     const bytes = random(4) > 0 ? await copyOf().catch(() => mutated(original)) : mutated(original)
     const from = process.cpuUsage()
     try {

@@ -160,8 +160,8 @@ function changeFor({ uris, list, prompts, tools }: Listening, batch: Batch) {
 }
 
 /**
- * The URIs that are listened to, each with the number of its listeners. The URIs belong to the server: they are never parsed or
- * rewritten, only compared as text and split at slashes.
+ * The URIs that are listened to, each with the number of its listeners. They are kept as the server spells them; for comparison,
+ * {@link keyOf} makes one key of all spellings.
  */
 export function createUriCounts() {
   const counts = new Map<string, number>()

@@ -16,7 +16,7 @@ import { type CatalogState, createCursorSeal } from './paging.ts'
 import { canonicalPath } from './path.ts'
 import type { Change, Principal } from './provider.ts'
 import { type ParsedUri, parseUri } from './uri.ts'
-import type { CallOptions, ChangeFilter, ChangeHistory, ChangePage, ChangeReader, PageOfChanges } from './view.ts'
+import type { CallOptions, ChangeFilter, ChangeHistory, ChangePage, ChangePageQuery, ChangeReader } from './view.ts'
 
 /** Maximum number of changed paths that are remembered of one mount. */
 const maxPaths = 10_000
@@ -302,7 +302,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
         const current = await runs.begin(signal)
         return seal(current, runs.last)
       },
-      since: async (position, { limit, maxAgeMs }: PageOfChanges, options: CallOptions = {}): Promise<ChangePage> => {
+      since: async (position, { limit, maxAgeMs }: ChangePageQuery, options: CallOptions = {}): Promise<ChangePage> => {
         const current = await runs.begin(options.signal ?? new AbortController().signal)
         const from = numberOf(current, position)
         if (from === undefined) return { changes: [], position: seal(current, runs.last), gap: true, more: false }

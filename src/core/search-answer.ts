@@ -4,7 +4,7 @@ import { defined, isCount, isObject, jsonIn, textsIn } from './kit/object.ts'
 import { type Origin, originOf } from './meta.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
-import type { PartialIndex } from './tool.ts'
+import type { IndexGaps } from './tool.ts'
 import { maxUriBytes } from './uri.ts'
 import type { Resource, ResourceTemplate } from './view.ts'
 
@@ -40,7 +40,7 @@ export interface SearchAnswer {
 }
 
 /** How much of a mount is searched: of the whole mount while it is compared, or of its long texts and tables. */
-export interface PartialMount extends PartialIndex {
+export interface PartialMount extends IndexGaps {
   readonly mount: string
   readonly looked?: number
   readonly of?: number
@@ -323,7 +323,7 @@ export interface SearchStatusMount {
   /** Number of known changes that are not indexed yet, and the time until which all reported ones are (RFC 3339). */
   readonly pending?: number
   readonly asOf?: string
-  readonly partial?: PartialIndex
+  readonly partial?: IndexGaps
   /** Number of tables and views without a key of which only the first page of rows is indexed. */
   readonly firstPages?: number
 }

@@ -280,13 +280,13 @@ export interface MountProgress extends Freshness {
   /** How changes are noticed: by a watch, or by comparing everything at an interval. */
   readonly changes: 'watched' | 'compared'
   readonly degraded?: Degradation
-  readonly partial?: PartialIndex
+  readonly partial?: IndexGaps
   /** Number of entries of which only the first page is indexed, such as tables and views without a key. */
   readonly firstPages?: number
 }
 
 /** Texts and entries of which only a part is indexed. */
-export interface PartialIndex {
+export interface IndexGaps {
   /** Number of entries (such as tables) of which only the first `limit` parts (such as rows) are indexed. */
   readonly entries?: number
   readonly limit?: number

@@ -105,7 +105,7 @@ export interface ChangeReader {
   /** Returns the position after every change so far. Each change from then on is noticed. */
   now(options?: CallOptions): Promise<string>
   /** Returns the changes after a position: of each path the latest. */
-  since(position: string, page: PageOfChanges, options?: CallOptions): Promise<ChangePage>
+  since(position: string, page: ChangePageQuery, options?: CallOptions): Promise<ChangePage>
   /**
    * Calls `hear` whenever there may be more changes that pass the filter. Returns a function that ends this.
    *
@@ -114,7 +114,7 @@ export interface ChangeReader {
   follow(hear: () => void): () => void
 }
 
-export interface PageOfChanges {
+export interface ChangePageQuery {
   /** Maximum number of changes. */
   readonly limit: number
   /** Maximum age of a change, in milliseconds. Older ones are left out, as a gap. Default: any age. */

@@ -103,7 +103,10 @@ function importTarget(entry: unknown): string | undefined {
   return isObject(entry) ? importTarget(entry.node ?? entry.import ?? entry.default) : undefined
 }
 
-/** Loads a source from outside: it runs the code of the module. The source is kept by the URL of the module. */
+/**
+ * Imports the module of a source that is not part of hikidashi, which runs its code. Loaded sources are cached by URL. Resolves to a fault
+ * if the module cannot be loaded or exports no valid source.
+ */
 export async function loadOutside(name: string, url: string): Promise<Source | OutsideFault> {
   const known = sourceNamed(url)
   if (known !== undefined) return known

@@ -299,7 +299,7 @@ function isPartOf({ range, size }: Content, length: number, maxBytes: number): b
   return length > maxBytes || (range !== undefined && size !== undefined && range.end + incompleteBytes < size)
 }
 
-/** Bytes of an incomplete character that a range leaves out at its end. */
+/** Maximum number of bytes of an incomplete UTF-8 character, which a range leaves out at its end. */
 const incompleteBytes = 3
 
 function decodeText(bytes: Buffer): string {

@@ -4,7 +4,7 @@ import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Entry } from '../core/provider.ts'
-import type { Freshness, MountProgress, MountState, PartialIndex } from '../core/tool.ts'
+import type { Freshness, IndexGaps, MountProgress, MountState } from '../core/tool.ts'
 import {
   createWriter,
   isCutVersion,
@@ -425,7 +425,7 @@ export function createFeedMount(options: FeedMountOptions) {
   }
 }
 
-function countScans(scans: Iterable<ReturnType<typeof scanOf>>): PartialIndex {
+function countScans(scans: Iterable<ReturnType<typeof scanOf>>): IndexGaps {
   const all = [...scans]
   const waiting = all.filter((scan) => scan === 'waiting').length
   return { scans: all.length, ...(waiting === 0 ? {} : { waitingScans: waiting }) }

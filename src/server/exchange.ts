@@ -27,8 +27,8 @@ export interface AnswerLimits {
 const noLimits: AnswerLimits = { answer: Number.POSITIVE_INFINITY, slow: 60_000 }
 
 /**
- * Facts about an answer, under keys of ours on the response. A response is short-lived: entries of a `WeakMap` would cost the collector of
- * garbage more than all else that is done with them.
+ * Symbols under which facts about an answer are kept on the response itself. A `WeakMap` is not used: responses are short-lived, and its
+ * entries would cost the garbage collector more than everything else that is done with these facts.
  */
 export const limitsKey = Symbol('limits')
 const linkKey = Symbol('link')

@@ -21,7 +21,7 @@ export interface Texts {
   /**
    * The number of parts with each of the terms.
    *
-   * @param beginnings Beginnings that many of the terms share, and few other terms: an engine may look up all terms with a beginning together.
+   * @param beginnings Prefixes that many of these terms and few others have, so that an engine may look up all terms of a prefix at once.
    */
   counts(terms: readonly string[], among?: TextSet, beginnings?: readonly string[]): Promise<readonly number[]>
   /** The ids of the parts that have any of the terms: sorted by the sum of the weights of their terms, then the older first. */

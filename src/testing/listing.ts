@@ -122,18 +122,19 @@ async function compareRest(run: Run, promise: PromiseId, query: ListQuery, liste
     .map((entry) => entry.path)
     .filter((path) => path.startsWith(prefix) && (after === undefined || comparePaths(path, after) > 0))
   const last = listed.entries.at(-1)?.path ?? ''
-  const asked = `after ${formatValue(after)}, below ${formatValue(prefix)}`
+  const asked = `list(${JSON.stringify(query)})`
   let index = 0
   const end = await run.walk(promise, query, (entry) => {
     const expected = rest[index++]
     if (expected === entry.path) return true
-    if (expected !== undefined) run.fail(promise, `${asked}: it yielded ${formatValue(entry.path)}, not this`, expected)
+    if (expected !== undefined)
+      run.fail(promise, `${asked} yielded ${formatValue(entry.path)} in place of this path`, expected)
     // Beyond the limit of the first listing there may be more entries, but only below the prefix.
     else if (listed.complete || comparePaths(entry.path, last) <= 0 || !entry.path.startsWith(prefix))
-      run.fail(promise, `${asked}: it yielded this too`, entry.path)
+      run.fail(promise, `${asked} yielded this path, which is not in that part of the first listing`, entry.path)
     return false
   })
-  if (end === 'ended' && index < rest.length) run.fail(promise, `${asked}: it ended before this`, rest[index])
+  if (end === 'ended' && index < rest.length) run.fail(promise, `${asked} ended before this path`, rest[index])
 }
 
 /** Maximum number of values in a completion (MCP). */

@@ -97,7 +97,8 @@ function piecesOf({ parts, structured }: ToolOutcome, { path }: ToolRequest): re
   const texts = parts.filter(isText).map((part) => ('text' in part ? part.text : part.content.text))
   const joined = texts.join('\n\n')
   const structuredText = structured === undefined ? undefined : JSON.stringify(structured)
-  const isSame = structuredText !== undefined && isJson(joined) && JSON.stringify(JSON.parse(joined)) === structuredText
+  const isSame =
+    structuredText !== undefined && isJsonObjectOrArray(joined) && JSON.stringify(JSON.parse(joined)) === structuredText
   return [
     ...(joined === '' ? [] : [fileOf(stem, joined)]),
     ...(structuredText === undefined || isSame ? [] : [fileOf(`${stem}-structured`, structuredText)]),
@@ -106,7 +107,8 @@ function piecesOf({ parts, structured }: ToolOutcome, { path }: ToolRequest): re
 
 function fileOf(stem: string, text: string): ResultFile {
   const title = `Result of ${stem}`
-  if (isJson(text)) return { name: `${stem}.json`, title, mimeType: 'application/json', body: jsonLines(text) }
+  if (isJsonObjectOrArray(text))
+    return { name: `${stem}.json`, title, mimeType: 'application/json', body: jsonLines(text) }
   const isMarkdown = /^#{1,6} \S/m.test(text)
   return isMarkdown
     ? { name: `${stem}.md`, title, mimeType: 'text/markdown', body: text }
@@ -265,6 +267,6 @@ function endOfString(text: string, from: number): number {
 const maxIndent = 20
 
 /** Whether a text is a JSON object or array. */
-export function isJson(text: string): boolean {
+export function isJsonObjectOrArray(text: string): boolean {
   return /^\s*[{[]/.test(text) && jsonIn(text) !== undefined
 }

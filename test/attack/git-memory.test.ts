@@ -176,7 +176,7 @@ describe.runIf(process.platform === 'linux')('the memory of git processes', () =
     }
   })
 
-  test('GT26 a diff, a commit and a blame over a gigantic file stop at the limit', async () => {
+  test('GT26 stays below its limit when a diff, a commit and a blame of a gigantic file are refused as too large', async () => {
     plantBomb()
     const memory = watchChildren(/git/)
     try {

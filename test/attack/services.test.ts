@@ -102,7 +102,7 @@ describe.each(Object.entries(services))('%s', (_, ask) => {
     expect(service.asked).toEqual([])
   })
 
-  test('is connected to if "allowAddresses" has the address of its name', async () => {
+  test('is reached if "allowAddresses" contains the address of its host name', async () => {
     const service = await startService()
     const { resolve } = createNames({ 'service.test': ['127.0.0.1'] })
     await ask(`http://service.test:${service.port}`, { resolve, allowAddresses: ['127.0.0.0/8'] })

@@ -7,7 +7,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { checksOf, generatedOf, itemsOf, textOf as textOfTokens } from '../../src/providers/sqlite/definitions.ts'
+import {
+  checksOf,
+  definitionItemsOf,
+  generatedOf,
+  textOf as textOfTokens,
+} from '../../src/providers/sqlite/definitions.ts'
 import { type SqliteOptions, sqlite } from '../../src/providers/sqlite/index.ts'
 import { bundled } from '../support/bundled.ts'
 import { createFolder, type Folder, jsonOf, pathsOf, textOf } from '../support/folder.ts'
@@ -131,7 +136,11 @@ describe('the page of an SQLite table', () => {
   test('is parsed from CREATE statements in any form', () => {
     const made = `CREATE TABLE "t(1" /* (a, */ ( "a""b" TEXT DEFAULT ')' CHECK("a""b" <> '(,'), -- b, (
       [c d] AS ((1 + (2))) VIRTUAL, CONSTRAINT \`x,y\` CHECK ( ( [c d] > 0 ) ) )`
-    expect(itemsOf(made).map((item) => textOfTokens(made, item).slice(0, 5))).toEqual(['"a""b', '[c d]', 'CONST'])
+    expect(definitionItemsOf(made).map((item) => textOfTokens(made, item).slice(0, 5))).toEqual([
+      '"a""b',
+      '[c d]',
+      'CONST',
+    ])
     expect(checksOf(made)).toEqual([
       { name: '', definition: `CHECK ("a""b" <> '(,')` },
       { name: 'x,y', definition: 'CHECK ( ( [c d] > 0 ) )' },

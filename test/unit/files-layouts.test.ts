@@ -366,7 +366,7 @@ describe('.ignore and .hikidashiignore', () => {
     expect(offs).toEqual(['a.log', 'b.txt', 'in/a.log', 'in/c.log', 'in/out/x', 'x.log'])
   })
 
-  test('apply in repositories inside, and above the root up to the top of its repository', async () => {
+  test('of the folders above the root apply up to the top of its repository, also in repositories inside the root', async () => {
     const at = repository('main', { '.ignore': '*.txt\n', 'docs/a.md': '', 'docs/x.txt': '', 'docs/deep/y.txt': '' })
     repository('main/docs/clone', { 'z.txt': '', 'z.md': '' })
     expect(await served(join(at, 'docs'))).toEqual(['a.md', 'clone/z.md'])

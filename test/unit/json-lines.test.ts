@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isJson, jsonLines } from '../../src/wrap/spilled.ts'
+import { isJsonObjectOrArray, jsonLines } from '../../src/wrap/spilled.ts'
 
 test('JSON by lines has each member on its own line', () => {
   expect(jsonLines('{"a":[1,{"b":"x, {y}: \\"z\\""}],"c":{},"d":[ ]}')).toBe(
@@ -36,11 +36,11 @@ test.each(['x'.repeat(10_000_000), '"'.repeat(2_000_000), '\\'.repeat(2_000_000)
 )
 
 test('only objects and arrays count as JSON documents', () => {
-  expect([isJson('{}'), isJson(' [1]'), isJson('1'), isJson('{'), isJson('# A')]).toEqual([
-    true,
-    true,
-    false,
-    false,
-    false,
-  ])
+  expect([
+    isJsonObjectOrArray('{}'),
+    isJsonObjectOrArray(' [1]'),
+    isJsonObjectOrArray('1'),
+    isJsonObjectOrArray('{'),
+    isJsonObjectOrArray('# A'),
+  ]).toEqual([true, true, false, false, false])
 })

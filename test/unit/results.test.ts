@@ -221,7 +221,7 @@ describe('names in a results mount', () => {
     expect(nameOf('~2a')).toBeUndefined()
   })
 
-  test('with slashes and dots are one directory of a tag, with its results', async () => {
+  test('make one directory of each tag with slashes or dots, which lists its results', async () => {
     const own = fresh()
     for (const [at, tag] of ['a/b', 'a~1b', '..', '.', '../x'].entries())
       await own.put(analysisOf(`p${at}`, { tags: [tag] }))

@@ -5,12 +5,14 @@ const reasons: Readonly<Record<LeftOutReason, string>> = {
   missing: 'it does not exist',
   name: 'its name is too long, or has a character that no URI or no name of this system can have',
   hidden: 'its name begins with a dot, and "hidden" is false',
-  tools: 'left out by default: a file of version control, of a tool or of an editor ("defaultExcludes" serves it)',
-  'secret-name': 'files of this name commonly hold secrets ("defaultExcludes" serves it)',
+  tools:
+    'left out by default: a file of version control, of a tool or of an editor ("defaultExcludes": { "except": [its path] } serves it)',
+  'secret-name': 'files of this name commonly hold secrets ("defaultExcludes": { "except": [its path] } serves it)',
   exclude: 'left out by "exclude"',
   include: 'no glob of "include" matches it',
   gitignore: 'left out by .gitignore',
-  'git-directory': 'a git directory, known by its HEAD, objects and refs ("defaultExcludes" serves it)',
+  'git-directory':
+    'a git directory, known by its HEAD, objects and refs ("defaultExcludes": { "except": [its path] } serves it)',
   worktree: 'another working tree of the same repository ("worktrees": true serves it)',
   'link-denied': 'a symbolic link, and "symlinks" is "deny"',
   'link-outside': 'a symbolic link that leads out of the folder',

@@ -841,7 +841,10 @@ async function refreshAll({ directories, schedule, tree }: RefreshOptions): Prom
     for (const directory of schedule.takeAll()) await tree.refresh(directory, 'heard')
 }
 
-/** Records that events may have been lost, so that a scan of one directory does not take its result for the initial state. */
+/**
+ * Marks every watched directory as possibly changed in any name, because events may have been lost. A later scan then reports differences
+ * instead of taking what it finds as the initial state.
+ */
 function doubtAll(directories: Directories, ledger: UpdateCollector | undefined): void {
   for (const directory of directories.all) {
     if (directory.handle === undefined) continue

@@ -292,11 +292,11 @@ export function explainFailure(name: string, code: number | null, complaint: str
     )
   if (isOutOfMemory(complaint)) return memoryError()
   const message = `${name} failed (${code === null ? 'it was killed' : `exit code ${code}`}).`
-  return unavailable(message, missingObject.test(complaint) ? { fault: missingFault } : {})
+  return unavailable(message, missingObject.test(complaint) ? { fault: missingObjectFault } : {})
 }
 
 /** The cause in an error for an object that is not in the repository. */
-export const missingFault = 'missing-object'
+export const missingObjectFault = 'missing-object'
 
 /** Matches the complaints of git about a missing object. */
 const missingObject =

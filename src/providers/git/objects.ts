@@ -9,7 +9,7 @@ import { segmentFault } from '../../core/path.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
 import { mimeTypeFor } from '../files/options.ts'
 import { rangeWithin } from '../files/place.ts'
-import { endProcess, isOutOfMemory, type Launcher, memoryError, missingFault } from './launch.ts'
+import { endProcess, isOutOfMemory, type Launcher, memoryError, missingObjectFault } from './launch.ts'
 
 export type Batch = ReturnType<typeof createBatch>
 
@@ -360,12 +360,12 @@ export type Objects = ReturnType<typeof createObjects>
 
 /** Returns the error for a missing object: see {@link isMissing}. */
 export function missingObjectError(name: string): ResourceError {
-  return new ResourceError('not-found', `the object ${name} is not in the repository`, { fault: missingFault })
+  return new ResourceError('not-found', `the object ${name} is not in the repository`, { fault: missingObjectFault })
 }
 
 /** Whether an error means a missing object: it may have been packed or pruned meanwhile, or never fetched. */
 export function isMissing(error: unknown): boolean {
-  return isResourceError(error) && error.detail.fault === missingFault
+  return isResourceError(error) && error.detail.fault === missingObjectFault
 }
 
 /** Returns the contents of an object that must be read as a whole. */

@@ -81,7 +81,10 @@ function quotedRoles(list: string): readonly string[] {
   return list.match(new RegExp(quotedRole, 'g')) ?? []
 }
 
-/** @throws ResourceError `unavailable` (reason `refused`) for an account that could do more than read, unless that is allowed. */
+/**
+ * @throws ResourceError `unavailable` (reason `refused`) for a server that is too old, and, unless `allowPrivileged` is set, for an account
+ * that can do more than read or has a role whose grants are unknown.
+ */
 export function requireHarmless(facts: AccountFacts, settings: ServerSettings, database: string | undefined): void {
   const { isMaria, version, grants, unknownRoles } = facts
   const [major, minor] = version

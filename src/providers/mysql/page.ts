@@ -17,11 +17,11 @@ import type { MysqlSession } from './session.ts'
 import {
   type ColumnType,
   cutColumnSql,
-  cutLengthSql,
   jsonOf,
   keyOfShown,
   keySql,
   keyText,
+  lengthIfCutSql,
   lengthSql,
   nameOf,
   parameterFor,
@@ -181,7 +181,7 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
       if (fitting === 0) return { rows: [], more: false }
       const selected = [
         ...key.map(keySql),
-        ...shown.flatMap((column) => [cutColumnSql(column, maxValueBytes), cutLengthSql(column, maxValueBytes)]),
+        ...shown.flatMap((column) => [cutColumnSql(column, maxValueBytes), lengthIfCutSql(column, maxValueBytes)]),
       ]
       const found = await run(`SELECT ${selected.join(', ')} ${from} LIMIT ${fitting}`, bound.values)
       const rows = found.map((cells) => ({

@@ -127,7 +127,7 @@ export function cutColumnSql(column: ColumnType, most: number): string {
 }
 
 /** Returns the SQL of the length of a column, null unless it exceeds a number of bytes. */
-export function cutLengthSql(column: ColumnType, most: number): string {
+export function lengthIfCutSql(column: ColumnType, most: number): string {
   const length = lengthSql(column)
   return `IF(${length} > ${most}, ${length}, NULL)`
 }

@@ -9,10 +9,10 @@ import {
   type Cells,
   checksOf,
   columnsOf,
+  definitionItemsOf,
   foldName,
   foreignKeysOf,
   generatedOf,
-  itemsOf,
   quoteName,
   type RawColumn,
   type RelationItem,
@@ -240,7 +240,7 @@ function indexesOf(run: RunQuery, table: string) {
       ...{ collation: String(collation).toUpperCase(), descends: Number(desc) === 1 },
     }))
     const text = sql === null ? '' : String(sql)
-    const written = itemsOf(text).map((item) => textOf(text, item))
+    const written = definitionItemsOf(text).map((item) => textOf(text, item))
     const columns = parts.map(({ column }, i) => column ?? written[i] ?? 'rowid')
     const word = origin === 'pk' ? 'PRIMARY KEY' : 'UNIQUE'
     return {

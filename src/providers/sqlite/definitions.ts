@@ -30,7 +30,7 @@ function tokensOf(sql: string): readonly SqlToken[] {
  * Returns the items between the first parentheses of a statement, split at commas: the columns of a table or an index, and
  * constraints.
  */
-export function itemsOf(sql: string): readonly (readonly SqlToken[])[] {
+export function definitionItemsOf(sql: string): readonly (readonly SqlToken[])[] {
   const tokens = tokensOf(sql)
   const from = tokens.findIndex(({ text, depth }) => text === '(' && depth === 0)
   if (from === -1) return []
@@ -67,7 +67,7 @@ function group(tokens: readonly SqlToken[], at: number): readonly SqlToken[] {
 
 /** Returns the checks of a table, in their order. */
 export function checksOf(sql: string): readonly { readonly name: string; readonly definition: string }[] {
-  return itemsOf(sql).flatMap((item) =>
+  return definitionItemsOf(sql).flatMap((item) =>
     item.flatMap(({ text, depth }, i) => {
       if (depth !== 1 || !/^check$/i.test(text)) return []
       const condition = group(item, i + 1)
@@ -80,7 +80,7 @@ export function checksOf(sql: string): readonly { readonly name: string; readonl
 
 /** Returns the expressions of generated columns, by column. */
 export function generatedOf(sql: string): ReadonlyMap<string, string> {
-  const found = itemsOf(sql).flatMap((item): readonly (readonly [string, string])[] => {
+  const found = definitionItemsOf(sql).flatMap((item): readonly (readonly [string, string])[] => {
     const at = item.findIndex(({ text, depth }, i) => i > 0 && depth === 1 && /^as$/i.test(text))
     const expression = at === -1 ? [] : group(item, at + 1).slice(1, -1)
     return expression.length === 0 ? [] : [[unquoted(item[0]?.text ?? ''), textOf(sql, expression)]]

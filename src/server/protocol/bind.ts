@@ -193,7 +193,8 @@ function completionMethods(identity: Identity): Readonly<Record<string, Method>>
     'completion/complete': async (call) => {
       const { params, signal, view } = call
       const { ref, argument, context } = params
-      if (!isObject(ref) || !isObject(argument)) throw invalid('The params must have ref and argument.', 'params')
+      if (!isObject(ref) || !isObject(argument))
+        throw invalid('The params must have the objects ref and argument.', 'params')
       const ofPrompts = identity.methods?.['completion/complete']
       if (ref.type === 'ref/prompt' && ofPrompts !== undefined) return ofPrompts(params, call)
       const isPrompt = ref.type === 'ref/prompt'

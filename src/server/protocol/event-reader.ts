@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/tool.ts'
-import type { CallOptions, ChangePage, ChangeReader, PageOfChanges } from '../../core/view.ts'
+import type { CallOptions, ChangePage, ChangePageQuery, ChangeReader } from '../../core/view.ts'
 
 export interface Occurrence {
   /** Stable id. Events of one change have the same id, whichever way they are delivered. */
@@ -17,5 +17,5 @@ export interface EventPage extends Omit<ChangePage, 'changes'> {
 
 /** The events of one type with some arguments, for one principal. */
 export interface EventReader extends Pick<ChangeReader, 'now' | 'follow'> {
-  since(position: string, page: PageOfChanges, options?: CallOptions): Promise<EventPage>
+  since(position: string, page: ChangePageQuery, options?: CallOptions): Promise<EventPage>
 }

@@ -102,8 +102,8 @@ export function createSender({ guard, ca, retriesMs, audit, onDelivery, signal: 
 
 export type Sender = ReturnType<typeof createSender>
 
-/** Returns the id of a control message. */
-export function messageId(type: string): string {
+/** Creates a random id for a control message. */
+export function newControlMessageId(type: string): string {
   return `msg_${type}_${randomBytes(12).toString('hex')}`
 }
 

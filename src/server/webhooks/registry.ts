@@ -5,7 +5,7 @@ import type { Caller } from '../auth/caller.ts'
 import { toWireError } from '../messages/messages.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import { eventError } from '../protocol/events.ts'
-import { messageId, type Receiver, type Sender } from './delivery.ts'
+import { newControlMessageId, type Receiver, type Sender } from './delivery.ts'
 import { createRun, type WebhookSubscription } from './run.ts'
 
 /** Keeps nothing. */
@@ -61,7 +61,7 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
     const error = toWireError(eventError(dialect, 'forbidden', { reason: 'credentials' }))
     const body = JSON.stringify({ type: 'terminated', error })
     const state = { ...one, lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined }
-    await sender.deliver(state, 'terminated', messageId('terminated'), body, signal)
+    await sender.deliver(state, 'terminated', newControlMessageId('terminated'), body, signal)
   }
   const terminate = (one: WebhookSubscription): void => {
     remove(one)
@@ -128,7 +128,7 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
       known.news.set()
       keepFor(known, given)
     },
-    /** Ends all, without a message. They stay kept. */
+    /** Ends all running subscriptions without notifying their endpoints. They stay stored, for the next process. */
     close: (): void => {
       for (const one of subscriptions.values()) end(one)
     },

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/tool.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import type { EventReader } from '../protocol/event-reader.ts'
 import { occurrenceToWire } from '../protocol/events.ts'
-import { type DeliveryState, messageId, type Outcome, type Receiver, type Sender } from './delivery.ts'
+import { type DeliveryState, newControlMessageId, type Outcome, type Receiver, type Sender } from './delivery.ts'
 import { maxBodyBytes } from './post.ts'
 
 export interface WebhookSubscription extends Receiver, DeliveryState {
@@ -42,7 +42,7 @@ const readAgainMs = 5000
 /** Returns a function that sends the events of a subscription, in order and one after the other, until it ends. */
 export function createRun({ sender, dialect, log, clean, remove, onTaken }: RunOptions) {
   const tellGap = (to: WebhookSubscription, cursor: string) =>
-    sender.deliver(to, 'gap', messageId('gap'), JSON.stringify({ type: 'gap', cursor }), to.over.signal)
+    sender.deliver(to, 'gap', newControlMessageId('gap'), JSON.stringify({ type: 'gap', cursor }), to.over.signal)
 
   /** Sends what happened since the position. Ends at the first event that the endpoint does not take. */
   const sendNews = async (to: WebhookSubscription): Promise<Outcome> => {

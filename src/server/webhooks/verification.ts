@@ -2,7 +2,7 @@ import { createRecent } from '../../core/kit/lru.ts'
 import { jsonIn, memberOf } from '../../core/kit/object.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import { eventError } from '../protocol/events.ts'
-import { messageId, type Receiver, reasonOf, type Sender } from './delivery.ts'
+import { newControlMessageId, type Receiver, reasonOf, type Sender } from './delivery.ts'
 import { createChallenge, isSameText } from './secret.ts'
 
 /** Time for which a verified endpoint stays verified, in milliseconds, and the number of endpoints. */
@@ -33,7 +33,7 @@ export function createVerification({ attempt }: Sender, dialect: EventDialect) {
       throw eventError(dialect, 'exhausted', { limit: 'verifications', max: maxVerifications })
     const challenge = createChallenge()
     const body = JSON.stringify({ type: 'verification', challenge })
-    const posted = await attempt(to, 'verification', messageId('verification'), body, 1)
+    const posted = await attempt(to, 'verification', newControlMessageId('verification'), body, 1)
     const isEchoed = 'answer' in posted && isSameText(memberOf(jsonIn(posted.answer), 'challenge'), challenge)
     if (!isEchoed)
       throw eventError(dialect, 'callback', { reason: reasonOf('fault' in posted ? posted.fault : undefined) })

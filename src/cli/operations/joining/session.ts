@@ -166,8 +166,8 @@ export function createSession() {
     /** The secret of the last server, with which a new one opens the cursors that the client has. */
     cursorSecret: () => cursorSecret,
     /**
-     * Passes messages between the client and a server. Resolves to `lost` if the server ends before the client, and to `stuck` if it does
-     * not answer, while the client waits, that it is alive.
+     * Passes messages between the client and a server until one of them ends. Resolves to `served` if the client ended, `lost` if the server
+     * ended first, and `stuck` if the server gave no sign of life while the client was waiting.
      */
     relay: async (greeted: Greeted, path: string): Promise<'served' | 'lost' | 'stuck'> => {
       const { socket } = greeted

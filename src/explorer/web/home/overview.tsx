@@ -43,7 +43,7 @@ export function Overview() {
   const mounts = browse.value?.forest.mounts ?? []
   const insides = useInsides(mounts)
   useLayoutEffect(() => loadOpened(server.name), [server.name])
-  // A returning reader goes on with the resources opened before. The tree has the mounts as well.
+  // Resources that were opened before come first, above the mounts, which are in the tree as well.
   const isReturning = openedResources.value.length > 0
   const readme = [...insides.values()].find((inside) => typeof inside === 'object' && inside.readme !== undefined)
   return (

@@ -71,7 +71,10 @@ function storedRecent(): readonly string[] {
   return textsIn(value).slice(0, maxKept)
 }
 
-/** The key of the opened resources in the storage of the browser. Servers at one origin share it, so each has its own, by its name. */
+/**
+ * The key in the browser's storage for the opened resources. It contains the path and the server's name, because all servers at one origin
+ * share that storage.
+ */
 const openedKey = (server: string) => `hikidashi.opened.${location.pathname}.${server}`
 
 /** The resources that were opened last in this browser, the latest first. */
