@@ -1,4 +1,12 @@
-import { type FoldedText, fold, isWordTerm, type QueryTerm, tokenize } from '../text/analyser.ts'
+import {
+  type Beginnings,
+  beginningsOf,
+  type FoldedText,
+  fold,
+  isWordTerm,
+  type QueryTerm,
+  tokenize,
+} from '../text/analyser.ts'
 import { impactOf, wordBm25 } from '../text/relevance.ts'
 import type { FoundPassage } from './part.ts'
 
@@ -64,7 +72,8 @@ export function createRanker(terms: readonly RatedTerm[]) {
   for (const [index, { forms = [] }] of terms.entries())
     for (const { term, share } of forms) if (!complete.has(term)) complete.set(term, { index, share, joined: false })
   const beginning = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [[term, index] as const] : [])))
-  const matchesOf = (text: string) => findMatches(text, complete, beginning)
+  const wanted = beginningsOf([...complete.keys(), ...beginning.keys()])
+  const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
   const areWords = terms.map(({ term }) => isWordTerm(term))
   const isOfWords = !areWords.includes(false)
   const together = isOfWords ? nearness.words : nearness.characters
@@ -149,17 +158,22 @@ function findMatches(
   text: string,
   complete: ReadonlyMap<string, Meant>,
   beginning: ReadonlyMap<string, number>,
+  wanted: Beginnings,
 ): readonly TermMatch[] {
   const matches: TermMatch[] = []
-  tokenize(text, (found, start, end, kind) => {
-    const term = complete.get(found)
-    if (term !== undefined && kind !== 'tail' && !(term.joined && separator.test(text.slice(start, end))))
-      matches.push({ term: term.index, start, end, share: term.share })
-    if (beginning.size === 0 || (kind !== 'bigram' && kind !== 'tail')) return
-    const first = String.fromCodePoint(found.codePointAt(0) ?? 0)
-    const begun = beginning.get(first)
-    if (begun !== undefined) matches.push({ term: begun, start, end: start + first.length, share: 1 })
-  })
+  tokenize(
+    text,
+    (found, start, end, kind) => {
+      const term = complete.get(found)
+      if (term !== undefined && kind !== 'tail' && !(term.joined && separator.test(text.slice(start, end))))
+        matches.push({ term: term.index, start, end, share: term.share })
+      if (beginning.size === 0 || (kind !== 'bigram' && kind !== 'tail')) return
+      const first = String.fromCodePoint(found.codePointAt(0) ?? 0)
+      const begun = beginning.get(first)
+      if (begun !== undefined) matches.push({ term: begun, start, end: start + first.length, share: 1 })
+    },
+    wanted,
+  )
   return matches
 }
 

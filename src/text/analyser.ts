@@ -54,7 +54,7 @@ export function widthAt(text: string, index: number): 1 | 2 {
 /** Kinds of characters for the index. Scripts without spaces between words are cut into bigrams. */
 export const otherClass = 0
 export const wordClass = 1
-export const hanClass = 2
+const hanClass = 2
 /** Kana, Hangul, and the scripts of South East Asia that are written without spaces. */
 const syllableClass = 3
 
@@ -70,7 +70,7 @@ const unclassified = 255
 /** The classes of the characters that were met so far. */
 const table = new Uint8Array(0x10000).fill(unclassified)
 
-/** The class of the character at an index; {@link otherClass} at the end. */
+/** The class of the character at an index; {@link otherClass} outside of the text. */
 export function classAt(text: string, index: number): CharacterClass {
   return classOf(text.codePointAt(index) ?? 0)
 }
@@ -106,7 +106,7 @@ export const edition = 6
  * without spaces. `single`: a Han character. `tail`: the last character of a run without spaces, unless it is a Han character,
  * so that each character begins a term.
  */
-export type TermKind = 'word' | 'part' | 'bigram' | 'single' | 'tail'
+type TermKind = 'word' | 'part' | 'bigram' | 'single' | 'tail'
 
 /** Receives a term, and its position in the folded text. */
 type Emit = (term: string, start: number, end: number, kind: TermKind) => void
@@ -114,42 +114,106 @@ type Emit = (term: string, start: number, end: number, kind: TermKind) => void
 /** Maximum length of a stored word, in UTF-16 units. A longer word is truncated. */
 const longestTerm = 64
 
+/** First units of the wanted terms: 1 at each UTF-16 unit, followed by one entry for each pair of small ASCII letters. */
+export type Beginnings = Uint8Array
+
 /**
  * Yields the terms of a folded text, in the order in which they begin. Linear in its length.
  *
  * @param emit Must not call this function.
+ * @param wanted Beginnings of the wanted terms: most other terms may be skipped, which is faster.
  */
-export function tokenize(text: string, emit: Emit): void {
+export function tokenize(text: string, emit: Emit, wanted?: Beginnings): void {
+  const units = unitsOf(text)
   for (let index = 0; index < text.length; ) {
-    const found = classAt(text, index)
-    if (found === otherClass) index += widthAt(text, index)
-    else index = found === wordClass ? emitWord(text, index, emit) : emitRun(text, index, emit)
+    const point = pointAt(units, index)
+    const found = classOf(point)
+    if (found === otherClass) index += point > 0xffff ? 2 : 1
+    else
+      index =
+        found === wordClass ? emitWord(text, units, index, emit, wanted) : emitRun(text, units, index, emit, wanted)
   }
 }
 
+/** UTF-16 units of a text, and a zero behind them. */
+type Units = Uint16Array
+
+const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
+let scratch = new Uint16Array(4096)
+
+/**
+ * The units of a text, until the next call. V8 has many kinds of strings (of one and two bytes, slices, joined ones), so code that reads
+ * units of all kinds is slow.
+ */
+function unitsOf(text: string): Units {
+  const { length } = text
+  if (scratch.length <= length) scratch = new Uint16Array(2 * length)
+  if (isLittleEndian) Buffer.from(scratch.buffer, 0, 2 * length).write(text, 'utf16le')
+  else for (let index = 0; index < length; index++) scratch[index] = text.charCodeAt(index)
+  scratch[length] = 0
+  return scratch
+}
+
+/** The code point at an index; a lone surrogate stands for itself. */
+function pointAt(units: Units, index: number): number {
+  const unit = units[index] ?? 0
+  if ((unit & 0xfc00) !== 0xd800) return unit
+  const next = units[index + 1] ?? 0
+  return (next & 0xfc00) === 0xdc00 ? 0x10000 + ((unit & 0x3ff) << 10) + (next & 0x3ff) : unit
+}
+
+/** Returns the beginnings of terms, for a quick test of a text. */
+export function beginningsOf(terms: Iterable<string>): Beginnings {
+  const wanted = new Uint8Array(0x10000 + 26 * 26)
+  for (const term of terms) {
+    wanted[term.charCodeAt(0)] = 1
+    if (/^[a-z]{2}/.test(term)) wanted[pairOf(term.charCodeAt(0), term.charCodeAt(1))] = 1
+  }
+  return wanted
+}
+
+function pairOf(first: number, second: number): number {
+  return 0x10000 + 26 * (first - 0x61) + second - 0x61
+}
+
+/** Whether a word of small letters of ASCII may be wanted: its stem has its first two letters. */
+function isWanted(units: Units, start: number, end: number, wanted: Beginnings): boolean {
+  const first = units[start] ?? 0
+  return wanted[first] === 1 && (end - start < 2 || wanted[pairOf(first, units[start + 1] ?? 0)] === 1)
+}
+
 /** Characters without spaces: pairs of neighbours, and Han characters by themselves. */
-function emitRun(text: string, start: number, emit: Emit): number {
+function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
   let before = -1
-  for (let index = start; ; ) {
-    const found = classAt(text, index)
+  let index = start
+  for (;;) {
+    const point = index < text.length ? pointAt(units, index) : 0
+    const found = classOf(point)
     const isMore = found !== otherClass && found !== wordClass
-    const end = index + widthAt(text, index)
-    if (before >= 0) {
+    const end = index + (point > 0xffff ? 2 : 1)
+    if (before >= 0 && (wanted === undefined || wanted[units[before] ?? 0] === 1)) {
       if (isMore) emit(text.slice(before, end), before, end, 'bigram')
-      else if (classAt(text, before) !== hanClass) emit(text.slice(before, index), before, index, 'tail')
+      else if (classOf(pointAt(units, before)) !== hanClass) emit(text.slice(before, index), before, index, 'tail')
     }
     if (!isMore) return index
-    if (found === hanClass) emit(text.slice(index, end), index, end, 'single')
+    if (found === hanClass && (wanted === undefined || wanted[units[index] ?? 0] === 1))
+      emit(text.slice(index, end), index, end, 'single')
     before = index
     index = end
   }
 }
 
 /** Emits a word, and the parts of a compound: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
-function emitWord(text: string, start: number, emit: Emit): number {
-  const end = endOfWord(text, start)
+function emitWord(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
+  const plain = endOfSmall(text, units, start)
+  if (plain > start && wanted !== undefined && !isWanted(units, start, plain, wanted)) return plain
+  const end = plain > start ? plain : endOfWord(text, units, start)
+  if (plain === start && wanted !== undefined && !mayBegin(units, start, end, wanted)) return end
   const whole = text.slice(start, Math.min(end, start + 2 * longestTerm))
-  if (end - start > longestTerm) {
+  if (plain > start && end - start <= longestTerm) {
+    // Cutting such a word takes less time than looking it up.
+    emit(stemOf(whole), start, end, 'word')
+  } else if (end - start > longestTerm) {
     const term = termOf(whole.replace(/[^\p{L}\p{N}\p{M}]/gu, ''))
     if (term !== '') emit(term, start, end, 'word')
   } else for (const { term, at, length, kind } of cutOf(whole)) emit(term, start + at, start + at + length, kind)
@@ -190,9 +254,37 @@ function cutOf(text: string): readonly Cut[] {
   return cuts
 }
 
+/** Whether a term of a word may begin like one of the wanted terms: the word, or a part of it. A non-ASCII word always may. */
+function mayBegin(units: Units, start: number, end: number, wanted: Beginnings): boolean {
+  let isJoined = true
+  for (let index = start; index < end; index++) {
+    const unit = units[index] ?? 0
+    if (unit >= 0x80) return true
+    const isCapital = unit >= 0x41 && unit <= 0x5a
+    const isSmall = unit >= 0x61 && unit <= 0x7a
+    const isDigit = unit >= 0x30 && unit <= 0x39
+    if ((isJoined || !isSmall) && wanted[isCapital ? unit + 0x20 : unit] === 1) return true
+    isJoined = !(isCapital || isSmall || isDigit)
+  }
+  return false
+}
+
 function termOf(text: string): string {
   const small = text.toLowerCase()
   return small.length > longestTerm ? wellFormed(small.slice(0, longestTerm)) : stem(small)
+}
+
+/** The end of a word of lower-case ASCII letters only; the start for any other word. */
+function endOfSmall(text: string, units: Units, start: number): number {
+  let index = start
+  for (; index < text.length; index++) {
+    const unit = units[index] ?? 0
+    if (unit < 0x61 || unit > 0x7a) break
+  }
+  if (index === text.length) return index
+  const unit = units[index] ?? 0
+  if (unit < 0x80) return classOf(unit) === wordClass || isJoiner(text, unit, index) ? start : index
+  return classOf(pointAt(units, index)) === wordClass || unit === joiner.quote ? start : index
 }
 
 function wellFormed(text: string): string {
@@ -200,17 +292,27 @@ function wellFormed(text: string): string {
 }
 
 /** A joining character is between two parts of a word: with a letter or digit before and after it. */
-function endOfWord(text: string, start: number): number {
-  for (let index = start; ; index++) {
-    while (classAt(text, index) === wordClass) index += widthAt(text, index)
-    if (!isJoiner(text, index) || classAt(text, index + 1) !== wordClass) return index
+function endOfWord(text: string, units: Units, start: number): number {
+  let index = start
+  for (;;) {
+    while (index < text.length) {
+      const point = pointAt(units, index)
+      if (classOf(point) !== wordClass) break
+      index += point > 0xffff ? 2 : 1
+    }
+    if (index >= text.length || !isJoiner(text, units[index] ?? 0, index)) return index
+    if (classOf(pointAt(units, index + 1)) !== wordClass) return index
+    index++
   }
 }
 
-/** The last ones as in `don't` and `3,000`. */
-function isJoiner(text: string, index: number): boolean {
-  const character = text[index] ?? ' '
-  return "_-.'’".includes(character) || (character === ',' && /^\d,\d{3}(?!\d)/.test(text.slice(index - 1, index + 5)))
+const joiner = { apostrophe: 0x27, comma: 0x2c, hyphen: 0x2d, dot: 0x2e, underscore: 0x5f, quote: 0x2019 }
+
+function isJoiner(text: string, unit: number, index: number): boolean {
+  if (unit === joiner.underscore || unit === joiner.hyphen || unit === joiner.dot) return true
+  // As in "don't" and "3,000".
+  if (unit === joiner.apostrophe || unit === joiner.quote) return true
+  return unit === joiner.comma && /^\d,\d{3}(?!\d)/.test(text.slice(index - 1, index + 5))
 }
 
 interface Segment {

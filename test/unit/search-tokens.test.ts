@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fold, stem, tokenize } from '../../src/text/analyser.ts'
+import { beginningsOf, fold, stem, tokenize } from '../../src/text/analyser.ts'
 import { kindOf, passagesOf } from '../../src/text/structure.ts'
 import { volumeOf } from '../support/volume.ts'
 
@@ -144,7 +144,19 @@ describe('tokens of a text', () => {
     )
   })
 
-  test('are the same a second time, from the cache', () => {
+  test('are the same if only the tokens of a query are requested', () => {
+    fc.assert(
+      fc.property(texts, texts, (text, query) => {
+        const wanted = new Set(termsOf(query))
+        const told: string[] = []
+        tokenize(fold(text).text, (term) => void told.push(term), beginningsOf(wanted))
+        expect(told.filter((term) => wanted.has(term))).toEqual(termsOf(text).filter((term) => wanted.has(term)))
+      }),
+      { numRuns: volumeOf(300) },
+    )
+  })
+
+  test('are the same a second time, from the cache, and each word keeps its first two letters', () => {
     const ending = fc.constantFrom('', 's', 'es', 'ies', 'ed', 'ied', 'ing', 'e', 'sses', 'ssed', 'zing')
     const small = fc.stringMatching(/^[a-z]{1,6}$/)
     fc.assert(
@@ -154,6 +166,11 @@ describe('tokens of a text', () => {
         const first = tokensOf(text)
         expect(first.map(({ term }) => term)).toEqual(words.map((word) => stem(word)))
         expect(tokensOf(text)).toEqual(first)
+        for (const { term } of first) {
+          const told: string[] = []
+          tokenize(text, (one) => void told.push(one), beginningsOf([term]))
+          expect(told.filter((one) => one === term)).toEqual(first.map((one) => one.term).filter((one) => one === term))
+        }
       }),
       { numRuns: volumeOf(300) },
     )
