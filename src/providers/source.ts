@@ -110,7 +110,7 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly keeps?: boolean
   /** Whether `"over": "*"` leaves out mounts of the source: their texts change all the time, or they are searches themselves. */
   readonly isUnsearched?: boolean
-  /** Whether mounts search other mounts: which option names them, and the option for how many bytes of a text are indexed. */
+  /** For mounts that search other mounts: the option that names those, and the number of bytes of a text that are indexed. */
   readonly searches?: { readonly option: string; indexedBytes(options: Options): number | undefined }
   /** Whether an answer depends on its caller, so that no cache may share it. */
   readonly isPersonal?: boolean

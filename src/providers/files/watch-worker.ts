@@ -436,7 +436,7 @@ function createTree(options: TreeOptions) {
         directories.drop(directory)
         directories.hear(parent, undefined)
       } else {
-        // Another directory is at the root's path. The next check of the root begins again there, unless the first one is back by then.
+        // Another directory is at the root's path. The next check of the root restarts the watch there, unless the first directory is back.
         directory.heard = undefined
         schedule.later(directory, retryDelayMs)
       }
