@@ -38,15 +38,15 @@ export interface FindingContext {
 
 /** The optional methods that the provider of a mount has when it is open. */
 export interface SourceAbilities {
-  /** It reports changes by itself (`watch`). */
+  /** The provider reports changes by itself (`watch`). */
   readonly watch?: boolean
-  /** It has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
+  /** The provider has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
   readonly prompts?: boolean | 'separate'
-  /** It has `tools`. */
+  /** The provider has `tools`. */
   readonly tools?: boolean
-  /** It has `sees`: it shows each caller other entries. */
+  /** The provider has `sees`: which entries it shows depends on the caller. */
   readonly sees?: boolean
-  /** It has `parts`, such as the rows of tables. */
+  /** The provider has `parts`, such as the rows of tables. */
   readonly parts?: boolean
 }
 

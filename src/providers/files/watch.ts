@@ -605,7 +605,7 @@ export interface WatchStart {
   readonly port: MessagePort
 }
 
-/** Requests the next changes (`more`), the updates about directories (`dues`), or a look at everything that may have changed (`look`). */
+/** Requests the next changes (`more`), the updates about directories (`dues`), or an examination of everything that may have changed (`look`). */
 export type WatchRequest = 'more' | 'dues' | 'look'
 
 export type WatchThreadMessage =
