@@ -126,7 +126,7 @@ async function lock(folder: string, io: Pick<Io, 'say'>): Promise<() => Promise<
   await writeFile(join(own, String(process.pid)), '')
   const release = async (taken: string) => {
     await rm(join(taken, String(process.pid)), { force: true })
-    // Another process may have its file in it by now.
+    // Another process may have taken the lock by now. The folder then has its file, and stays.
     await rmdir(taken).catch(() => {})
   }
   let waits = false
