@@ -607,7 +607,7 @@ async function tellPassed(
   const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.
   const there = await statFiles(position.place, passed, pool, signal, leaveOut)
-  // They are not notified as changes of the list, or every client would list again whenever a file is replaced.
+  // A name that came and went is no change of the list. Otherwise every client would list again whenever a file is replaced.
   for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
 }
 
