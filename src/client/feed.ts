@@ -78,7 +78,6 @@ function listening({ listen }: Connection, lose: () => void): FeedTerms {
   return createSteadyStream(open, lose)
 }
 
-/** Maximum number of requests in flight. */
 const maxInFlight = 8
 
 /** The feed before revision 2026-07-28: one request for each URI, and over HTTP a stream for the notifications. */

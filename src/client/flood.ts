@@ -81,7 +81,7 @@ export function createFlood(onCut: () => void, now = () => performance.now()) {
     },
     /** Counts a line of a server that is not a message. */
     countUnreadable: count,
-    /** Counts bytes that have arrived. They count with the message that ends in them, unless that was asked for. */
+    /** Counts bytes that have arrived. They belong to the next message; those of an answer to a request are free. */
     addBytes: (length: number) => {
       bytes += length
     },

@@ -9,10 +9,11 @@ const maxCheckMs = 1000
 const maxDepth = 200
 
 /**
- * Returns how the structured result of a tool breaks the schema that its server declares. Undefined when it does not, or when that
- * is not checked: patterns, unique items and dynamic references are not, because their check may take any time, and formats are
- * notes. Not checked at all are a value that is nested too deep, a schema with a reference that leads out of it or to itself, and a
- * check that takes too long.
+ * Returns how the structured result of a tool breaks the schema that its server declares. Undefined when no violation is found.
+ *
+ * Some keywords are not checked: patterns, unique items and dynamic references, because their check may take any time, and formats,
+ * because they are only annotations. Nothing is checked for a value that is nested too deep, for a schema with a reference that leads
+ * out of it or to itself, or when the check takes too long.
  */
 export async function outputFault(schema: Wire, structured: unknown): Promise<string | undefined> {
   if (isDeeperThan(maxDepth, structured)) return undefined

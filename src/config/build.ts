@@ -31,9 +31,9 @@ interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | '
   readonly changes?: Config['changes']
   readonly spill?: Config['spill']
   readonly cursorSecret?: string
-  /** The secret of cursors where none is configured. By default one of this process. */
+  /** The secret that seals cursors if the configuration has none. Default: one that this process makes. */
   readonly ownCursorSecret?: string
-  /** Earlier secrets of cursors: their cursors are still accepted. */
+  /** Earlier secrets. Cursors that were sealed with one of them are still accepted. */
   readonly earlierCursorSecrets?: readonly string[]
   /** Whether other processes serve the same configuration. They then notify each other of changes through the store. */
   readonly replicas?: boolean
@@ -119,7 +119,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
             earlier: async () => {
               const texts = (await import('./earlier.ts')).createTextHistory(store.open, planned, rest.scrubber)
               if (replicas === undefined) return texts
-              // Replicas would overwrite the log of changes of each other.
+              // `lasting` also stores the log of changes of this process. Replicas would overwrite each other's.
               const { lasting: _, ...shared } = texts
               return shared
             },

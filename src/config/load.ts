@@ -34,7 +34,7 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
   /** The folder of the configuration. Relative paths start there. */
   readonly folder: string
   readonly cursorSecret?: string
-  /** Earlier secrets of cursors: their cursors are still accepted. */
+  /** Earlier secrets. Cursors that were sealed with one of them are still accepted. */
   readonly earlierCursorSecrets?: readonly string[]
   readonly store: StoreOptions
   /** The values of all secrets that the configuration refers to. The scrubber removes them from all output. */
@@ -261,7 +261,7 @@ function twinFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] 
 }
 
 async function resolveSecrets(config: ConfigFile, options: { folder: string; env: Env }): Promise<readonly string[]> {
-  // `audit` has a member `file`, like a secret, but it is not a secret, and the file may be very long.
+  // `audit` has a member `file`, as a source of a secret has. But that file is a log, which may be very long.
   const { audit: _, ...others } = config
   const found = await Promise.all(secretSourcesIn(others).map((source) => resolveSecret(source, options)))
   return found.flatMap((secret) => ('value' in secret ? [secret.value] : []))

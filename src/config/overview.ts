@@ -85,7 +85,7 @@ export function withOverview(views: Views, sources: OverviewSources): Views {
     view: (principal) => extended(views.view(principal), principal, true),
     narrowed: (narrowing) => {
       const { most } = narrowing
-      // The overview counts towards the resources that a host accepts. If that is one, the most important resource is listed instead.
+      // The overview counts towards the resources that a host accepts. A host that accepts only one gets the most important resource.
       const isListed = most === undefined || most > 1
       const viewOf = views.narrowed(most === undefined || !isListed ? narrowing : { ...narrowing, most: most - 1 })
       return (principal) => extended(viewOf(principal), principal, isListed)

@@ -78,7 +78,7 @@ function createKept({ open }: LazyStore, way: string, { redact, through, scrubbe
   }
 }
 
-/** A text as redaction shows it. Undefined: it is withheld, and so is not kept. */
+/** Returns a text as redaction shows it. Undefined: redaction withholds the text, so it is not stored. */
 async function withoutSecrets(
   text: string,
   path: string,

@@ -122,7 +122,6 @@ function schemaOf(name: string, { about, shape, check }: AnySchema): z.Schema<Mo
   return (check === undefined ? members : members.superRefine(check)) as unknown as z.Schema<MountConfig>
 }
 
-/** A duration of at least one second. */
 const seconds = durationFrom('1s')
 
 /** The settings for HTTP: address, authentication and limits. */

@@ -12,7 +12,6 @@ import type { LazyStore } from '../providers/source.ts'
 import { rowsIn } from '../store/store.ts'
 import { defaultStoreFile } from './folder.ts'
 
-/** Length of the key, in bytes. */
 const keyBytes = 32
 /** Time after which the lease of a process that died is free, and pause between two attempts to take it, in milliseconds. */
 const leaseMs = 6000

@@ -92,7 +92,7 @@ function importedModule(name: string, require: NodeJS.Require): string | undefin
       const target = importTarget(memberOf(exports, '.') ?? exports)
       return target === undefined ? undefined : pathToFileURL(join(dirname(file), target)).href
     } catch {
-      // It is in another of the folders.
+      // The package is not in this folder: try the next one.
     }
   }
   return undefined
@@ -156,7 +156,7 @@ function faultOf(value: unknown): string | undefined {
   return odd === undefined ? undefined : `Its option ${JSON.stringify(odd[0])} must be a schema, such as option.text().`
 }
 
-/** Returns why a page cannot show mounts of a source as it says, as a sentence. */
+/** Returns, as a sentence, which text or icon for the explorer is invalid; undefined if none is. */
 function shownFault({ noun, icon, ...texts }: Readonly<Record<string, unknown>>): string | undefined {
   if (noun !== undefined && !isLabelText(noun))
     return `Its "noun" must be a string of at most ${longestLabel} characters.`

@@ -148,7 +148,7 @@ export function outputOf(
       if (child.pid === undefined) settle(null)
     })
     child.once('close', settle)
-    // EPIPE: the close event tells of the failure.
+    // Ignore EPIPE: the event `close` reports the failure.
     child.stdin?.on('error', () => {})
     child.stdin?.end(input)
   })

@@ -38,15 +38,15 @@ export interface FindingContext {
 
 /** The optional methods that the provider of a mount has when it is open. */
 export interface SourceAbilities {
-  /** It reports changes by itself (`watch`). */
+  /** The provider reports changes by itself (`watch`). */
   readonly watch?: boolean
-  /** It has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
+  /** The provider has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
   readonly prompts?: boolean | 'separate'
-  /** It has `tools`. */
+  /** The provider has `tools`. */
   readonly tools?: boolean
-  /** It has `sees`: it shows each caller other entries. */
+  /** The provider has `sees`: which entries it shows depends on the caller. */
   readonly sees?: boolean
-  /** It has `parts`, such as the rows of tables. */
+  /** The provider has `parts`, such as the rows of tables. */
   readonly parts?: boolean
 }
 
@@ -110,7 +110,7 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly keeps?: boolean
   /** Whether `"over": "*"` leaves out mounts of the source: their texts change all the time, or they are searches themselves. */
   readonly isUnsearched?: boolean
-  /** Whether mounts search other mounts: which option names them, and the option for how many bytes of a text are indexed. */
+  /** For mounts that search other mounts: the option that names those, and the number of bytes of a text that are indexed. */
   readonly searches?: { readonly option: string; indexedBytes(options: Options): number | undefined }
   /** Whether an answer depends on its caller, so that no cache may share it. */
   readonly isPersonal?: boolean

@@ -102,12 +102,12 @@ function environment(): Readonly<Record<string, string>> {
   }
 }
 
-/** Requests go first. */
+/** Lowers the priority of OCR, so that it does not delay answers to requests. */
 function lowerPriority({ pid }: ChildProcess): void {
   if (pid === undefined) return
   try {
     setPriority(pid, constants.priority.PRIORITY_LOW)
   } catch {
-    // It has just ended, or the system does not allow it.
+    // The process has just ended, or the system does not allow a change of its priority.
   }
 }

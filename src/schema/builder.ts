@@ -27,7 +27,7 @@ export type * from './types.ts'
 /** Return value of a transformation that has added an issue. */
 export const NEVER = undefined as never
 
-// Schemas of another copy of this package, which a source from outside may use, refuse by the same symbol.
+// A registered symbol, because a source from outside may make its schemas with another copy of this package.
 const refused = Symbol.for('hikidashi.refused')
 
 /** Returns the output of an accepted value, or {@link refused}. */

@@ -134,9 +134,10 @@ function nameBefore(text: string, at: number): { readonly text: string; readonly
 const runOfBase64 = { least: 40, surely: 4096 }
 
 /**
- * Whether the equals signs at an index are the padding of base64, whose last letters are a name only by chance: `"iVBORw0…kSig="`. The
- * quote after them must be the one before the run, or the run be that of a data URL or of a digest. A shorter run must look random,
- * because a name may also follow a quote (`"DB_PASSWORD="hunter2`).
+ * Whether the equals signs at an index are the padding of a run of base64, and not the separator after a name: `"iVBORw0…kSig="`. A quote
+ * must follow them. Unless the run is longer than any name or path, the same quote or the beginning of a data URL or a digest must be
+ * before it. A run that is not longer than {@link maxName} must also look random, because a quote can also be before a name
+ * (`"DB_PASSWORD="hunter2`).
  */
 function isPadding(text: string, at: number, sign: string): boolean {
   if (sign !== '=' && sign !== '==') return false

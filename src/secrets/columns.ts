@@ -52,7 +52,7 @@ function bareCell(text: string): string {
     .replace(/\s\[[^[\]]*\]$/, '')
 }
 
-/** The name of a column beside that of a user: there, `pass` is not a count of tests. */
+/** Returns the meaning of a name in a table with a column of users: there, `pass` is a password, not a number of passed tests. */
 const shortest = (name: string) => (/^(?:pass|pw)$/i.test(name) ? 'password' : name.slice(0, 256))
 
 /** Finds the columns with secrets by the names in the first row; `undefined` if the row does not name columns. */
@@ -108,7 +108,7 @@ export function findSecretCells(
       kind === 'strong' &&
       certainty !== 'guessed' &&
       !(columns?.isProse && /\s\S+\s/.test(cell) && ofSentences.test(cell))
-    // A cell with a delimiter in it moves those behind it.
+    // A cell that contains the delimiter is split, which moves the cells after it.
     const last = at + Math.max(0, row.length - (columns?.count ?? row.length))
     return row
       .slice(at, last + 1)

@@ -30,7 +30,7 @@ export function isPrivateKey(bytes: Uint8Array): boolean {
   return rest[0] === 0x02 && isLong(48)
 }
 
-/** The content of a value of DER as far as it is there; `undefined` for another tag. Java writes lengths that are not definite. */
+/** The content of a value of DER, or its beginning if the bytes end earlier; `undefined` for another tag. Java also writes indefinite lengths. */
 function contentOf(bytes: Buffer, tag: number): Buffer | undefined {
   const length = bytes[1]
   if (bytes[0] !== tag || length === undefined || length > 0x84) return undefined

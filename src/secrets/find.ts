@@ -49,9 +49,9 @@ export interface FoundSecret extends Span {
 }
 
 /**
- * A short text in which no detector finds a secret, such as a name, a path or an option: every form and every encoding has at
- * least 16 characters, and all other secrets are next to a space, a colon or another sign. Most environment variables match, and
- * a start waits for their scan.
+ * A short text in which no detector finds a secret, such as a name, a path or an option. Tokens with a form of their own and encoded
+ * secrets have at least 16 characters; all other secrets are next to a space, a colon or another sign. A start waits for the scan of
+ * the environment variables, most of which match.
  */
 const shortWord = /^[A-Za-z0-9_./~-]{0,15}$/
 

@@ -18,7 +18,7 @@ const token =
 /** A value in base64url or base64, which YAML may fold over indented lines. */
 const value = /[\w+/-]+={0,2}(?:\r?\n[ \t]+[\w+/-]+={0,2}(?=[ \t]*\\{0,15}(?:["',}]|\r?\n|$)))*/y
 
-/** 32 bytes in base64url, the length of the most common keys: one of fifty random ones holds this many characters that could be words. */
+/** 32 bytes in base64url, the most common length of a key. One in fifty random ones looks like words to {@link looksOpaque}. */
 const keyOf32Bytes = /^(?=.*[A-Z])(?=.*[a-z])[\w-]{43}$/
 
 /** The data of an SVG path, which has the name `d` as well. */
@@ -117,7 +117,7 @@ export function findXmlKeySecrets(text: string): readonly Span[] {
   return found
 }
 
-/** Headers of HTTP whose value is secret. Others (`X-Api-Key`) are found as keys are. */
+/** Headers of HTTP whose value is secret. Others, such as `X-Api-Key`, are found by the detector of secret names. */
 const header = /(?<![\w-])(?:(?:proxy-)?authorization|(?:set-)?cookie2?)(?![\w-])/gi
 
 /** Number of characters of a value that are examined to classify it. */

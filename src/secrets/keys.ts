@@ -108,7 +108,7 @@ function kindOfWords(parts: readonly string[]): KeyKind {
   const kind = kindByWords(parts)
   if (kind === undefined) return undefined
   const joined = parts.join('_')
-  // `PWD` is in most environments. Of the harmless names, those of a single word are about tokens, or begin with `secret`.
+  // A fast path, since `PWD` is in most environments: a harmless name of one word contains `tokeni`, or begins with `secret`.
   if (parts.length === 1 && !/tokeni|^secret/.test(joined)) return kind
   return harmless.some((pattern) => pattern.test(joined)) ? undefined : kind
 }

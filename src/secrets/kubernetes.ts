@@ -52,7 +52,7 @@ function indented(text: string, from: number, to: number, indent: number): reado
   return found
 }
 
-/** All texts behind a colon up to the brace that closes. */
+/** All values after a colon, up to the next closing brace. */
 function inBraces(text: string, from: number, to: number): readonly Span[] {
   const stop = text.slice(from, Math.min(to, from + maxSecret)).indexOf('}')
   const inside = text.slice(from, stop === -1 ? to : from + stop)

@@ -47,7 +47,7 @@ function findRuledTables(text: string): readonly Span[] {
   return found
 }
 
-/** Tables of AsciiDoc, whose cells may be on lines of their own: as many are a row as `cols` says, or as the first line has. */
+/** Tables of AsciiDoc. A cell may be on a line of its own, so the number of cells in a row is that of `cols`, else that of the first line. */
 function findAsciiDocTables(text: string): readonly Span[] {
   if (!text.includes('|===')) return []
   const found: Span[] = []
@@ -70,7 +70,7 @@ function findAsciiDocTables(text: string): readonly Span[] {
   return found
 }
 
-/** The number of columns that the line of attributes above a table tells: `[cols="1,2"]`, `[cols="3*"]`. */
+/** The number of columns in the line of attributes above a table: `[cols="1,2"]`, `[cols="3*"]`. */
 function columnsIn(above: string): number | undefined {
   const cols = /\[[^\]\n]*\bcols="?([^"\]\n]+)[^\]\n]*\][ \t]*\r?\n(?:\.[^\n]*\n)?$/.exec(above)?.[1]
   return cols?.split(/[,;]/).reduce((sum, column) => sum + Number(/^\s*(\d+)\*/.exec(column)?.[1] ?? 1), 0)

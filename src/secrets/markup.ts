@@ -3,7 +3,7 @@ import { kindOfKey } from './keys.ts'
 import { isHarmless } from './references.ts'
 import { type FileStyle, looksLikePassword, secretValues } from './values.ts'
 
-/** Maximum number of attributes and pieces of white space of one tag that are examined. */
+/** A start tag. At most 200 quoted values and pieces of text between them are matched, so that the time stays bounded. */
 const tag = /<[A-Za-z][\w:.-]{0,63}(?=\s)(?:[^<>"']{1,4096}|"[^"<]{0,65536}"|'[^'<]{0,65536}'){0,200}/g
 
 const attribute =

@@ -7,7 +7,7 @@ import { type FileStyle, secretValues } from './values.ts'
 const nameMember = String.raw`(?:name|key|id|variable|field)["']?\s{0,4}[:=]\s{0,4}["']?(?<name>[\w.$-]{1,64})["']?`
 /** White space and comments between two members. */
 const gap = String.raw`(?:[\s,;]|(?<=[\s,;])(?:#|//)[^\n]{0,200}(?=\n)|/\*[^*]{0,200}\*/){1,80}`
-/** A member with a word or a text, which is between the name and the value. */
+/** Another member between the one with the name and the one with the value. Its own value is a word, or a text in quotes. */
 const otherMember = String.raw`["']?(?!(?:name|key|id|value|val)\b)[A-Za-z][\w.-]{0,40}["']?\s{0,4}[:=]\s{0,4}(?:"[^"\n]{0,200}"|'[^'\n]{0,200}'|[^\s,{}[\]"'#]{1,100})`
 
 /** Marks of a name other than a separator after it. Groups: `name`, and other text before the value. */
@@ -103,7 +103,7 @@ const forms: readonly RegExp[] = [
   pgpass,
 ]
 
-/** Characters of which every match of {@link marks} and {@link forms} holds one, except {@link pgpass}. */
+/** Every match of {@link marks} and {@link forms}, except {@link pgpass}, contains one of these characters. */
 const signs = /[\s"',;<{]/
 
 /** Values behind a name without a separator of their own, and values in a form of their own. */

@@ -14,18 +14,18 @@ export const scheme =
   /^(?:bearer|basic|digest|token|apikey|api-key|negotiate|ntlm|hawk|aws4-hmac-sha256|hoba|mutual|vapid|dpop|splunk|key)\s+/i
 
 const plainName = String.raw`[A-Za-z_$][\w$]{0,40}`
-/** A place in a text for a value that code inserts, without a literal: `${token}`, `{self.key}`, `${await tokenOf(user)}`, `{0}`, `%s`. */
+/** A placeholder for a value that code inserts, without a literal: `${token}`, `{self.key}`, `${await tokenOf(user)}`, `{0}`, `%s`. */
 const inserted = new RegExp(
   String.raw`^(?:\$?\{(?:await )?${plainName}(?:(?:\?\.|\.|!\.)${plainName}|\((?:${plainName}(?:, ?${plainName}){0,4})?\)){0,6}!?\}|\{\d?\}|%[sv@])$`,
 )
 
-/** Whether a value is not a secret: empty, a word for nothing, a reference to a secret store, a place for a value, or already redacted. */
+/** Whether a value is not a secret: empty, a word for nothing, a reference to a secret store, a placeholder, or already redacted. */
 export function isHarmless(value: string): boolean {
   if (value === '' || value.startsWith(redactedMark)) return true
   if (value.length >= 200) return false
   if (nothing.test(value) || reference.test(value)) return true
   const bare = value.replace(scheme, '')
-  // Other notations than that of `${…}` may be the secret itself, where no scheme is in front.
+  // Without a scheme before it, a text such as `{0}` may be the secret itself. Only `$` marks a placeholder then.
   return (bare !== value || value.startsWith('$')) && isPlaceholder(bare)
 }
 

@@ -49,7 +49,7 @@ function cellsOfLine(text: string, at: number): CellRow {
     })
 }
 
-/** The values between the brackets at an index, and the index after them. Two quotes, or a backslash and one, are a quote. */
+/** The values between the brackets at an index, and the index after them. A doubled quote, or one after a backslash, ends no text. */
 function tupleAt(text: string, from: number): { readonly cells: CellRow; readonly end: number } {
   const cells: Span[] = []
   let depth = 0
@@ -71,7 +71,7 @@ function tupleAt(text: string, from: number): { readonly cells: CellRow; readonl
   return { cells, end: text.length }
 }
 
-/** The text in quotes of a value, as of `crypt('…')`, or a number. Other values are names and places for values. */
+/** The text in quotes of a value, as of `crypt('…')`, or a number. Other values are names and placeholders. */
 function valueIn(text: string, { start, end }: Span): readonly Span[] {
   const cell = text.slice(start, end)
   const match = /^[^'"]*(['"])((?:(?!\1)[^\\]|\\[\s\S]|\1\1)*)/.exec(cell)

@@ -63,7 +63,7 @@ function findInTableFile(text: string, path: string, head: string | undefined): 
   return found
 }
 
-/** The secrets of the lines of a row that are rows themselves: a quote that nobody closed makes them one cell of the row. */
+/** The secrets in the lines of a cell that are rows themselves: an unclosed quote makes the following rows a part of its cell. */
 function cellsWithin(text: string, { start, end }: Span, header: Header | undefined): readonly Span[] {
   const found: Span[] = []
   if (header === undefined) return found
@@ -100,8 +100,8 @@ function isGrouping({ columns }: Header, cells: CellRow): boolean {
 const isComment = (line: string) => /^\ufeff?[ \t]*#/.test(line)
 
 /**
- * Whether a line of a table is none of its rows: empty, a comment that names no secret, or a title. A name alone is that of the
- * only column.
+ * Whether a line of a table is none of its rows: empty, a comment that names no secret, or a title. A single word is not a title, but
+ * the name of the only column.
  */
 function isTitle(line: string, cells: CellRow): boolean {
   const bare = line.replace(/^\ufeff/, '').trim()
@@ -127,7 +127,7 @@ function headerAt(text: string, at: number): Header {
   return { delimiter, columns: columnsOf(names, 'file') ?? { secret: [], pair: undefined, count: names.length } }
 }
 
-/** The delimiter that cuts a line into most cells. */
+/** The delimiter that cuts a line into the most cells. */
 function delimiterAt(text: string, at: number): string {
   const counts = delimiters.map((one) => rowAt(text, at, one).cells.length)
   return delimiters[counts.indexOf(Math.max(...counts))] ?? ','

@@ -128,10 +128,10 @@ const dataSourceSecret =
 const dataSourceMember =
   /(?:^|[;\s"'`{(])(?:server|host|hostaddr|data source|addr|address|uid|user id|user|username|driver|database|initial catalog|dbname|dsn|provider|endpoint)\s{0,4}=/i
 
-/** A driver in braces, with a sign that no name of code has. Then braces quote values, and are no places for values. */
+/** A driver in braces that cannot be a name in code. It shows that braces in the connection string quote values, and are no placeholders. */
 const quotesInBraces = /driver\s{0,4}=\s{0,4}\{[^{}\n]{0,100}[^\w.{}\n][^{}\n]{0,100}\}/i
 
-/** Whether a text in braces is a name of code: its value is inserted there. */
+/** Whether a text in braces is a name in code, so that the braces are a placeholder for its value. */
 function isInserted(name: string): boolean {
   return isPlaceholder(`{${name}}`) && (!/[a-z]\d|\d[a-z]/i.test(name) || kindOfKey(name) !== undefined)
 }

@@ -155,7 +155,7 @@ async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<
   return hook.opened.before.file
 }
 
-/** Shows the change of the file of the hooks, which may be the file of the servers with its change. */
+/** Shows how the hook changes its file. `changed`: the text that the file of the servers will have, which may be the same file. */
 async function showHookDiff(host: Host, scope: HostScope, machine: Machine, changed: string | undefined, io: Io) {
   const hook = await openHook(host, scope, machine)
   const { before, format } = hook.opened

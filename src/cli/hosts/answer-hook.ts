@@ -26,8 +26,8 @@ const maxInputBytes = 4 * 1024 * 1024
 const maxShown = 120
 
 /**
- * Returns the options of a command line `pack --hook HOST …` with plain values, which needs no parser of the command line. `undefined` for
- * any other, of which the parser says what is wrong.
+ * Returns the options of a command line `pack --hook HOST …` with plain values, without the parser of all commands, which takes time to
+ * load. `undefined` for any other command line: that parser then reports what is wrong with it.
  */
 export function plainHookOptions(words: readonly string[]): HookOptions | undefined {
   const option = { type: 'string' } as const
@@ -129,12 +129,12 @@ function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   })
 }
 
-/** How long a server may take to greet, in milliseconds: a stopped one never does. */
+/** Time-out of the greeting of a server, in milliseconds. A stopped process accepts a connection, but never greets. */
 const greetingMs = 300
 
 type AskOptions = Omit<HookOptions, 'host' | 'waitMs'>
 
-/** Asks a running server of the folder. `undefined`: none runs. */
+/** Asks a running server of the folder. `undefined`: none runs, or none answers. */
 async function askServer(
   { prompt, folder }: HookQuestion,
   { config, budget, minScore }: AskOptions,
@@ -154,7 +154,7 @@ async function askServer(
   return undefined
 }
 
-/** Asks the index on the disk, as it is: bringing it up to date would take too long. Its hits are read anew. */
+/** Searches the index on the disk without an update, which would take too long. The contents of the hits are current. */
 async function askIndex(
   { prompt, folder }: HookQuestion,
   { config, budget, minScore }: AskOptions,
@@ -180,7 +180,7 @@ async function askIndex(
   // Mounts that no search covers, such as git, and those that a survey of the folder finds, would take longer than the answer.
   const { complete: _, ...known } = local
   const catalog = await openLocal({ ...known, mounts: searchedMounts(local.mounts) }, () => {}, secrets)
-  // The mounts open while the words of the prompt are looked at.
+  // The mounts are opened while the prompt is analysed.
   void catalog.openAll()
   const view = cleanView(catalog.view(local.principal), secrets)
   return briefFor(view, { prompt, now: Date.now(), signal, ...defined({ budget, minScore }) })

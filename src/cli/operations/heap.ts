@@ -2,10 +2,11 @@
 const garbage = { bytes: 20 * 2 ** 20, leastPercent: 30, mostPercent: 100 }
 
 /**
- * Bounds the garbage that the heap of a server holds before the next full collection. By default V8 lets a small heap grow by about a
- * third, which means a collection every three seconds at 200 reads a second, and requests at that moment take several times as long;
- * it lets a large heap grow to four times its live data, which took 700 MB for 100 MB of data. Here a small heap grows to twice
- * its live data, a larger one by 20 MiB, and a large one by 30 percent. The limit of `--max-old-space-size` still applies.
+ * Bounds the garbage that the heap of a server holds before the next full collection: 20 MiB, but at least 30 and at most 100 percent of
+ * the live data. The limit of `--max-old-space-size` still applies.
+ *
+ * The default of V8 is too low for a small heap: it grows by about a third, so at 200 reads a second it is collected every three seconds,
+ * and each collection delays requests. The default is too high for a large heap, which grows to four times its live data.
  */
 export function boundHeap(): void {
   const { getHeapStatistics, setFlagsFromString } = process.getBuiltinModule('node:v8')

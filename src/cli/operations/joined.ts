@@ -17,7 +17,7 @@ export interface BriefRequest extends Pick<BriefOptions, 'prompt' | 'budget' | '
 interface Joinable {
   readonly opening: PendingOpen<OpenedCatalog>
   readonly secrets: Secrets
-  /** Whether a server that begins now would serve something else: then a host that joins gets a server of its own. */
+  /** Whether a server that starts now would serve other mounts or settings. A host that joins then gets a server of its own. */
   readonly isOutdated: () => Promise<boolean>
   /** Whether hooks are answered. Default true. */
   readonly hook?: boolean | undefined
@@ -37,7 +37,7 @@ export async function serveOtherProcess(
   const request = jsonIn((await firstLine(socket)) ?? '')
   if (!isObject(request)) return void socket.end()
   if (request.hikidashi === 'join' && isObject(request.env)) {
-    // The secrets in the environment of that process must not appear in what it passes on.
+    // The secrets in the environment of the other process must not appear in the messages that it passes on.
     secrets.add(secretsInEnvironment(request.env as Readonly<Record<string, string>>))
     void isOutdated().then((isSo) => isSo && socket.destroy())
     await serveStdio({ ...service, input: socket, output: socket })

@@ -176,7 +176,7 @@ interface OpenOptions {
   readonly measurements?: Measurements
   /** Opens all mounts at once, and fails if one cannot be opened. By default each is opened at its first use. */
   readonly strict?: boolean
-  /** The secret of cursors where none is configured. */
+  /** The secret that seals cursors if the configuration has none. */
   readonly ownCursorSecret?: string
 }
 

@@ -115,8 +115,8 @@ export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<Fe
 }
 
 /**
- * Waits until no other process that lives has a lock, and takes it. The lock is a folder with one file, whose name is the id of the process.
- * A folder is renamed only onto an empty one, and the file of a dead process has a name of its own: so two processes never take the same lock.
+ * Waits until no living process has a lock, and takes it. The lock is a folder with one file, whose name is the id of the process. The
+ * system renames a folder only onto an empty one, and only the file of a dead process is removed, so two processes never have the lock.
  *
  * @returns Releases the lock.
  * @throws CommandError if the other process does not release it.
@@ -126,7 +126,7 @@ async function lock(folder: string, io: Pick<Io, 'say'>): Promise<() => Promise<
   await writeFile(join(own, String(process.pid)), '')
   const release = async (taken: string) => {
     await rm(join(taken, String(process.pid)), { force: true })
-    // Another process may have its file in it by now.
+    // Another process may have taken the lock by now. The folder then has its file, and stays.
     await rmdir(taken).catch(() => {})
   }
   let waits = false

@@ -232,8 +232,8 @@ export function argumentsFor(
 }
 
 /**
- * Returns a function that tells whether a server that begins now would serve other mounts or settings, such as the skills of a new folder
- * or a new password in a file. Sources from outside always count as other ones: their code may have changed.
+ * Returns a function that tells whether a server that starts now would serve other mounts or settings, such as the skills of a new folder
+ * or a new password in a file. With a source from outside the answer is always yes, because its code may have changed.
  */
 export function createAgeCheck(local: LocalSetUp, plan: () => Promise<LocalSetUp>): () => Promise<boolean> {
   const textOf = async ({ config, mounts, complete }: LocalSetUp) =>
@@ -248,7 +248,7 @@ export function createAgeCheck(local: LocalSetUp, plan: () => Promise<LocalSetUp
     }
   }
   let running: Promise<boolean> | undefined
-  // Hosts that begin at once share one look.
+  // Concurrent calls share one check.
   return () => {
     running ??= check().finally(() => {
       running = undefined

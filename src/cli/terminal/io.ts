@@ -20,15 +20,15 @@ export interface Io {
   readonly sharing?: Sharing
 }
 
-/** The part of a process that lets others join it. */
+/** Access to the clients of other processes, which join this one to be served by it. */
 export interface Sharing {
-  /** Secret of the cursors of lists, which the process that takes over has, too. */
+  /** The secret that seals the cursors of lists. A process that takes over from this one gets it too. */
   readonly cursorSecret: string
-  /** Calls `serve` for every client that joins, also for those that joined before. */
+  /** Calls `serve` for every client that joins, and for those that have joined already. */
   readonly onClient: (serve: (socket: Socket) => void) => void
-  /** Lets no other process join any more. Those that have joined stay. */
+  /** Refuses further processes. Those that have joined stay. */
   readonly leave: () => void
-  /** The streams of the own client, if this process was joined to another one before. */
+  /** The streams of this process's own client, if another process has served it before. */
   readonly own?: { readonly input: Readable; readonly output: Writable }
 }
 

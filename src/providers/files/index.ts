@@ -199,15 +199,15 @@ interface KnownTwins {
 const maxDocuments = 20_000
 
 /**
- * Returns a function that finds the same document in other languages. The path of a twin leaves that of the document in one of its
- * directories, with a name that is usually missing there. The twins whose names are there are cached until one of these
- * directories changes, so that most reads look at no other file.
+ * Returns a function that finds the same document in other languages (its twins). The path of a twin begins with directories of the
+ * document. The next name in it usually does not exist, so there is no such twin. The twins whose next name exists are cached until one
+ * of these directories changes, so that most reads examine no other file.
  */
 function createTranslations({ walk, pool, languages, stat }: TranslationOptions) {
   const tags = languages.map((language) => language.toLowerCase())
   const known = createRecent<KnownTwins>(maxDocuments)
 
-  /** Returns the twins whose first name that differs from the path of the document exists. */
+  /** Returns the twins that may exist: those whose first name that differs from the path of the document exists. */
   const lookFor = async (path: string, context: Context): Promise<readonly Twin[]> => {
     const byDirectory = new Map<string, { readonly twin: Twin; readonly name: string }[]>()
     for (const twin of twinsOf(path, tags)) {

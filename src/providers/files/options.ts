@@ -231,8 +231,8 @@ export interface FilesOptions {
   /** Rules that set metadata of files, such as their priority. */
   readonly rules?: readonly FileRule[]
   /**
-   * Languages as paths of documents have them, such as `ja` for `docs/ja/a.md`: a read names the same document in the other languages, in
-   * `meta`. Not for a folder of which access rules hide some paths, because the rules are not known here. Default none.
+   * Languages, as they are spelled in paths: `ja` for `docs/ja/a.md`. The `meta` of a read then names the same document in the other
+   * languages. Do not set it if access rules hide some paths of the folder: their names would appear there. Default none.
    */
   readonly languages?: readonly string[]
   /** Whether changes are notified. Default true. */

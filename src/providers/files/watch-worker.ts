@@ -436,7 +436,7 @@ function createTree(options: TreeOptions) {
         directories.drop(directory)
         directories.hear(parent, undefined)
       } else {
-        // Another directory is at the root's path. The next check of the root begins again there, unless the first one is back by then.
+        // Another directory is at the root's path. The next check of the root restarts the watch there, unless the first directory is back.
         directory.heard = undefined
         schedule.later(directory, retryDelayMs)
       }
@@ -607,7 +607,7 @@ async function tellPassed(
   const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.
   const there = await statFiles(position.place, passed, pool, signal, leaveOut)
-  // They are not notified as changes of the list, or every client would list again whenever a file is replaced.
+  // A name that came and went is no change of the list. Otherwise every client would list again whenever a file is replaced.
   for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
 }
 
@@ -681,7 +681,7 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
 const maxEntries = 1_000_000
 /** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
 const rootIntervalMs = 1000
-/** Maximum number of times that one call of `look` looks at what an earlier turn found. */
+/** Maximum number of times that one call of `look` examines directories that an earlier turn of it has scheduled. */
 const mostTurns = 8
 /** Minimum time between two unscheduled full comparisons, in milliseconds. */
 const suspectIntervalMs = 5000
@@ -800,7 +800,7 @@ export async function watchFiles(
       close()
       looks.end()
     })
-  /** Looks at everything that may have changed. Resolves once all changes up to the call were taken from `batches`. */
+  /** Examines everything that may have changed. Resolves once all changes up to the call were taken from `batches`. */
   const look = async (): Promise<boolean> => {
     await everythingHeard()
     return looks.ask()
@@ -833,10 +833,10 @@ interface RefreshOptions {
   readonly tree: WatchedTree
 }
 
-/** Looks at every directory with an event, or without a reliable watch. */
+/** Examines every directory with an event, or without a reliable watch. */
 async function refreshAll({ directories, schedule, tree }: RefreshOptions): Promise<void> {
   for (const directory of directories.all) if (!directories.isHeard(directory)) directories.hear(directory, undefined)
-  // A look can find that others have changed too, such as the directories below a changed rule.
+  // An examination can schedule further directories, such as those below a changed rule.
   for (let turn = 0; turn < mostTurns && schedule.size > 0; turn++)
     for (const directory of schedule.takeAll()) await tree.refresh(directory, 'heard')
 }

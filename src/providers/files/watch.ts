@@ -302,7 +302,7 @@ export function createSchedule<T extends object>() {
 }
 
 /**
- * Calls that wait for the next turn of a loop, and for its result: whether everything could be looked at.
+ * Creates a queue of calls. Each waits for the next turn of a loop, and resolves to whether the turn could examine everything.
  *
  * @param drained Resolves when the changes that the turn found were handled.
  */
@@ -605,14 +605,14 @@ export interface WatchStart {
   readonly port: MessagePort
 }
 
-/** Requests the next changes (`more`), the updates about directories (`dues`), or a look at everything that may have changed (`look`). */
+/** Requests the next changes (`more`), the updates about directories (`dues`), or an examination of everything that may have changed (`look`). */
 export type WatchRequest = 'more' | 'dues' | 'look'
 
 export type WatchThreadMessage =
   | { readonly armed: true }
   | { readonly changes: readonly Change[] }
   | { readonly dues: DirectoryUpdates }
-  /** The changes up to a request `look` were sent. `isWhole`: every directory could be looked at. */
+  /** The changes up to a request `look` were sent. `isWhole`: every directory could be examined. */
   | { readonly looked: { readonly isWhole: boolean } }
   | { readonly log: Parameters<Log> }
   | { readonly degraded: Degradation | undefined }
@@ -778,7 +778,7 @@ function openInbox(
 
   return {
     close,
-    /** Looks at everything that may have changed. Resolves when all changes so far were taken: to whether every directory could be looked at. */
+    /** Examines everything that may have changed. Resolves, once all changes so far were taken, to whether every directory could be examined. */
     look: (): Promise<boolean> =>
       new Promise((resolve) => {
         if (closed) return resolve(false)

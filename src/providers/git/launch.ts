@@ -218,7 +218,7 @@ export function endProcess(child: ChildProcess): void {
   try {
     process.kill(running.get(child) === true ? -child.pid : child.pid, 'SIGKILL')
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
 }
 

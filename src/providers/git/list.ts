@@ -496,7 +496,7 @@ async function readHistory(
       oid = undefined
       return isLeftOut || /^0+$/.test(change.oid) || take(change)
     }
-    // A line feed comes before the changes of a commit. Each has a colon, an id and a mode for each parent, and an id and a mode more.
+    // A line feed comes before the changes of a commit. Each change has a colon for each parent, then the modes and the ids of all versions.
     const text = field.replace(/^\n/, '')
     const parents = /^:+/.exec(text)?.[0].length ?? 0
     if (parents > 0) oid = text.split(' ')[2 * parents + 1] ?? ''

@@ -78,7 +78,7 @@ function wordsOf({ values }: TableRow, columns: readonly string[]): string {
 /**
  * Reads the row with a key. Its values may also be written as they are shown.
  *
- * @param path The path of the rows. Rules of access are about the key as `next` has it, so another spelling of it is judged by that one.
+ * @param path The path of the rows. Access rules apply to the key as the database spells it, whatever spelling the caller uses.
  */
 export async function readRow(
   source: RowSource,
@@ -111,8 +111,8 @@ const mostAlike = 10
 const valueType = /uuid|numeric|decimal|date|time|bytea|blob|binary|real|double|float/i
 
 /**
- * Creates the test whether a row has a key. A database also accepts other spellings (`01` for `1`): only that of the row, the shown one, and
- * those of types whose values are not texts count.
+ * Creates the test whether a row has a key. A database also finds a row by other spellings of its key (`01` for `1`). The test accepts the
+ * spelling of the row, the one that is shown, and any spelling for the types in {@link valueType}.
  */
 function createKeyTest({ columns }: Relation, { key: names, readable }: RowAccess, key: readonly string[]) {
   const types = names.map((name) => columns.find((column) => column.name === name)?.type ?? '')

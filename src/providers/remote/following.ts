@@ -61,7 +61,7 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
       return uri === undefined ? [] : [uri]
     }
     if (!view.isOurs) return inIt.map(({ uri }) => uri)
-    // Another hikidashi accepts a directory as a subscription to everything below it.
+    // A hikidashi server accepts a directory as a subscription to everything below it.
     if (path === '') return (await view.mounts()).map(({ uri }) => uri)
     const uri = foreignUriOf(directory)
     return uri === undefined ? [] : [uri]

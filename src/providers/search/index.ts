@@ -229,7 +229,7 @@ async function sizeOf(index: SearchIndex) {
 /** Creates a cache of the kinds of parts that each mount can return. A mount that does not answer is asked again later. */
 function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   const parts = new Map<string, Promise<Parts>>()
-  /** Asks a mount for all callers together: none of them ends it. */
+  /** Asks a mount. All callers share the answer, so the abort of one of them does not cancel the question. */
   const ask = async (mount: MountReader): Promise<Parts> => {
     const { signal } = new AbortController()
     const [lines, as] = await Promise.all([hasParameter(mount, 'lines', signal), hasParameter(mount, 'as', signal)])
@@ -248,7 +248,7 @@ function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   }
 }
 
-/** Asks once for each name. Of the hits of a mount, only the first waits: each wait listens to the signal of the request. */
+/** Returns a function that asks once for each name. So all hits of a mount share one wait, and one listener of the request's signal. */
 function onceEach<T>(ask: (name: string) => Promise<T>): (name: string) => Promise<T> {
   const asked = new Map<string, Promise<T>>()
   return (name) => {

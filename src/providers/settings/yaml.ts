@@ -35,9 +35,9 @@ export function parseYaml(text: string, budget: ParseBudget): SettingsTree {
   refuseBrackets(text)
   refuseVersions(text)
   const parsed = parseAllDocuments(text, options)
-  // Directives alone are not a document, and an error only of a single one.
+  // A text without a document may have directives. Only the parser of a single document reports them as an error.
   if ('empty' in parsed) refuseErrors(parseDocument(text, options).errors)
-  // Between two ends of documents there may be nothing but comments.
+  // The library returns an empty document for nothing, or only comments, between two ends of documents.
   const documents = parsed.filter(({ contents, errors, directives: { docStart } }) => {
     const isNothing = contents === null || (isScalar(contents) && contents.range[0] === contents.range[1])
     return !isNothing || docStart === true || errors.length > 0

@@ -197,7 +197,7 @@ async function placeOf({ file, within }: Pick<SqliteOptions, 'file' | 'within'>)
   } catch (error) {
     if (error instanceof LeadsOutError)
       throw refusedError('The path of the database leads through a symbolic link. Name its target instead.')
-    // The process that opens the file says what is wrong with it.
+    // The path cannot be resolved. The process that opens the file reports why.
     return file
   }
 }

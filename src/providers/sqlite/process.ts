@@ -116,13 +116,13 @@ function converse(limits: ChildLimits) {
 const outOfMemory = 'it exceeded its memory limit'
 
 function causeOf(code: number | null, signal: NodeJS.Signals | null, said: string): string {
-  // V8 says so before it aborts, and libstdc++ names its exception.
+  // Before they abort, V8 reports a lack of memory, and libstdc++ the exception `bad_alloc`, on standard error.
   if (/out of memory|bad_alloc/i.test(said)) return outOfMemory
   if (signal === 'SIGKILL') return 'it was killed by SIGKILL, as the system does when memory is short'
   return signal === null ? `its exit code was ${code}` : `it was killed by ${signal}`
 }
 
-/** A statement that takes too much memory is at fault itself; a process that takes too much before is not. */
+/** Returns the error for a process that has ended. If a statement took too much memory, the request is at fault, not the database. */
 function endedFor(cause: string, name: ChildRequest['name']): ResourceError {
   const isAtFault = cause === outOfMemory && name !== 'open' && name !== 'measure'
   return isAtFault ? memoryError() : unavailableError(`The process that reads the database has ended: ${cause}.`)

@@ -47,7 +47,7 @@ function pathOf(target: string, at: HttpUrl, base: HttpUrl): string | undefined 
     const isPlain = segments.length === path.split('/').length && isPath(path)
     return isPlain && formatHttpUrl(url) !== formatHttpUrl(at) ? path : undefined
   } catch {
-    // It is not a valid http or https URL.
+    // The target is not a valid http or https URL.
     return undefined
   }
 }

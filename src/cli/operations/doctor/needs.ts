@@ -137,7 +137,7 @@ export async function checkPrograms(
   return lacking
 }
 
-/** Tells of the folders whose git history is not served, because there is no git. */
+/** Reports the folders whose git history is not served, because there is no git. */
 export function reportMissingGit({ local: { withoutGit = [] } }: CheckFacts, { tell }: Findings): void {
   const fix = `Install it: ${installs[process.platform] ?? 'install'} git`
   for (const folder of withoutGit)

@@ -4,13 +4,13 @@ import { createSession } from './session.ts'
 import { connect, isPrivate, listen, patience, removeStale } from './socket.ts'
 import { socketOf } from './socket-path.ts'
 
-/** How often, and after which pause in milliseconds, a place is tried that another process takes or leaves at this moment. */
+/** Number of attempts at a path where another process makes or removes its socket meanwhile, and pause between them in milliseconds. */
 const trial = { times: 40, pauseMs: 25 }
 
 /**
- * Joins the process that serves the same to another host, or lets others join this one (`serve --stdio`). Processes serve the same if
- * they have the same program, arguments and configuration, the same rights, and the same values of the variables that matter. It loads
- * next to nothing, because a process that joins only passes on messages.
+ * Joins a process that serves the same to another host, or lets other processes join this one (`serve --stdio`). Processes serve the same
+ * if they have the same program, arguments, configuration and rights, and the same values of the variables that a server reads. This
+ * module loads little code, because a process that joins only passes on messages.
  *
  * Resolves to `served` when another process has served the client to its end, and to `undefined` if this one serves alone.
  *
@@ -43,7 +43,7 @@ export async function joinServer(words: readonly string[]): Promise<Sharing | 's
   return alone()
 }
 
-/** Writes to the log of a joined process where the events of its client are. */
+/** Logs which process serves the client, because the events of the client are in the log of that process. */
 function tellJoined(words: readonly string[], pid: number): void {
   const given = (name: string) =>
     words

@@ -5,17 +5,17 @@ import { createWriter, readLines, resumedMethod } from '../../../server/stdio/li
 import { type PassedMessage, parsed } from './messages.ts'
 import { connect, type Greeted, patience } from './socket.ts'
 
-/** Maximum length of a message of the server and of the client, in bytes. That of the client is the limit of the server. */
+/** Maximum length of a message from the server and from the client, in bytes. For the client, it is the limit that the server sets. */
 const maxLineBytes = { server: 64 * 1024 * 1024, client: 4 * 1024 * 1024 }
-/** The number of servers that may end before a request gets an error: it may be what ends them. */
+/** When this number of servers have ended during a request, it gets an error and is not sent again: it may be the cause. */
 const maxServers = 2
 
 /** The requests of a client that have no answer yet, by the JSON of their ids. */
 function createRequests() {
   const pending = new Map<string, string>()
-  /** How many servers have got each. */
+  /** The number of servers that each request was sent to, by its id. */
   const sent = new Map<string, number>()
-  /** The ids of streams of 2026-07-28 that a server has confirmed. */
+  /** The ids of the streams of changes (2026-07-28) that a server has confirmed. */
   const confirmed = new Set<string>()
   const send = (id: string): void => void sent.set(id, (sent.get(id) ?? 0) + 1)
   const forget = (id: string): void => {
@@ -23,10 +23,10 @@ function createRequests() {
     sent.delete(id)
     confirmed.delete(id)
   }
-  /** The answer to a request of a server that has ended, if the request is not repeated. */
+  /** Returns the answer to a request whose server has ended; `undefined` if the request is sent to another server. */
   const lastAnswer = (key: string): object | undefined => {
     const servers = sent.get(key) ?? 0
-    // Changes may have been missed: the client listens anew, and reads again what it follows.
+    // Changes may have been missed. The end of the stream makes the client open another one, and read again what it follows.
     if (confirmed.has(key)) return { result: { resultType: 'complete', _meta: { [streamKey]: JSON.parse(key) } } }
     if (servers > 0 && callsOtherTool(pending.get(key) ?? '')) return { error: unknownEffect }
     return servers >= maxServers ? { error: repeatedEnd } : undefined
@@ -34,10 +34,10 @@ function createRequests() {
   return { pending, confirmed, send, forget, lastAnswer }
 }
 
-/** The messages that opened a session, by a name for each: a subscription that has ended is not made again. */
+/** Keeps the messages that set up a session, to send them to another server: initialization, log level, open subscriptions. */
 function createOpening() {
   const lines = new Map<string, string>()
-  /** The ids of requests that are sent again only for the state of the server: nobody waits for their answers. */
+  /** The ids of requests that were sent again only to set up another server. The client already has their answers. */
   const repeated = new Set<string>()
   return {
     take: ({ method = '', params }: PassedMessage, line: string): void => {
@@ -48,18 +48,18 @@ function createOpening() {
       else if (method === 'resources/unsubscribe') lines.delete(subscribed)
     },
     hasSubscriptions: () => [...lines.keys()].some((name) => name.startsWith('subscribed ')),
-    /** The messages but those that have no answer yet, and so are sent again anyway. */
+    /** Returns the kept messages, without requests that are still pending: those are sent again anyway. */
     linesBut: (pending: readonly string[]): readonly string[] => {
       const again = [...lines.values()].filter((line) => !pending.includes(line))
       for (const { id } of again.flatMap(parsed)) if (id !== undefined) repeated.add(JSON.stringify(id))
       return again
     },
-    /** Whether nobody waits for the answer to a request. */
+    /** Whether the client already has the answer to a request. Forgets the request. */
     takesAnswer: (id: string): boolean => repeated.delete(id),
   }
 }
 
-/** Closes the socket of a server that does not greet any more while its client waits. `end` returns whether that has happened. */
+/** Closes the socket of a server that stops greeting new connections while its client waits. `end` returns whether this has happened. */
 function watchServer(socket: Socket, path: string, isWaiting: () => boolean) {
   let isStuck = false
   const timer = setInterval(async () => {
@@ -79,7 +79,7 @@ function watchServer(socket: Socket, path: string, isWaiting: () => boolean) {
   }
 }
 
-/** The messages of the client that a server must have seen, so that it can go on where another one has stopped. */
+/** Creates the session of a client, which continues with another server when its server has ended. */
 export function createSession() {
   const writer = createWriter(process.stdout)
   const stop = new AbortController()
@@ -89,7 +89,7 @@ export function createSession() {
   const requests = createRequests()
   const { pending, confirmed, forget } = requests
   let ended = false
-  /** The server that the messages go to. */
+  /** The server that gets the messages of the client; undefined while there is none. */
   let server: Writable | undefined
   let cursorSecret = ''
   const flow = createEvent()
@@ -107,7 +107,7 @@ export function createSession() {
     }
     server?.write(`${line}\n`)
   }
-  /** Waits for a server that takes messages more slowly than the client sends them. */
+  /** Waits while the server takes messages more slowly than the client sends them. */
   const drained = async () => {
     while (server?.writableNeedDrain === true && !server.destroyed) await flow.wait()
   }
@@ -125,7 +125,7 @@ export function createSession() {
   }
   void pump()
 
-  /** Sends to a new server what it must know, and then the requests without an answer. */
+  /** Sends to a new server the messages that set up the session, and then the requests without an answer. */
   const resume = (to: Writable) => {
     to.on('drain', flow.set).on('close', flow.set)
     const again = opening.linesBut([...pending.values()])
@@ -142,9 +142,9 @@ export function createSession() {
     server = to
     if (ended) tell()
   }
-  /** Passes an answer on, unless nobody waits for it. */
+  /** Passes a message of the server on to the client, except an answer that the client already has. */
   const give = async (line: Uint8Array): Promise<void> => {
-    // The text of a large answer would take memory that stays.
+    // Only the beginning is decoded, because the text of a large answer would take much memory.
     const head = textOf(line.subarray(0, maxHeadBytes))
     const [, id = '', of] = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+),"(\w+)"/.exec(head) ?? []
     const isAnswer = of === 'result' || of === 'error'
@@ -153,7 +153,7 @@ export function createSession() {
     if (isAnswer) forget(id)
     else if (/^\{"jsonrpc":"2\.0","method":"notifications\/(?:subscriptions\/acknowledged|events\/active)"/.test(head))
       for (const { params } of parsed(textOf(line))) confirmed.add(JSON.stringify(memberOf(params?._meta, streamKey)))
-    // A batch, and an answer in another form.
+    // A batch, or an answer that is written in another form.
     else if (!head.startsWith('{"jsonrpc":"2.0","method"'))
       for (const { id } of parsed(textOf(line))) forget(JSON.stringify(id))
   }
@@ -163,11 +163,11 @@ export function createSession() {
   }
 
   return {
-    /** The secret of the last server, with which a new one opens the cursors that the client has. */
+    /** The secret of the last server. The next server needs it to open the cursors that the client has. */
     cursorSecret: () => cursorSecret,
     /**
      * Passes messages between the client and a server until one of them ends. Resolves to `served` if the client ended, `lost` if the server
-     * ended first, and `stuck` if the server gave no sign of life while the client was waiting.
+     * ended first, and `stuck` if it stops greeting new connections while the client waits.
      */
     relay: async (greeted: Greeted, path: string): Promise<'served' | 'lost' | 'stuck'> => {
       const { socket } = greeted
@@ -185,7 +185,7 @@ export function createSession() {
       if (ended && (pending.size === 0 || stop.signal.aborted)) return 'served'
       return isStuck ? 'stuck' : 'lost'
     },
-    /** Streams with which this process itself serves the client from now on. */
+    /** Returns the streams through which this process itself serves the client from now on. */
     takeOver: () => {
       const input = new PassThrough()
       const output = new PassThrough()
@@ -197,7 +197,7 @@ export function createSession() {
   }
 }
 
-/** The beginning of a message, which tells what it is. */
+/** Number of bytes at the beginning of a message that are decoded to tell its kind. */
 const maxHeadBytes = 1024
 const newline = Buffer.from('\n')
 

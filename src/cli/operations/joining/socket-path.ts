@@ -31,12 +31,12 @@ export function socketOf(words: readonly string[]): string | undefined {
   const file = config ?? found
   const first = folders[0] ?? (file === undefined ? resolve('.') : dirname(file))
   try {
-    // A person at a terminal wants to see this server.
+    // A server that a person starts at a terminal is not shared.
     if (fs.fstatSync(0).isCharacterDevice()) return undefined
     const settings = file === undefined ? [] : settingsOf(file)
     if (settings === undefined) return undefined
     const served = file === undefined && folders.length === 0 ? [first] : folders
-    // A folder can be spelled in several ways, and its address is the one that was given.
+    // The given spelling counts too, because it becomes the address of the mount.
     const seen = [served.map((folder) => [folder, realPath(folder)]), spelledFolder()]
     const facts = [
       programFacts(),
@@ -51,7 +51,7 @@ export function socketOf(words: readonly string[]): string | undefined {
     const path = join(stateFolder(), 'run', `${digest(realPath(file ?? first))}-${digest(JSON.stringify(facts))}`)
     return Buffer.byteLength(path) <= maxPathBytes ? path : undefined
   } catch {
-    // The server itself reports what is missing.
+    // A file or a folder is missing. The server reports that when it starts.
     return undefined
   }
 }
@@ -68,14 +68,14 @@ export function socketsOf(path: string): readonly string[] {
   }
 }
 
-/** The program and the Node that runs it. An installation of another version is another file. */
+/** Facts that identify the program and the Node that runs it. Another version of the program is another file. */
 function programFacts(): readonly unknown[] {
   const main = fs.realpathSync(process.argv[1] ?? '')
   const { ino, mtimeMs, size } = fs.statSync(main)
   return [main, ino, mtimeMs, size, process.version, process.execPath, process.execArgv]
 }
 
-/** The current folder as the shell spells it, if that differs: URIs may be spelled so. */
+/** Returns both spellings of the current folder if the shell spells it differently, because URIs may have either one. */
 function spelledFolder(): readonly string[] {
   const { PWD: shown } = process.env
   const cwd = process.cwd()
@@ -85,7 +85,7 @@ function spelledFolder(): readonly string[] {
 /** The variables that change what a server does. */
 const common =
   /^(?:HOME|TZ|TESSDATA_PREFIX|UV_\w+|XDG_\w+_HOME|GIT_CONFIG\w*|HIKIDASHI_\w+|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_\w+|USE_\w+))$/
-/** The variables that sources of a configuration use, too. */
+/** Further variables that matter only with a configuration, because some sources use them. */
 const configured =
   /^(?:AWS|AZURE|GOOGLE|GCLOUD|CLOUDSDK|METADATA|PG|MYSQL|SSL|DISPLAY|WAYLAND|XDG|XAUTHORITY)|^(?:LOGNAME|PATH|SHELL|TERM|USER)$|_PROXY$/i
 
@@ -96,18 +96,18 @@ function variablesOf(used: RegExp): readonly unknown[] {
     .sort()
 }
 
-/** The folders of the PATH in which the programs are that a folder needs. Hosts put folders of their own into the PATH. */
+/** The folders of the PATH with `git` and `tesseract`. The whole PATH would differ, because hosts add folders of their own to it. */
 function programsHere(): readonly unknown[] {
   const folders = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute)
   return ['git', 'tesseract'].map((name) => folders.find((folder) => fs.existsSync(join(folder, name))))
 }
 
-/** The folders of a PATH, without those that npm puts before it, which differ with the current folder. */
+/** Returns the folders of a PATH without those that npm adds, which depend on the current folder. */
 function foreignFolders(path: string): readonly string[] {
   return path.split(delimiter).filter((folder) => !/[\\/]node_modules[\\/]\.bin$|[\\/]node-gyp-bin$/.test(folder))
 }
 
-/** Facts that differ for a process in a container or a sandbox, or with other rights: it sees other files. */
+/** Facts that differ between processes that may see different files: in a container or a sandbox, or with other rights. */
 function rights(): readonly unknown[] {
   const { dev, ino } = fs.statSync('/')
   const place = [process.getBuiltinModule('node:os').hostname(), dev, ino, process.getgroups?.()]
@@ -117,11 +117,11 @@ function rights(): readonly unknown[] {
   return [...place, ...spaces, status.match(/^(?:Uid|Gid|CapEff|NoNewPrivs|Seccomp):.*$/gm)]
 }
 
-/** All that a configuration depends on; `undefined` for one that names the environment, which differs between hosts. */
+/** Returns all that a configuration depends on; `undefined` if it is too large, has an audit log, or names the environment of the host. */
 function settingsOf(file: string): readonly unknown[] | undefined {
   if (fs.statSync(file).size > maxConfigBytes) return undefined
   const text = fs.readFileSync(file, 'utf8')
-  // An escape could hide a name.
+  // An escape (`\u0065nv`) could hide one of these words.
   return /"env"|"audit"|\\u/.test(text) ? undefined : [realPath(file), text, variablesOf(configured)]
 }
 

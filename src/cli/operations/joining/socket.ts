@@ -5,21 +5,21 @@ import { parsed } from './messages.ts'
 
 const fs = process.getBuiltinModule('node:fs')
 
-/** How long a server may take to greet, at the start and while a client waits, and how often it is then asked, in milliseconds. */
+/** Time-out of a greeting, at the start and while a client waits, and interval of checks while a client waits, in milliseconds. */
 export const patience = { startMs: 2000, laterMs: 4000, everyMs: 2000 }
 
 /** A connection to a server that has greeted. */
 export interface Greeted {
   readonly socket: Socket
-  /** The secret with which its lists seal their cursors. */
+  /** The secret with which the server seals the cursors of its lists. */
   readonly cursorSecret: string
   readonly pid: number
 }
 
-/** Nobody listens at a socket any more, or the process that listens does not answer, or may not be asked. */
+/** Why no server was reached. `gone`: nobody listens at the socket. `unusable`: the listener sends no greeting, or refuses this user. */
 type Unreached = 'gone' | 'unusable'
 
-/** Connects to a socket, and waits for the greeting: a stopped process accepts connections, too. */
+/** Connects to a socket, and waits for the greeting. A connection alone is no sign of life: the system accepts it for a stopped process. */
 export function connect(path: string, timeoutMs: number): Promise<Greeted | Unreached> {
   const { createConnection } = process.getBuiltinModule('node:net')
   return new Promise((done) => {
@@ -49,7 +49,7 @@ export function connect(path: string, timeoutMs: number): Promise<Greeted | Unre
   })
 }
 
-/** Makes the folder of the sockets, which only this user may enter. Returns whether it is so. */
+/** Makes the folder of the sockets. Returns whether only this user may enter it. */
 export function isPrivate(folder: string): boolean {
   try {
     makeFolder(folder, 0o700)
@@ -60,7 +60,7 @@ export function isPrivate(folder: string): boolean {
   }
 }
 
-/** Listens at a path, and greets each client. Resolves to `taken` if there is a socket, and to `undefined` where none can be. */
+/** Listens at a path, and greets each client. Resolves to `taken` if a socket is there, and to `undefined` if none can be made there. */
 export async function listen(
   path: string,
   cursorSecret = process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64'),
@@ -81,7 +81,7 @@ export async function listen(
   if (failure !== undefined) return failure === 'EADDRINUSE' ? 'taken' : undefined
   fs.chmodSync(path, 0o600)
   server.on('error', () => {})
-  // Only the own client keeps the process alive.
+  // The listening socket does not keep this process alive: only its own client does.
   server.unref()
   const own = identityOf(path)
   const isOwn = () => own !== undefined && identityOf(path) === own
@@ -98,13 +98,16 @@ export async function listen(
     leave: () => {
       process.off('exit', remove)
       serve = (socket) => socket.destroy()
-      // This removes the socket, too, if it is still this one.
+      // Closing also removes the file at the path, which may be the socket of another process by now.
       if (isOwn()) server.close()
     },
   }
 }
 
-/** Tells a socket from another one at the same path; undefined if there is none, or the folder cannot be read. The number of a file alone is soon given again. */
+/**
+ * Returns a text that tells a socket from a later one at the same path; undefined if there is none, or if the folder cannot be read. The
+ * inode alone does not suffice, because a file system soon reuses it.
+ */
 function identityOf(path: string): string | undefined {
   try {
     const { ino, mtimeMs } = fs.statSync(path)
@@ -121,10 +124,10 @@ export function removeStale(path: string): void {
   const aside = `${path}.${process.pid}`
   try {
     fs.renameSync(path, aside)
-    // Another process may have begun to listen meanwhile: it gets its place back.
+    // Another process may have begun to listen meanwhile: its socket is moved back.
     if (identityOf(aside) === stale) fs.rmSync(aside)
     else fs.renameSync(aside, path)
   } catch {
-    // Another process was faster.
+    // Another process has removed the socket.
   }
 }

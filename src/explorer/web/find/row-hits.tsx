@@ -118,7 +118,7 @@ function Row({ hit, row, columns, words, isFirst }: RowProps) {
   )
 }
 
-/** Reads the rows of hits. Of a hit that is a page of rows, those that have the words. */
+/** Reads the rows of hits. If a hit is a page of rows, only the rows with one of the words are kept. */
 function useHitRows(hits: readonly FoundHit[], words: readonly string[]): ReadonlyMap<string, HitRows> {
   const [read, setRead] = useState<ReadonlyMap<string, HitRows>>(new Map())
   const key = hits.map(({ uri }) => uri).join(' ')

@@ -157,7 +157,7 @@ function usePeek(results: Results | undefined, names: readonly Resource[]): void
       previewedHit.value = undefined
       return
     }
-    // The results of the search before stay until those of these words arrive.
+    // `results` are those of the previous search until the answer for these words arrives.
     if (results?.query !== q) return
     const first = results.hits[0]?.uri ?? firstName
     const isHit = [...results.hits, ...names].some((one) => one.uri === previewedHit.value)

@@ -108,7 +108,7 @@ function MountCard({
   )
 }
 
-/** The search of the start page. Enter goes to the hits, in which the field at the top goes on. */
+/** The search field of the start page. Enter opens the hits, and moves the focus to the field in the head of the page. */
 function StartSearch() {
   const field = useRef<HTMLInputElement>(null)
   return (
@@ -172,7 +172,7 @@ function Recent() {
   )
 }
 
-/** Resources whose mounts have times of their own: entries of live sources differ at every read. */
+/** The resources that changed last. Live sources and git histories are left out: their times do not show when somebody changed something. */
 function lastChanged(resources: readonly Resource[]): readonly Resource[] {
   return resources
     .filter(

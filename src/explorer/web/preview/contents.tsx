@@ -66,12 +66,12 @@ function One({ reader, reading, content, parts }: OneProps) {
   const isSource = (route.value.source === '1' && !isDocument) || found !== undefined
   const isText = text !== undefined && shape.kind !== 'empty'
   const isTailed = parameterOf(reader.uri, 'tail') !== undefined
-  // Other parts are joined, and begin the text.
+  // Any other part begins at the first line of the text, because further parts are appended to it.
   const isPart = found !== undefined || isTailed
   // The beginning of a JSON document is not valid JSON.
   const isCut = shape.kind === 'json' && reading.part?.next !== undefined
   const isLaidOut = found === undefined && laidOut.has(shape.kind) && !isCut
-  // A page is in a frame that nothing looks into, and a drawing has no text that is drawn here: Find is in their sources.
+  // Find cannot search a page in its frame, or a drawing, so it searches their sources.
   const isFoundInSource = isFinding.value && (shape.kind === 'page' || shape.kind === 'drawing')
   const showsText = isText && (isSource || !isLaidOut || isFoundInSource)
   useFindKey(isText)
@@ -118,8 +118,8 @@ function One({ reader, reading, content, parts }: OneProps) {
 }
 
 /**
- * Returns the number of the first line of the end of a text (`tail`), of which a read does not tell it: the server counts the lines of the
- * whole text. `counting` until then, `unknown` if it cannot.
+ * Returns the number of the first shown line of the end of a text (`tail`). A read does not return it, so the server counts the lines of
+ * the whole text. `counting`: the count is not known yet. `unknown`: the server cannot count them.
  */
 function useTailFirst(uri: string, text: string | undefined): number | 'counting' | 'unknown' {
   const [counted, setCounted] = useState<{ readonly text: string; readonly first: number | 'unknown' }>()

@@ -31,7 +31,10 @@ interface Listing {
 /** URI of the shown folder, if it contains nothing for the basket: it is empty, or it could not be listed. */
 export const emptyFolder = signal<string | undefined>(undefined)
 
-/** Maximum number of rows that stand above the README and the pictures in full. Of more, so many are visible: the last half a row, because the box scrolls. */
+/**
+ * Maximum number of rows that are all visible above the README and the pictures, and number of visible rows of a longer list. The half row
+ * shows that the list scrolls.
+ */
 const [maxWholeRows, visibleRows] = [100, 20.5]
 
 /** Lists a directory page by page, with its README below. */

@@ -146,7 +146,7 @@ function whenInView(signal: AbortSignal): Images['inView'] {
   }
 }
 
-/** Replaces an image of this server by a button that loads it on a click, or in view for the first ones. Other images become links. */
+/** Replaces an image of this server by a button that loads it on a click; the first images load when in view. Other images become links. */
 function dressImage(image: HTMLImageElement, uri: string, images: Images): void {
   const reference = image.dataset.image ?? ''
   const name = escapeInvisible(image.alt === '' ? reference.slice(0, 80) : image.alt)

@@ -19,7 +19,7 @@ export type EarlierState = Signal<Earlier | undefined>
 
 export const createEarlierState = (): EarlierState => signal<Earlier | undefined>(undefined)
 
-/** Maximum length of a text of which versions are noted, in characters: servers keep no longer ones. */
+/** Maximum length of a text whose version is stored, in characters. Servers keep no longer texts. */
 const maxText = 1_000_000
 
 /** Finds out what changed in a shown text since it was shown before, and notes its version. Servers without versions are left alone. */
@@ -43,6 +43,6 @@ export async function compareEarlier(
     const diff = facts.state === 'diff' ? answer.text : undefined
     state.value = { at: before.at, isKept: facts.reason !== 'unknown', isShown: false, ...defined({ diff }) }
   } catch {
-    // A server of another kind knows no versions of texts.
+    // Other servers than hikidashi do not know the parameter `since`.
   }
 }

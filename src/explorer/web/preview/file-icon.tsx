@@ -43,12 +43,12 @@ const badges: Readonly<Record<string, readonly [letters: string, colour: string]
   tex: ['TX', '#3d6117'],
 }
 
-/** Languages that are told by the ending of a name more exactly than for highlighting. */
+/** Badges by file extension, for languages that highlighting does not tell apart. */
 const badgesByEnding: Readonly<Record<string, readonly [string, string]>> = {
   ...{ toml: ['TO', '#8f4220'], vue: ['VU', '#27805a'], svelte: ['SV', '#c23a00'], env: ['EN', '#6b5b45'] },
 }
 
-/** Types of which the ending tells no language: drawings, and documents with icons of their own. */
+/** Types without a badge: images, and documents that have an icon of their own. */
 const ownIcons = /^image\/|markdown|json|csv/
 
 interface FileIconProps {

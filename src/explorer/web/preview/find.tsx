@@ -184,7 +184,7 @@ interface WholeAnswer {
 /** Maximum number of lines that are listed, and of those that each "Show more" adds. */
 const maxListed = 200
 
-/** The answer for a whole resource stays while its hits are opened. */
+/** The answer for a whole resource. It is kept here, so that it stays while the reader opens its hits. */
 const whole = signal<{ readonly key: string; readonly answer?: WholeAnswer; readonly error?: unknown }>({ key: '' })
 
 interface WholeProps {
@@ -198,11 +198,11 @@ interface WholeProps {
 
 /** Below the find bar of a text that is not all loaded: searches all of it on the server, and lists the lines that match. */
 export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
-  /** The number of the last line that was looked at; undefined while no search runs. */
+  /** The number of the last line that was searched; undefined while no search runs. */
   const searched = useSignal<number | undefined>(undefined)
   const running = useRef<AbortController>(undefined)
   const key = JSON.stringify([uriWithoutPart(uri), searchedText.value, isPattern.value])
-  // Other words end the search for the words before.
+  // New words end the search for the previous ones.
   useEffect(() => () => running.current?.abort(), [key])
   const isPartial = part !== undefined && (part.next !== undefined || first > 1 || /[?&]lines=/.test(uri))
   if (!isPartial || searchedText.value === '' || !canFindInWhole()) return null
@@ -326,7 +326,7 @@ interface FoundRegionProps {
   readonly children: ComponentChildren
 }
 
-/** A rendered document that scrolls, in which Ctrl F finds. Matches are marked by the browser, so the document itself stays as it is. */
+/** A rendered document that scrolls, and that Ctrl F searches. The browser marks the matches, so the document itself is not changed. */
 export function FoundRegion({ box: given, children, ...named }: FoundRegionProps) {
   const own = useRef<HTMLElement>(null)
   const box = given ?? own

@@ -100,7 +100,7 @@ type OpenRule = { readonly all?: boolean; readonly pointers: ReadonlyMap<string,
 
 /** A JSON value as a tree (ARIA tree pattern). */
 function JsonTree({ value }: { readonly value: unknown }) {
-  // Only the visible rows of the tree are drawn, and closed parts have none.
+  // Find needs the whole text. Of the tree, only the visible rows are drawn, and closed parts have no rows.
   if (isFinding.value) return <TextView text={JSON.stringify(value, undefined, 2)} language="json" wrap />
   return <OpenTree value={value} />
 }

@@ -162,7 +162,7 @@ export function createReader(uri: string, isOriginal = false) {
   }
 }
 
-/** Replaces a mount by its single document, if it is one: it is called a folder until somebody looks into it. */
+/** Replaces a mount of a single document by that document. A list calls such a mount a folder, so its contents are read. */
 async function lookIntoMount(uri: string, resource: Signal<Resource | undefined>): Promise<void> {
   const mount = resource.value
   if (mount?.mimeType !== directoryMimeType || kindOf(uri)?.isSingle !== true) return

@@ -74,7 +74,7 @@ export function Middle({ nothing, preview: Preview }: MiddleProps) {
   )
 }
 
-/** Moves the focus to the new preview if the element that had it is gone, so that the keys go on where the reader looks. */
+/** Moves the focus to the new preview if the element that had it is gone, so that keys act on the new preview. */
 function useKeptFocus(uri: string | undefined): void {
   const before = useRef(uri)
   useEffect(() => {

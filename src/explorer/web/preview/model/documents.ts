@@ -124,7 +124,7 @@ function outputOf(output: unknown): Output | undefined {
 }
 
 function textOutput(text: string): Exclude<Output, { kind: 'image' }> {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals are told colours by them.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters set the colours of a terminal.
   const plain = text.replace(/\u001b\[[0-9;]*m/g, '')
   return { kind: 'text', text: plain.length > maxOutputText ? `${plain.slice(0, maxOutputText)}…` : plain }
 }
