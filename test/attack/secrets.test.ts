@@ -442,12 +442,12 @@ describe('redaction of parts', () => {
     [
       'a binary',
       Buffer.concat([Buffer.from([0, 1, 2, 3, 0xff]), Buffer.from(planted), Buffer.alloc(40, 1)]),
-      /withheld: it holds a secret/,
+      /withheld: it contains a secret/,
     ],
     [
       'a binary with UTF-16 in it',
       Buffer.concat([Buffer.alloc(41, 1), Buffer.from(planted, 'utf16le'), Buffer.alloc(40, 1)]),
-      /withheld: it holds a secret/,
+      /withheld: it contains a secret/,
     ],
   ])('SE23: a secret in %s is redacted', async (_, bytes, expected) => {
     const output = await read(redacted(memory({ a: { bytes } }), { redactor }), 'a')

@@ -399,8 +399,8 @@ describe('the file of an SQLite database', () => {
       ['text.db', /not a database/],
       ['short.db', /not a database/],
       ['link.db', /symbolic link/],
-      ['folder.db', /not a file/],
-      ['pipe.db', /not a file/],
+      ['folder.db', /not a regular file/],
+      ['pipe.db', /not a regular file/],
       ['odd.db', /journal/],
     ] as const)
       expect(await failureOf(sqlite({ file: folder.at(name) })), name).toMatchObject({

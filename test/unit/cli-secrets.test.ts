@@ -155,7 +155,7 @@ describe('a command that opens a folder itself', () => {
     const words = ['results', 'put', 'a.json', '--config', 'hikidashi.json']
     const { out, err } = await runHere(words, { cwd: folder, env: { API_TOKEN: secret } })
     expect(out + err).not.toContain(secret)
-    expect(err).toContain('a.json: id: It holds a secret')
+    expect(err).toContain('a.json: id: It contains a secret')
     rmSync(folder, { recursive: true, force: true })
   })
 

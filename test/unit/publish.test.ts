@@ -138,7 +138,7 @@ describe('a bundle with a configuration', () => {
 
   test('is refused with settings of a server, with a secret, and with faults', async () => {
     const mounts = { 'db://shop': shop }
-    await expect(read({ mounts, http: { listen: 8787 } })).rejects.toThrow(/http is for a server/)
+    await expect(read({ mounts, http: { listen: 8787 } })).rejects.toThrow(/"http" is for a server/)
     const token = `ghp_${'k8QzT2'.repeat(6)}`
     const described = { ...webMount, description: `Authorization: Bearer ${token}` }
     await expect(read({ mounts: { 'web://docs': described } })).rejects.toThrow(/Line 1 of .* looks like a secret/)
