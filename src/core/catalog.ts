@@ -203,7 +203,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     }
   }
 
-  /** Reads a directory whose URI has no final slash. `missing` says why the path is not that of a file. */
+  /** Reads a directory whose URI has no final slash. `missing` is the error to throw if the path is no directory either. */
   const readDirectory = async (mount: Mounted, uri: string, path: string, context: Context, missing: ResourceError) => {
     try {
       return { contents: await directories.expand(mount, uri, path, context), cache: mount.cache }

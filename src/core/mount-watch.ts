@@ -57,7 +57,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     }
   }
 
-  /** Notifies the listeners of lists that may see any of the changed paths of prompts or tools. */
+  /** Notifies the listeners of the lists of prompts or tools that may see any of the changed paths. */
   const tellOf = (kind: ChangedKind, changed: ReadonlyMap<string, readonly string[]>): void => {
     const sees = (principal: Principal) =>
       [...changed].some(([path, others]) =>
@@ -80,7 +80,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
       [...(batch.aliases.get(path) ?? [])].every((other) => mount.access(principal, other))
     const tell = (at: string, of: string | undefined): void => {
       for (const [listener, { uris, path, within }] of paths.get(at) ?? []) {
-        // A change of a directory as a whole reaches the listeners that may see anything below it. When everything has changed, it reaches those that
+        // A change of a whole directory concerns every listener that may see anything below it. A change of everything concerns those that
         // may still see the URI itself.
         const isWide = of === undefined || of.endsWith('/')
         if (of?.endsWith('/') && mount.reach(listener.principal, of) === 'none') continue
