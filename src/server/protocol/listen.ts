@@ -46,7 +46,7 @@ export async function listen(request: Request, options: StreamOptions): Promise<
   const over = new AbortController()
   const end = () => over.abort()
   const outbox = createOutbox(write, end, request.id)
-  // Not with `AbortSignal.any`: the long-lived signal of the service would remember every stream.
+  // Do not use `AbortSignal.any` here: the signal of the service lives long, and would keep a reference to every stream.
   setMaxListeners(0, closing)
   for (const one of [signal, closing]) one.addEventListener('abort', end)
   if (signal.aborted || closing.aborted) end()

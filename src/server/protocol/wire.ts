@@ -126,7 +126,7 @@ export async function readToWire(
   // One content after the other: a stream is collected in memory.
   for (const content of result.contents)
     contents.push(contentToWire(streams && isAlone ? streamOfLong(content) : await collected(content), revision))
-  // Formatting it as JSON, which follows, blocks all other requests.
+  // The message is formatted as JSON next, which blocks all other requests meanwhile.
   if (contents.some(({ text, blob }) => String(text ?? blob).length > longText)) await turn()
   return { contents, ...cacheHintFields(result.cache, revision) }
 }

@@ -75,7 +75,7 @@ export async function postMessage(message: WebhookMessage, { guard, ca, signal }
     let size = 0
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length
-      // A message is taken, whatever the rest of the answer says.
+      // The endpoint has accepted the message, so the rest of its answer does not matter.
       if (size > maxAnswerBytes) break
       chunks.push(chunk)
     }
