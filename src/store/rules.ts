@@ -261,7 +261,7 @@ function checkPlain(text: string): void {
   if (isLonger(text, limits.value)) throw valueError(`A value may have at most ${limits.value} bytes.`, 'too-large')
 }
 
-/** Whether a text has more than a number of bytes in UTF-8. A UTF-16 unit takes from one to three, so most texts are not counted. */
+/** Whether a text has more than `maxBytes` bytes in UTF-8. A UTF-16 unit takes one to three bytes, so most texts need not be counted. */
 function isLonger(text: string, maxBytes: number): boolean {
   return text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes)
 }

@@ -183,7 +183,7 @@ function make(file: string): void {
   }
 }
 
-/** Refuses anything but a regular file, and removes the permissions of other users. */
+/** Throws for anything but a regular file, and removes the permissions of other users. */
 function checkOwn(name: string): void {
   const found = look(name)
   if (found === undefined) return
@@ -231,12 +231,12 @@ function alone<Result>(file: string, act: () => Result): Result {
   }
 }
 
-/** Ignores an error while something is closed, because the caller can do nothing about it. */
+/** Runs a function that closes something, and ignores its error: the caller can do nothing about it. */
 function tryTo(act: () => void): void {
   try {
     act()
   } catch {
-    // See above.
+    // The caller can do nothing about it.
   }
 }
 
