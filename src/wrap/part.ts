@@ -97,7 +97,7 @@ export interface Chunk {
   readonly facts: ContentFacts
 }
 
-/** Thrown if the resource changed during the read: the reader then begins again. It never leaves the wrappers. */
+/** Thrown if a resource changes during a read: the reader then begins again. No caller of a wrapper gets this error. */
 export class ChangedError extends Error {
   constructor() {
     super('The resource changed while it was read. Try again.')

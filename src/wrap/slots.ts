@@ -3,7 +3,7 @@ import type { ResourceError } from '../core/errors.ts'
 interface BreakerOptions {
   /** Number of consecutive failures that opens the circuit breaker. */
   readonly failures: number
-  /** Length of the pause, in milliseconds, a quarter more or less. It doubles while the source does not answer. */
+  /** Duration of the pause, in milliseconds; the actual pause is up to a quarter longer or shorter. It doubles while the source does not answer. */
   readonly pauseMs: number
   readonly maxPauseMs: number
   readonly now?: () => number

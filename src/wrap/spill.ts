@@ -41,7 +41,7 @@ const defaults = {
   maxTotalBytes: 64 * mebibyte,
 }
 
-/** Path of the search. Ids of results are longer. */
+/** Path of the search. It cannot be the id of a result, because those are longer. */
 const searchPath = 'search'
 const search: Template = {
   template: `${searchPath}{?q,limit}`,
