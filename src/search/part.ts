@@ -115,7 +115,7 @@ export interface FoundPassage {
   readonly facts: DocumentFacts
   readonly passage: Passage
   readonly length: number
-  /** The number of passages of the document. */
+  /** Number of passages of the document. */
   readonly passages: number
   /** The path below the mount. */
   readonly path: string
@@ -195,7 +195,10 @@ export function pathOf(uri: string, mount: string): string {
 const impact = { levels: 8, averageLength: 800, about: 3 }
 const perLevel = (wordBm25.k1 + 1) / impact.levels
 
-/** Prefix of the term, and what separates it from its level. No term begins with the one, and none has the other. */
+/**
+ * Prefix of a term of a whole document, and the separator between the term and its level. No other term begins with the prefix, and no term
+ * contains the separator.
+ */
 const mark = '.'
 const separator = '_'
 
