@@ -67,7 +67,7 @@ function tableOf(lines: readonly string[]): readonly string[] {
   ]
 }
 
-/** The keys of the outer levels, with the kinds of their values. `undefined`: the text is not JSON that is worth parsing. */
+/** Returns the keys of the outer levels, with the kinds of their values. `undefined`: the text is not JSON, or is too long to be parsed. */
 function keysIn(text: string): readonly string[] | undefined {
   if (text.length > most.json) return undefined
   try {
@@ -124,8 +124,8 @@ export interface Passage {
 }
 
 /**
- * Lengths in UTF-16 units. A passage ends at the first gap after `enough`, and at `most` in any case; a passage below `few` is
- * merged.
+ * Sizes of passages in UTF-16 units. A passage ends at the first border after `enough` units, and after `most` units in any case. A passage
+ * shorter than `few` is merged with another.
  */
 const usualSizes = { few: 200, enough: 800, most: 1600 }
 
@@ -205,7 +205,7 @@ function lineBreaks(text: string, from: number, to: number): number {
   return count
 }
 
-/** A line may be longer than any passage: it is cut behind a sentence, else between words, else between characters. */
+/** Cuts a line that is longer than a passage: after a sentence, else between words, else between characters. */
 function* piecesOf(
   text: string,
   sizes: typeof usualSizes,
@@ -252,7 +252,7 @@ const codeEndings =
 const codeTypes =
   /^(?:text\/(?:x-|javascript|typescript|ecmascript)|application\/(?:javascript|typescript|x-(?:sh|python|ruby|perl|php|httpd-php)|sql))/
 
-/** Chosen by the MIME type, or else by the extension of the path. */
+/** Returns the kind of a text by its MIME type, or else by the extension of its path. */
 export function kindOf(mimeType: string | undefined, path: string): Kind {
   if (isProse(path, mimeType)) return 'markdown'
   if (mimeType === 'text/csv' || mimeType === 'text/tab-separated-values' || tableEndings.test(path)) return 'table'

@@ -28,7 +28,7 @@ const marks: readonly CharacterRange[] = [
 /** Cost (log probability) of a byte above 0x7F and an ASCII byte by chance. */
 const chance = Math.log(1 / 128) + Math.log(1 / 2)
 const letterByChance = Math.log(1 / 20)
-/** The cost of going from ASCII to the language or back, and of staying in it. */
+/** Logarithm of the probability that text changes between ASCII and the language, and of the probability that it does not. */
 const [crossing, staying] = [Math.log(0.15), Math.log(0.85)]
 
 function createTable(frequent: string, ranges: readonly CharacterRange[]): Float32Array {
