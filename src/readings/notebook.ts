@@ -22,7 +22,7 @@ function cellsIn(bytes: Uint8Array): readonly unknown[] {
     const notebook: unknown = JSON.parse(new TextDecoder().decode(bytes))
     if (isObject(notebook) && Array.isArray(notebook.cells)) return notebook.cells
   } catch {
-    // The error below says it.
+    // The bytes are not JSON: throw the error below.
   }
   throw unreadableError('The document is damaged: it is not a notebook of format 4.')
 }

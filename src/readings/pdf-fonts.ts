@@ -90,7 +90,7 @@ const windowsOrder: readonly (string | undefined)[] = [
   undefined,
   ...'ĂăĄąĎďĐĘęĚěĹĺĽľĿŀŃńŇňŐőŔŕŘřŚśŤťŢţŮůŰűŹźŻż',
 ]
-/** The numbers of the first glyphs of the order and of the letters of Russian, and the first of these letters. */
+/** The number of the first glyph of the order, the number of the first Russian glyph, and the code point of that letter. */
 const [firstGlyph, firstRussian, russian] = [3, 570, 0x410]
 
 function windowsCharacter(glyph: number): string | undefined {

@@ -180,7 +180,10 @@ function readPdfPage(pdfium: WrappedPdfiumModule, page: number): PageText {
   }
 }
 
-/** A code that no font maps to a character is taken for one, so that some are control characters. */
+/**
+ * Whether a text has so many control characters that it is wrong: if a font maps no characters to its codes, the codes themselves are taken
+ * for characters.
+ */
 function isGarbled(text: string): boolean {
   const controls = text.match(/\p{Cc}/gu)?.filter((character) => character.trim() !== '').length ?? 0
   return controls > 0 && controls >= text.replace(/\s/g, '').length * garbledShare

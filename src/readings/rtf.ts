@@ -102,7 +102,7 @@ function readControl(source: Buffer, start: number, handler: TokenHandler): numb
     return at + (low === undefined ? 2 : 3)
   }
   if (first === backslash || first === openBrace || first === closeBrace) {
-    // It may be the second byte of a character.
+    // Such a byte may be the second byte of a character.
     handler.byte(first)
     return at + 1
   }
@@ -158,7 +158,7 @@ interface Group {
   readonly isRun: boolean
   /** Number of characters after each `\u` that stand for it in old readers. */
   readonly fallback: number
-  /** Destination of the Unicode form of a text that stands there twice (`\upr`). */
+  /** Destination of the text in Unicode, where a text stands once in Unicode and once for old readers (`\upr`). */
   readonly unicode: Destination | undefined
 }
 

@@ -38,7 +38,7 @@ function runsIn(page: Buffer, kind: 'characters' | 'paragraphs'): readonly Forma
 
 const counted = (page: Buffer, at: number) => page.subarray(at + 1, at + 1 + (page[at] ?? 0))
 
-/** The number of a style and properties; their length is in words, or in the second byte if the first is 0. */
+/** Returns the number of a style and the properties after it. Their length is in 16-bit words; if the first byte is 0, it is in the second byte. */
 function paragraphData(page: Buffer, at: number): Buffer {
   const words = page[at] ?? 0
   if (words === 0) return page.subarray(at + 2, at + 2 + (page[at + 1] ?? 0) * 2)
@@ -191,7 +191,11 @@ interface ListLevel {
   readonly isNumbered: boolean
 }
 
-/** The numbers of the items of lists. `uses` says which list each of the numbers in the properties of paragraphs is. */
+/**
+ * Counts the items of lists.
+ *
+ * @param lists The table of lists. @param uses The table that maps the list number of a paragraph to a list.
+ */
 export function createNumbering(lists: Buffer, uses: Buffer) {
   const levels = readLevels(lists)
   const counts = new Map<number, number[]>()

@@ -110,7 +110,7 @@ function* recordsIn(data: Buffer): Generator<DrawingRecord> {
   }
 }
 
-/** All records in a container, also those in containers in it. */
+/** Yields all records in a container, including those of nested containers. */
 function* recordsWithin(data: Buffer, depth = 0): Generator<DrawingRecord> {
   for (const record of recordsIn(data)) {
     yield record
@@ -119,7 +119,7 @@ function* recordsWithin(data: Buffer, depth = 0): Generator<DrawingRecord> {
   }
 }
 
-/** The document, and the offsets of slides and notes by their numbers, as the last edit left them. */
+/** Reads the document, and the offsets of slides and notes by their numbers, as the last edit wrote them. */
 function readPlaces(stream: Buffer, user: Buffer | undefined) {
   const places = new Map<number, number>()
   let documentPlace: number | undefined
@@ -132,7 +132,7 @@ function readPlaces(stream: Buffer, user: Buffer | undefined) {
   ) {
     if (seen.has(at)) break
     seen.add(at)
-    // A reference to a key follows in encrypted presentations.
+    // In an encrypted presentation, a reference to the key follows.
     if (edit.data.length >= 32 && edit.data.readUInt32LE(28) !== 0)
       throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
     documentPlace ??= edit.data.readUInt32LE(16)
