@@ -197,7 +197,6 @@ interface PackLimits {
   readonly cap: number
   /** Number of tokens of the frame, spent with the first item. */
   readonly frame: number
-  /** Maximum number of items. */
   readonly items: number
 }
 

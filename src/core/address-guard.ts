@@ -58,7 +58,7 @@ export function createGuard(allowed: readonly AddressBlock[], resolve: Resolve =
   }
 }
 
-/** Network settings of one service. */
+/** Rules for the addresses to which requests to one service may go. */
 export interface ServiceNetwork {
   /** Addresses or address blocks (`10.0.0.0/8`) outside the internet that are allowed. Default none. */
   readonly allowAddresses?: readonly string[]

@@ -158,7 +158,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     // One signal for each call, so its listeners are those of this call only.
     const signal = options?.signal ?? new AbortController().signal
     signal.throwIfAborted()
-    // Each of any number of mounts may listen to it: Node would warn of a leak at the eleventh listener.
+    // Any number of mounts may listen to the signal: Node would warn of a leak at the eleventh listener.
     setMaxListeners(0, signal)
     return { principal, signal }
   }

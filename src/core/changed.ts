@@ -68,7 +68,7 @@ interface Found {
   readonly resource: ChangedResource
 }
 
-/** A change at or below a URI, of a resource that the principal may see now: a denied one looks as if it never was. */
+/** Whether a change is at or below a URI, and of a resource that the principal may see now. A denied resource looks as if it had never existed. */
 function isWanted(uri: string | undefined, allows: (uri: string) => boolean) {
   return ({ resource }: Found): boolean =>
     (uri === undefined || isBelowAny(resource.uri, [uri.replace(/\/$/, '')])) && allows(resource.uri)

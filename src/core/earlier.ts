@@ -34,7 +34,7 @@ export interface DeltaFacts {
   readonly since: string
   /** `unchanged`: the text is the same; `diff`: the answer is a unified diff; `whole`: it is the whole content. */
   readonly state: 'unchanged' | 'diff' | 'whole'
-  /** Why it is the whole: the version is too old or unknown, the whole is shorter, or the content is not text. */
+  /** Why the answer is the whole content: the version is too old or unknown, a difference would be longer, or the content is not text. */
   readonly reason?: 'unknown' | 'shorter' | 'not-text'
 }
 

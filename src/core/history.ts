@@ -260,7 +260,7 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
   return {
     begin,
     end,
-    /** The number of the last change. */
+    /** Number of the last change. */
     get last() {
       return last
     },

@@ -182,7 +182,6 @@ type ChangeBatch = ReturnType<typeof createBatch>
 
 /** Creates an empty batch: the changes of some milliseconds, which are delivered together. */
 const createBatch = () => ({
-  /** The paths that changed. */
   changed: new Set<string>(),
   /** The changed paths that were added or removed, or whose listed facts changed. */
   listed: new Set<string>(),
@@ -512,7 +511,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   }
 }
 
-/** Makes the watch of a provider look now, until the signal aborts, and delivers the changes that it has found, even if it fails. */
+/** Makes the watch of a provider look at the source now, and then delivers the changes that it has found, even if this fails. */
 async function catchUpWith(provider: Provider, flush: () => void, signal: AbortSignal): Promise<boolean> {
   try {
     return (await untilAborted(Promise.resolve(provider.catchUp?.(signal)), signal)) ?? false

@@ -125,7 +125,7 @@ export interface ChangePage {
   readonly changes: readonly NoticedChange[]
   /** The position after this page. */
   readonly position: string
-  /** Whether changes after the position that was asked for may be missing: the log no longer has them, or does not know it. */
+  /** Whether changes after the requested position may be missing: the log no longer has them, or does not know the position. */
   readonly gap: boolean
   /** Whether there are more changes after this page. */
   readonly more: boolean

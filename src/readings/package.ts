@@ -153,7 +153,7 @@ function withNewDirectory(buffer: Buffer): Buffer | undefined {
 /** Lengths of the headers of a part in an archive, before its data and in the directory, without its name. */
 const [localBytes, centralBytes] = [30, 46]
 
-/** The checksum and the sizes of a part, which stand in its header, or else in a record behind its data. */
+/** Returns the checksum and the sizes of a part. They are in its header, or else in a record after its data. */
 function sizesAt(buffer: Buffer, header: number, start: number): Buffer | undefined {
   if ((buffer.readUInt16LE(header + 6) & 8) === 0) return buffer.subarray(header + 14, header + 26)
   let at = buffer.indexOf(sizesRecord, start, 'latin1')

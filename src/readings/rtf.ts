@@ -135,7 +135,7 @@ interface Paragraph {
   mark: string | undefined
   /** The lines of the note that the paragraph belongs to. */
   readonly note: string[] | undefined
-  /** Whether it is in a box in a cell. */
+  /** Whether the paragraph is in a box in a cell. */
   readonly inCell: boolean
   /** The fields whose results are open, from the outermost on. */
   readonly fields: Field[]
@@ -427,7 +427,7 @@ function createLines(writer: Writer) {
       writeRow()
       paragraph.inTable = false
     },
-    /** Adds a note, which stands behind the document. Returns its mark in the text. */
+    /** Adds a note, which is written after the document. Returns its mark in the text. */
     addNote: (text: readonly string[]): string => {
       if (text.length === 0) return ''
       const mark = writer.plain(`[${notes.length + 1}]`)

@@ -312,7 +312,7 @@ export function createFeedMount(options: FeedMountOptions) {
     await renewHeard(signal)
   }
 
-  /** Calls that wait until everything heard so far is indexed. */
+  /** Callers that wait until every change reported so far is indexed. */
   const waiting: ((isDone: boolean) => void)[] = []
   const settle = (isDone: boolean): void => {
     for (const resolve of waiting.splice(0)) resolve(isDone)
@@ -364,9 +364,9 @@ export function createFeedMount(options: FeedMountOptions) {
   }
 
   /**
-   * How far the index is behind the source.
+   * Returns how far the index is behind the source.
    *
-   * @param isCounted Whether a path counts. Then the number is unknown during a comparison. By default all count.
+   * @param isCounted Whether a path counts. With this test, the number is unknown during a comparison. By default all paths count.
    */
   const freshnessOf = (isCounted?: (path: string) => boolean): Freshness => {
     const isDirectory = (path: string) => path === '' || path.endsWith('/')

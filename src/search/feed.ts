@@ -165,7 +165,7 @@ export function startFeed(options: FeedOptions) {
   let feeding: readonly FeedMount[] | undefined
   /** Progress written by another process, which feeds the index. */
   let others: FeedStatus | undefined
-  /** Whether it is still undecided which process feeds the index. */
+  /** Whether the process that feeds the index has not been decided yet. */
   let isStarting = true
 
   const statusNow = (mounts: readonly FeedMount[]): FeedStatus => ({

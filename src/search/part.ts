@@ -109,7 +109,7 @@ function addTo(counts: Map<string, number>, term: string, count: number): void {
 
 export interface FoundPassage {
   readonly id: number
-  /** Its index among the passages of the document, from 0. */
+  /** Index of the passage in the document, from 0. */
   readonly index: number
   readonly mount: string
   readonly facts: DocumentFacts

@@ -7,7 +7,7 @@ export interface WordForm {
   readonly term: string
   /** Weight of an occurrence of this form, as a share of the weight of an occurrence of the word itself. */
   readonly share: number
-  /** The number of passages with it. */
+  /** Number of passages that contain the term. */
   readonly count: number
 }
 

@@ -6,7 +6,7 @@ import { isInSet } from '../store/texts.ts'
 import type { FoundPassage } from './part.ts'
 import type { Allows, SearchFilter } from './search-index.ts'
 
-/** Number of documents read from the store at once, and number checked between two looks at the clock. */
+/** `read`: number of documents that are read from the store at once. `judged`: number that are checked between two readings of the clock. */
 const together = { read: 5000, judged: 64 }
 /** Time slice of checking, in milliseconds. */
 const turnMs = 8

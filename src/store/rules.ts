@@ -234,7 +234,7 @@ function checkNew(text: NewText): CheckedText {
   }
 }
 
-/** Joins terms with spaces. One look at all of them takes less time than one at each. */
+/** Joins terms with spaces. The joined text is checked once, which takes less time than a check of each term. */
 function joined(terms: readonly string[]): string {
   const all = terms.join(' ')
   const isFine = termsText.test(all) && all.isWellFormed() && wordsIn(all) === terms.length

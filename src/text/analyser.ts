@@ -274,7 +274,7 @@ function withoutEnding(text: string): string {
   return /([^aeiouylsz])\1$/.test(bare) ? bare.slice(0, -1) : bare
 }
 
-/** The terms of a text in which contexts look for the terms of a query, in order: those of each word by itself. */
+/** Returns the terms of a text, word by word, in order. Contexts count in them the terms of a query. */
 export function termsIn(text: string): readonly string[] {
   return wordsIn(text).flatMap(termsOf)
 }
@@ -325,7 +325,7 @@ export interface QueryTerm {
    * passages only if no passage has the word, a pair of its characters, or all parts.
    */
   readonly loose: boolean
-  /** A word that makes a question, beside several other words: it is not looked up. */
+  /** Whether the term is a question word beside several other words. It is then not looked up. */
   readonly light?: true
   /** Two neighbouring words written together, as identifiers are, without a hyphen or a dot: `rootpath` for `root path`. */
   readonly joined?: true

@@ -22,7 +22,10 @@ export interface GrepOptions extends LinePattern {
   readonly position?: GrepPosition
   /** Number of lines before and after each matching line. */
   readonly context?: number
-  /** Time after the first line at which the search ends with what it has found, in milliseconds. It looks at one line at least, besides those of the context. */
+  /**
+   * Time after the first line at which the search ends with what it has found, in milliseconds. At least one line is examined, besides the
+   * context.
+   */
   readonly maxMs?: number
   /** Called about once a second with the number of the last line that was looked at. */
   readonly report?: ((lastLine: number) => void) | undefined

@@ -72,7 +72,7 @@ export function labelsIn(text: string): readonly (readonly [start: number, end: 
 /** Score of a word of a label that is only a part of a folder or name of a path. */
 const ofPart = 0.4
 
-/** Returns a function that tells how well a path fits the labels of a query, from 0 to 1. `undefined`: there are none. */
+/** Returns a function that scores how well a path fits the labels of a query, from 0 to 1. `undefined`: the query has no labels. */
 export function createLabelScore(query: string): ((path: string) => number) | undefined {
   const folded = fold(query.toWellFormed()).text
   const wanted = new Set<string>()

@@ -239,7 +239,7 @@ type Kind = 'markdown' | 'code' | 'table' | 'plain'
 
 interface Heading {
   readonly text: string
-  /** Whether it begins a passage even if the passage before it is short. */
+  /** Whether a passage begins here even if the passage before is short. */
   readonly always: boolean
 }
 

@@ -96,7 +96,7 @@ interface Scan {
   cut: boolean
 }
 
-/** Counts the lines of a chunk, and gathers those that were asked for. It stops behind the last of them. */
+/** Counts the lines of a chunk, and gathers those that are requested. It stops after the last of them. */
 function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }: PartQuery, limit: number): void {
   const bytes = chunk.bytes.subarray(Math.max(0, scan.at - chunk.start))
   // A byte order mark is not part of the text.

@@ -92,7 +92,7 @@ export interface Chunk {
   readonly bytes: Buffer
   /** Byte offset of the chunk in the resource. */
   readonly start: number
-  /** Whether it is the last chunk. */
+  /** Whether this is the last chunk. */
   readonly final: boolean
   readonly facts: ContentFacts
 }

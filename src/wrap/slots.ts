@@ -7,13 +7,14 @@ interface BreakerOptions {
   readonly pauseMs: number
   readonly maxPauseMs: number
   readonly now?: () => number
-  /** Random number from 0 to 1. */
+  /** Returns a random number from 0 to 1. Default `Math.random`. */
   readonly random?: () => number
 }
 
 /**
- * A circuit breaker, which keeps requests away from a source that does not answer: closed while the source answers; open for a pause after a number of failures in a row; then half open, when
- * one caller tries the source and the others wait for the result. Times are in milliseconds.
+ * A circuit breaker, which keeps requests away from a source that does not answer. It is closed while the source answers; open for a pause
+ * after a number of failures in a row; then half open: one caller tries the source, and the others wait for the result. Times are in
+ * milliseconds.
  */
 export function createBreaker(options: BreakerOptions) {
   const { failures, maxPauseMs, now = () => performance.now(), random = Math.random } = options

@@ -4,7 +4,7 @@ import { tooMuch, unreadableError } from '../formats.ts'
 export interface Storage {
   /** The names of the storages in it, in the order of the file. */
   readonly storages: readonly string[]
-  /** Whether it has a stream. */
+  /** Whether the folder has a stream of this name. */
   readonly has: (name: string) => boolean
   readonly storage: (name: string) => Storage | undefined
   /**

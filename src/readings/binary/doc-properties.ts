@@ -62,7 +62,7 @@ function* changesIn(bytes: Buffer): Generator<readonly [number: number, operand:
   for (let at = 0; at + 2 < bytes.length; ) {
     const number = bytes.readUInt16LE(at)
     at += 2
-    // The upper three bits tell the length of the operand.
+    // The upper three bits determine the length of the operand.
     const fixed = [1, 1, 2, 4, 2, 2, undefined, 3][number >> 13]
     const [start, length] =
       fixed !== undefined
@@ -101,7 +101,7 @@ export function characterProperties(bytes: Buffer): CharacterProperties {
 export interface ParagraphProperties {
   readonly isInTable?: boolean
   readonly isRowEnd?: boolean
-  /** Number of the use of a list. */
+  /** Number of the paragraph's list in the table of uses (see {@link createNumbering}). */
   readonly list?: number
   readonly depth?: number
   /** Level of a heading, from 0; 9: none. */
@@ -214,7 +214,7 @@ export function createNumbering(lists: Buffer, uses: Buffer) {
   }
 }
 
-/** The levels of each list, which lie behind the table of lists. */
+/** Reads the levels of each list, which follow the table of lists. */
 function readLevels(table: Buffer): ReadonlyMap<number, readonly ListLevel[]> {
   const found = new Map<number, ListLevel[]>()
   const count = table.length < 2 ? 0 : table.readUInt16LE(0)

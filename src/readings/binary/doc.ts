@@ -49,7 +49,7 @@ interface Piece {
 
 interface WordFile {
   readonly stream: Buffer
-  /** Whether it is of Word 97 or later. */
+  /** Whether the document is of Word 97 or later. */
   readonly isUnicode: boolean
   readonly codePage: number
   readonly pieces: readonly Piece[]
@@ -109,7 +109,7 @@ function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
     pieces,
     lengths,
     tableAt: (index) =>
-      // The levels of lists lie behind the table of lists.
+      // The table of lists is followed by the levels of the lists, whose length the header does not state.
       index === place.lists && isUnicode ? table.subarray(stream.readUInt32LE(0x9a + index * 8)) : tableAt(index),
   }
 }

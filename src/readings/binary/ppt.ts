@@ -274,7 +274,7 @@ function writeText(writer: Writer, { kind, text, depths }: SlideText): void {
   }
 }
 
-/** The depth of each paragraph. Formatting is told for runs of characters ([MS-PPT], 2.9.44). */
+/** Returns the depth of each paragraph. Formatting is stored for runs of characters ([MS-PPT], 2.9.44). */
 function depthsIn(data: Buffer, text: string): readonly number[] {
   const ends = Array.from(text.matchAll(/\r|$/g), ({ index }) => index)
   const depths: number[] = []
@@ -288,7 +288,7 @@ function depthsIn(data: Buffer, text: string): readonly number[] {
   return depths
 }
 
-/** The offset behind the formatting of a run of paragraphs, whose mask tells which fields there are ([MS-PPT], 2.9.20). */
+/** Returns the offset after the formatting of a run of paragraphs. A mask states which fields the formatting has ([MS-PPT], 2.9.20). */
 function formattingEnd(data: Buffer, start: number): number {
   const mask = data.readUInt32LE(start)
   const has = (...bits: readonly number[]) => bits.some((bit) => ((mask >>> bit) & 1) === 1)

@@ -5,7 +5,7 @@ import { createWriter, type Writer } from '../writer.ts'
 import { type CellStyle, createCells, readPackedNumber, type SheetCells } from './cells.ts'
 import { isCompound, openCompound } from './compound.ts'
 
-/** Types of records ([MS-XLS], 2.3). The upper byte of some tells the version: here it is that of Excel 5 and later. */
+/** Types of records ([MS-XLS], 2.3). In some of them the upper byte is the version: here that of Excel 5 and later. */
 const type = {
   beginning: 0x809,
   end: 0x0a,
@@ -186,7 +186,7 @@ function longText(pieces: SheetRecord['pieces'], { version, codePage }: Workbook
   return decodeCodePage(all.subarray(start, start + length), codePage)
 }
 
-/** Reads texts ([MS-XLS], 2.5.293) one after the other. The width of the characters is told again at the beginning of a continuation. */
+/** Reads texts ([MS-XLS], 2.5.293) one after the other. Each continuation states again how many bytes a character has. */
 function createTextReader(pieces: readonly Buffer[]) {
   let piece = 0
   let at = 0

@@ -121,7 +121,7 @@ const maxAheadMs = 60_000
 
 type FindKey = ReturnType<typeof createLocalJWKSet>
 
-/** The key set of one issuer. */
+/** Creates the key set of one issuer, fetched from its URL and cached. */
 export function createKeys(url: string, create: typeof createLocalJWKSet, log: Log, network: ServiceNetwork = {}) {
   let known: { readonly find: FindKey; readonly at: number } | undefined
   let fetching: Promise<FindKey> | undefined

@@ -9,7 +9,7 @@ const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
 const leastExponent = 65_537n
 const maxExponentBits = 256
 const modulusBits = { least: 2048, most: 16_384 }
-/** Factors below this are looked for in a modulus. */
+/** Upper bound of the factors that are tried on a modulus. */
 const smallFactor = 1000n
 /** Steps of Fermat's method, each of which tries one half of the sum of two factors. */
 const fermatSteps = 100n

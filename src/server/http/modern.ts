@@ -89,7 +89,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       ? { value: await reply() }
       : await gate.run(reply, caller.share, () => untilTaken(response))
     if ('refused' in ran) return refuseBusy(message, response, caller, ran.refused)
-    // Its parts are read in slots of their own, so a slow reader occupies none.
+    // The parts of the content take slots of their own, so a slow reader occupies none meanwhile.
     if (ran.value !== undefined) await sendStreamed(response, ran.value, events)
   }
 

@@ -178,7 +178,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   server.maxConnections = limits.connections + 128
   meter.gauge('connections', () => liveness.size)
   const closeIdle = watchSockets(server, { liveness, addresses, meter, onRefused, answering, room })
-  // This call only validates: the guard itself needs the port, which the system may choose.
+  // This guard only checks the options: the real one needs the port, which the system may choose.
   createGuard({ ...options, port: options.port })
   if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
     throw invalid(

@@ -45,7 +45,7 @@ import { type Call, type HeadersFault, type Method, withProgress } from './metho
 export type Era = 'modern' | 'legacy'
 
 export interface RequestOptions {
-  /** Its abort cancels the request; then it has no answer. The channel aborts it when the request times out. */
+  /** Aborting it cancels the request, which then has no answer. The channel aborts it when the request times out. */
   readonly cancel?: AbortController
   /** Receives the notifications of this request (progress, logs), all of them before its answer. */
   readonly onNotification?: ((notification: Notification) => void) | undefined

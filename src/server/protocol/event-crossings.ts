@@ -16,7 +16,7 @@ export interface CrossingFilter {
 const steps = [1, 5, 15, 60, 300]
 const coarsest = 300
 const maxPoints = 120
-/** Time before a new subscription in which the latest sample of each series is looked for, in seconds. */
+/** Length of the time before a new subscription in which the latest sample of each series is searched, in seconds. */
 const baselineSeconds = 600
 /** Number of characters of the key of a series, and maximum number of keys in a position. */
 const keyLength = 6
@@ -175,7 +175,7 @@ async function readSeries(view: View, uri: string, { start, end, step }: Span, s
   return { points: objectsIn(shown.series).flatMap(pointsIn), isPartial: shown.omitted !== undefined }
 }
 
-/** As {@link readSeries}. There are no points if the series are gone, or may not be seen any more. */
+/** Does the same as {@link readSeries}, but returns no points if the series no longer exist, or may no longer be seen. */
 function readSeriesIfThere(...asked: Parameters<typeof readSeries>): ReturnType<typeof readSeries> {
   return readSeries(...asked).catch((error: unknown) => {
     if (isResourceError(error, 'not-found')) return { points: [], isPartial: false }

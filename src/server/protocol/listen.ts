@@ -152,7 +152,7 @@ export function createOutbox(
 
   const next = (): Notification | undefined => {
     const params = subscriptionId === undefined ? {} : { params: meta }
-    // Each is removed before it is written: a change from now on needs another notification.
+    // Remove a list before it is written: a change from now on needs another notification.
     for (const list of lists) {
       lists.delete(list)
       return { jsonrpc: '2.0', method: `notifications/${list}/list_changed`, ...params }

@@ -136,7 +136,7 @@ const reasons: Readonly<Record<string, Reason>> = {
   XX002: 'damaged', // index_corrupted
 }
 
-/** Codes after which the tables are looked up again, because somebody has removed them. */
+/** Codes for tables or functions that somebody has removed. The next use creates them again. */
 const missing: ReadonlySet<string> = new Set(['3F000', '42P01', '42883'])
 
 /** Converts an error to a ResourceError without text of the server and without its address. */

@@ -31,7 +31,7 @@ export const maxOpenAttempts = 3
 export interface OpenFile {
   readonly isInMemory: boolean
   readonly operations: SqliteOperations
-  /** Whether it is still the file at its path. Another process may have put it aside, or somebody may have deleted it. */
+  /** Whether this is still the file at its path. Another process may have put the file aside, or somebody may have deleted it. */
   isCurrent(): boolean
   /** Closes a damaged file, and renames it, unless another process has renamed it already. */
   putAside(): void

@@ -98,7 +98,7 @@ export const migrations: readonly string[] = [
      terms, content = '', contentless_delete = 1, detail = none, tokenize = "ascii tokenchars '~!._'"
    );
    create virtual table term_parts using fts5vocab (part_terms, row);`,
-  // The same tables; a file of version 3 may also have `term_sums`, which nothing reads.
+  // This version has the same tables. A file of version 3 may also have `term_sums`, which nothing reads.
   '',
 ]
 

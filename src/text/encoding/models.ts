@@ -204,7 +204,7 @@ const shared = 'áâäçéëíîóôöúüßšž'
 
 const common = 'éèêëàâáäãåçñóôöòõúüûùíîïìæøßœ'
 const capitals = 'ÉÈÊËÀÂÁÄÃÅÇÑÓÔÖÒÕÚÜÛÙÍÎÏÌÆØŒ'
-/** Icelandic letters, and letters that Turkish and Slavic letters look like in this code page: no evidence. */
+/** Letters that prove nothing: those of Icelandic, and those as which Turkish and Slavic letters appear in this code page. */
 const rare = 'ðþýÿšžÐÞÝŠŽŸ'
 
 function weigh(character: string, previous: string, next: string): number {

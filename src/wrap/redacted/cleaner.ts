@@ -14,7 +14,7 @@ import type { Redactor } from '../../secrets/redactor.ts'
 import { findShapes } from '../../secrets/shapes.ts'
 import { type CleanPart, contextBytes, type Window, windowBytes } from '../../secrets/window.ts'
 
-/** The key in `_meta` that tells that something was removed from a content. */
+/** Key in `_meta` of the mark that something was removed from a content. */
 export const redactedKey = 'dev.hikidashi/redacted'
 
 /** Increased whenever the same source can give another result, so that versions change. */
