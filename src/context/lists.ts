@@ -38,8 +38,8 @@ const sectioned = 64
  */
 const nearness = { referred: 0.1, folder: 0.05, seeds: 10 }
 /**
- * For resources outside every search, if a search covers others: their weight, and the minimum number of different terms of the
- * query. A single term, such as `cursor` in the name of a variable, is noise.
+ * For resources outside of every search, while a search covers others. `weight`: factor of their scores. `minTerms`: minimum number of
+ * different terms of the query that they must have, because a single one, such as `cursor` in the name of a variable, proves nothing.
  */
 const outside = { weight: 0.5, minTerms: 2 }
 

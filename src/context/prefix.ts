@@ -42,13 +42,13 @@ function createDigests({ head, part }: Renderer) {
   }
 }
 
-/** For each part the digest of the text from its beginning to the end of the part. */
+/** Returns for each part the digest of the text from the beginning of the context to the end of the part. */
 export function prefixesOf(parts: readonly RenderedPart[], renderer: Renderer): readonly string[] {
   const digests = createDigests(renderer)
   return parts.map((part, index) => digests.take(part, index + 1))
 }
 
-/** The number of first entries whose texts up to their ends are the same. */
+/** Returns the number of entries at the beginning after which both contexts have had the same text. */
 export function countCommonEntries(before: readonly ManifestEntry[], prefixes: readonly string[]): number {
   let most = 0
   for (const [index, { prefix }] of before.entries())
@@ -160,8 +160,8 @@ function worthOf({ packed }: PackedResources): number {
 }
 
 /**
- * Orders the chosen items: first those of the earlier context in their order, up to and including the first one that differs (a
- * file that grew at its end still begins with the same text); then all others, best first.
+ * Orders the chosen items. First come those of the earlier context in its order, up to and including the first one whose text differs: a
+ * file that has grown still begins with the same text. All others follow, best first.
  */
 export function orderItems<
   Chosen extends { readonly candidate: FormedResource['candidate']; readonly form: ResourceForm },

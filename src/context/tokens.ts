@@ -142,7 +142,7 @@ function asciiHashOf(text: string, start: number, end: number): number | undefin
   return hash
 }
 
-/** Maximum length of a piece in bytes whose pairs are all examined for each merge, and memory that these pieces share. */
+/** `shortBytes`: maximum length of a piece, in bytes, for which each merge examines all pairs. These pieces share `endOf` and `rankOf`. */
 const shortBytes = 64
 const [endOf, rankOf] = [new Uint8Array(shortBytes), new Int32Array(shortBytes)]
 

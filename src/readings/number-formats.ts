@@ -110,7 +110,10 @@ function formatDuration(days: number): string {
   return `${days < 0 ? '-' : ''}${Math.floor(seconds / 3600)}:${two(seconds / 60)}:${two(seconds)}`
 }
 
-/** Day 1 is 1900-01-01, and day 60 is the 29 February that this year did not have; or day 0 is 1904-01-01. */
+/**
+ * Converts the number of a day to a date in ISO 8601. With `since1904`, day 0 is 1904-01-01. Otherwise day 1 is 1900-01-01, and day 60 is
+ * 29 February 1900, which did not exist.
+ */
 function formatDate(days: number, since1904: boolean): string | undefined {
   if (days < 0 || days >= 2_958_466) return undefined
   const seconds = Math.round(days * 86_400)

@@ -59,7 +59,7 @@ export function readRtf(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
 
 interface TokenHandler {
   readonly open: () => void
-  /** Returns whether the document goes on. */
+  /** Called at the end of a group. Returns whether the document continues. */
   readonly close: () => boolean
   /** A control word or a control symbol. */
   readonly word: (name: string, value: number | undefined) => void

@@ -114,7 +114,7 @@ function pathScore(path: string, words: readonly RatedTerm[]): number {
   return words.reduce((sum, { term, weight }) => sum + weight * impactOf(counts.get(term) ?? 0, relative), 0)
 }
 
-/** The number of documents with each word, and so its rarity: the rarest words, up to the limit. */
+/** Returns the words with their rarity, by the number of documents with each. Only the rarest words are returned, up to the limit of occurrences. */
 async function rated(
   texts: Texts,
   words: readonly RatedTerm[],

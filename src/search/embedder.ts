@@ -170,7 +170,7 @@ function checked(found: unknown, count: number): readonly (readonly number[])[] 
   return found
 }
 
-/** Whether the passages of a text count, by its id: others take no place among the nearest. Undefined: all count. */
+/** Whether the passages of a text count, by the id of the text. Other passages are left out before the nearest are chosen. Undefined: all count. */
 type Has = ((text: number) => boolean) | undefined
 
 /** Returns the ids of the passages with the nearest meaning, nearest first. Empty if it is unknown at the moment. */

@@ -23,7 +23,7 @@ const feedback = {
   share: 0.7,
 }
 
-/** The terms of a query and of the best passages, and the number of passages with each. */
+/** The terms of a query with those of the best passages, and the number of passages that contain each. */
 interface Expanded {
   readonly ranker: Ranker
   readonly counts: readonly number[]
@@ -35,7 +35,7 @@ interface Expanding extends Ranking {
   readonly among?: TextSet
 }
 
-/** Number of hits from which feedback changes the order. */
+/** Number of best hits that feedback leaves in place. */
 export const afterHits = feedback.after
 
 /** Adds the words of the best passages to those of a query. Undefined: the passages share no words. */

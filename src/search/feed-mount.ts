@@ -218,7 +218,7 @@ export function createFeedMount(options: FeedMountOptions) {
         await remove(gone.map(({ path }) => mount.uriOf(path)))
         await writer.add(found.filter((one) => one !== undefined && one !== 'later'))
         if (comparison !== undefined) comparison.looked += batch.length
-        // Requests to the server go first.
+        // Yield first, so that requests to the server do not wait.
         await breathe()
         // A text that was read before a change must not be written after it.
         await renewHeard(signal, touched, writer.flush)

@@ -195,7 +195,7 @@ export function createTasks() {
       }
       return some.map(([path]) => path)
     },
-    /** Takes a directory. The widest comes first, because it includes those in it. */
+    /** Takes a directory. The highest one comes first, because it includes those below it. */
     nextDirectory: (): string | undefined => {
       const [next] = [...directories.keys()].sort((a, b) => a.length - b.length)
       if (next === undefined) return undefined

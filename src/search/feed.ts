@@ -47,8 +47,8 @@ export async function readFeedStatus(store: Store, name: string): Promise<FeedSt
 const collectionName = 'search-feeds'
 
 /**
- * When the whole index was last current, in milliseconds since 1970, and the progress of each mount then. `undefined`: never, or
- * the mounts or their settings have changed since.
+ * Returns the time at which the whole index was last current, in milliseconds since 1970, and the progress of each mount at that time.
+ * `undefined`: the index has never been current, or the mounts or their settings have changed since.
  */
 export async function readCurrent(
   store: Store,

@@ -206,8 +206,8 @@ function looseParts(
 }
 
 /**
- * Returns the test whether a passage, with its names, has a word of the query, or all parts of a compound, or is near it in meaning. Undefined: the query has no
- * compound.
+ * Returns a test of passages: whether a passage, with title and path, has a word of the query or all parts of a compound, or is near the
+ * query in meaning. Undefined: the query has no compound.
  */
 function compoundTest(
   { ranker, compounds }: RankedQuery,
@@ -277,10 +277,7 @@ function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {
   return { term, weight: storedWeight(weight * share), ...(prefix ? { prefix } : {}) }
 }
 
-/**
- * Exchanges passages of the same text, so that the first of them is of the document with the shortest way from the root: the main one, and
- * not a copy in a folder below.
- */
+/** Swaps passages of equal text, so that the one with the shortest path comes first: the main document, and not a copy in a folder below it. */
 function mainCopiesFirst(
   ranked: readonly ScoredPassage[],
   isFor: (found: FoundPassage) => boolean,

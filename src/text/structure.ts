@@ -130,8 +130,8 @@ export interface Passage {
 const usualSizes = { few: 200, enough: 800, most: 1600 }
 
 /**
- * Number of passages above which those of a text become longer, because they are written at once, in a few seconds. Headings that always
- * begin a passage may make up to twice as many.
+ * Number of passages of a text above which its passages become longer. All of them are written at once, which would otherwise take many
+ * seconds. Headings that always begin a passage may lead to twice as many.
  */
 const manyPassages = 8000
 

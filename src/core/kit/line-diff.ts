@@ -3,7 +3,7 @@ const context = 3
 /** Maximum number of lines that are added and removed between two texts. Beyond it, a difference is no shorter than the text. */
 const maxEdits = 2000
 
-/** A stretch of changed lines: half-open ranges of the lines before and after. */
+/** A stretch of changed lines, as a half-open range of the old lines and one of the new lines. */
 interface Edit {
   readonly from: number
   readonly to: number

@@ -41,7 +41,7 @@ export function openMsg(bytes: Uint8Array, limit: number): StoredMessage {
   return messageIn(root, 32)
 }
 
-/** @param headBytes Size of the header of its fixed properties, which a message in a message has shorter. */
+/** @param headBytes Size of the header before the fixed properties. It is smaller in a message that is stored within another. */
 function messageIn(storage: Storage, headBytes: number): StoredMessage {
   const message = createProperties(storage, headBytes)
   const codePage = codePageIn(message)

@@ -31,7 +31,7 @@ const edwards: Readonly<Record<string, EdwardsCurve>> = {
   Ed448: { prime: prime448, bytes: 57, weak: [0n, 1n, prime448 - 1n] },
 }
 
-/** A key that verifies signatures, as the cryptographic library reads it; or why no signature under it proves anything. */
+/** Returns a key that verifies signatures, in the form of the cryptographic library; or why a signature by this key would prove nothing. */
 export async function verifyingKey(key: unknown): Promise<{ readonly key: object } | { readonly fault: string }> {
   if (!isObject(key)) return { fault: 'It is not an object.' }
   const fault = purposeFault(key)

@@ -258,7 +258,7 @@ export function cacheHintFields(hint: CacheHint, revision: Revision): Wire {
   return { ttlMs, cacheScope: hint.scope === 'public' ? 'public' : 'private' }
 }
 
-/** Adds the members of a description. Page after page of them is written, so no object is created that is not sent. */
+/** Adds the members of a description to `wire`. It is called for every entry of a long list, so it creates no object that is not sent. */
 function describe(wire: Wire, facts: Description, revision: Revision, modified: number | undefined): Wire {
   const hasTitle = isAtLeast(revision, '2025-06-18')
   const { title, description, mimeType: type, audience, priority, icons } = facts

@@ -169,7 +169,7 @@ function prepare(database: Database): SqliteOperations {
   try {
     return createOperations(database)
   } catch (error) {
-    // A table is missing, though the version says that it is there.
+    // By its version, the file should have this table.
     throw codeOf(error) === 1 ? failure('damaged', 'a table is missing') : error
   }
 }

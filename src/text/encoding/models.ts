@@ -79,8 +79,8 @@ export function likelihood(text: string, model: Model): number {
 }
 
 /**
- * The characters that a language is written with, the most frequent first, beyond ASCII. Counted over film subtitles and the
- * messages of the TypeScript compiler, so that speech and technical prose both have a say.
+ * The characters beyond ASCII of a language, most frequent first. They were counted in film subtitles and in the messages of the TypeScript
+ * compiler, as samples of speech and of technical prose.
  */
 
 const japanese =
@@ -172,9 +172,8 @@ const alphabets: readonly string[] = [
 ]
 
 /**
- * Returns the penalty for letters outside the best-matching alphabet. French and Danish rarely occur in one text; Czech,
- * Hungarian and Turkish, in neighbouring code pages, look like several languages at once: a text whose letters fit them better
- * is none of western Europe.
+ * Returns the penalty for letters outside of the best-matching alphabet of western Europe. A text that fits the letters of a neighbouring
+ * code page better (such as Czech, Hungarian or Turkish) is not western: infinity.
  */
 function strangers(letters: ReadonlyMap<string, number>): number {
   const all = [...letters.values()].reduce((sum, times) => sum + times, 0)

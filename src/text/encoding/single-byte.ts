@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module'
 import { decodeBytes } from './decode.ts'
 
-/** Labels of encodings by the names that the library has for them. An encoding without a label is recognized, so that its text is not taken for another one, but it is not decoded. */
+/**
+ * Labels of encodings by their names in the library. An encoding without a label is recognised, so that its text is not taken for another
+ * encoding, but not decoded.
+ */
 const labels: Readonly<Record<string, string>> = {
   'Windows-1250': 'windows-1250',
   'Windows-1251': 'windows-1251',
