@@ -11,7 +11,8 @@ import { piecesOf, timeOf } from './render.ts'
 import { type AssembleOptions, type Candidate, defaultLimits, type Explanation, type OmittedItem } from './types.ts'
 
 /**
- * Limits of one answer: number of omitted resources, and UTF-16 units of text. Number of resources that are read for suggestions.
+ * Limits of one answer. `omitted`: number of omitted resources. `text`: length in UTF-16 units. `suggested`: number of resources that are
+ * read for suggestions.
  */
 const most = { omitted: 50, text: 8_000_000, suggested: 500 }
 

@@ -1,17 +1,17 @@
-/** As a signed number: V8 calculates with it without a conversion. */
+/** Offset basis of FNV-1a as a signed number, with which V8 calculates without a conversion. */
 export const fnvBasis = 0x811c9dc5 | 0
 export const fnvPrime = 0x01000193
 
-/** Maximum number of slots that are examined for one text: others may have been made so that their hashes are alike. */
+/** Maximum number of slots that are examined for one text. Texts may be chosen on purpose so that their hashes are equal. */
 const maxProbes = 32
 
 /**
- * Numbers short ASCII texts, such as words, from 0: a hash table with open addressing. The caller gives a range of a longer text. The
- * table compares it letter by letter, so it creates a string only for a text that is new.
+ * Numbers short ASCII texts, such as words, from 0: a hash table with open addressing. The caller gives a range of a longer text. The range
+ * is compared letter by letter, so a string is created only for a new text.
  *
  * @param maxTexts At most 65,535.
  * @param maxUnits Maximum length of a text.
- * @param onAdd Is called with each text that is added, and its number.
+ * @param onAdd Called with each new text and its number.
  */
 export function createAsciiTable(maxTexts: number, maxUnits: number, onAdd: (text: string, number: number) => void) {
   const mask = 2 ** Math.ceil(Math.log2(2 * maxTexts)) - 1
@@ -38,10 +38,9 @@ export function createAsciiTable(maxTexts: number, maxUnits: number, onAdd: (tex
 
   return {
     /**
-     * The number of a part of a text that is ASCII. A part that is not known is added. -1: it is not known, and too long, or there is no
-     * room for it.
+     * Returns the number of a range of a text, and adds a new range. -1: the range is new, and is too long, or there is no room for it.
      *
-     * @param hash FNV-1a of the part, as a signed number.
+     * @param hash FNV-1a of the range, as a signed number.
      */
     numberOf: (text: string, start: number, end: number, hash: number): number => {
       if (end - start > maxUnits) return -1

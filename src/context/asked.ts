@@ -112,7 +112,7 @@ export function parseContextCall(given: JsonObject, now: () => number): ContextC
   const audience = args.choice('audience', audiences)
   const reserve = args.number('reserve')
   const excludes = args.list('excludes', most.excludes, uriIn)
-  // A host that fills in every argument sends none, and means all.
+  // A host that fills in every argument sends an empty list: it means all mounts.
   const mounts = args.list('mounts', most.mounts, uriIn) ?? []
   const earlier = args.list('earlier', most.earlier, entryIn)
   const options: AssembleOptions = {

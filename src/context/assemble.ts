@@ -23,9 +23,9 @@ import {
 } from './types.ts'
 import { sectionsOf } from './windows.ts'
 
-/** Maximum share of the budget for one resource while others fit. Figures: decision 21. */
+/** Maximum share of the budget for one resource while other resources fit. Figures: decision 21. */
 const capShare = 0.6
-/** Number of candidates whose forms are made, for each resource that the answer may have. */
+/** Number of candidates for which forms are made, as a multiple of the maximum number of resources in the answer. */
 const formedPerItem = 2
 
 /**
@@ -63,7 +63,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const formed: FormedResource[] = []
   const duplicates: OmittedItem[] = []
   const collapse = createCopyFinder()
-  // Links to worse candidates would seldom be chosen, and thousands of them take long to count.
+  // Do not make links to the worse candidates: they would seldom be chosen, and thousands of them take long to count.
   const mostFormed = required.length + Math.max(limits.detailed, formedPerItem * limits.items)
   const late: OmittedItem[] = []
   for (const [index, candidate] of candidates.entries()) {

@@ -5,7 +5,7 @@ import { assemble } from './assemble.ts'
 import type { Memory } from './memory.ts'
 import type { AssembledItem, Limits } from './types.ts'
 
-/** The budget of a brief in tokens, and the score below which it is silent. */
+/** Default budget of a brief in tokens, and default score below which the brief is empty. */
 export const briefDefaults = { budget: 1500, minScore: 0.5 }
 
 export interface BriefOptions {
@@ -20,9 +20,9 @@ export interface BriefOptions {
   readonly signal?: AbortSignal
 }
 
-/** A context for a prompt, which nobody has asked for. */
+/** A context that is added to a prompt without being requested. */
 export interface Brief {
-  /** The context; empty if there is a reason for silence. */
+  /** The context. Empty if `silence` says why. */
   readonly text: string
   readonly tokens: number
   /** The share of the words of the prompt that the best section has, from 0 to 1. */
@@ -32,15 +32,15 @@ export interface Brief {
   readonly silence?: string
 }
 
-/** The answer where a configuration says `"context": { "hook": false }`. */
+/** The brief when the configuration has `"context": { "hook": false }`. */
 export const disabledBrief: Brief = {
   ...{ text: '', tokens: 0, score: 0, items: [] },
   silence: 'the configuration has turned hooks off',
 }
 
-/** Limits with which the answer comes at once: only the search finds candidates, and few of its hits are read. */
+/** Limits that keep a brief fast: only the search finds candidates, and few of its hits are read. */
 const limits: Partial<Limits> = { listed: 0, searched: 16, read: 16, detailed: 12, items: 6 }
-/** Words of a conversation, which say nothing about a topic. */
+/** Words of conversation, which say nothing about the topic. */
 const chat: ReadonlySet<string> = new Set(
   (
     'a about after again all also an and any are as at back be because before been but by can could did do does done for from get ' +
@@ -51,10 +51,13 @@ const chat: ReadonlySet<string> = new Set(
     'you your'
   ).split(' '),
 )
-/** A prompt with fewer words asks for nothing that can be found; of a long one, no text has more words. */
+/**
+ * `least`: minimum number of words of a prompt that can ask for something. `most`: maximum number of words that are counted towards a
+ * score, because no text has all words of a long prompt.
+ */
 const words = { least: 2, most: 8 }
 
-/** Assembles the little that helps with a prompt. It is silent about prompts that no text fits. */
+/** Assembles a small context for a prompt. The result is empty if no text fits the prompt. */
 export async function briefFor(view: View, options: BriefOptions): Promise<Brief> {
   const { prompt, budget = briefDefaults.budget, minScore = briefDefaults.minScore, now, memory, signal } = options
   const silent = (silence: string, score = 0): Brief => ({ text: '', tokens: 0, score, items: [], silence })

@@ -10,8 +10,8 @@ interface Shingles {
 }
 
 /**
- * Number of words of a shingle; share of common shingles from which two texts are copies; number of shingles below which a text
- * is not compared.
+ * `words`: number of words of a shingle. `alike`: share of common shingles from which two texts count as copies. `least`: number of
+ * shingles below which a text is not compared. `signature`: number of smallest hashes by which similar texts are found.
  */
 const size = { words: 5, alike: 0.9, least: 20, signature: 16 }
 
@@ -77,7 +77,7 @@ export function createCopyFinder() {
 
   return {
     remember,
-    /** The first text of which it is a copy or a near copy. `undefined`: there is none, and the text is stored. */
+    /** Returns the URI of the first stored text of which this text is a copy or a near copy. `undefined`: there is none, and this text is stored. */
     add: (uri: string, shingles: Shingles): string | undefined => {
       const same = byHash.get(shingles.sha256)
       if (same !== undefined) return same

@@ -11,12 +11,12 @@ import { windowsOf } from './windows.ts'
 /** A resource at one level, as it would be shown, and its tokens. */
 export interface ResourceForm {
   readonly part: RenderedPart
-  /** Until `count` is called, a number of tokens that it has at least. */
+  /** Number of tokens. Until `count` has been called, a lower bound of it. */
   tokens: number
-  /** Its value as a share of that of the whole text, from 0 to 1. */
+  /** Value of this form as a share of the value of the whole text, from 0 to 1. */
   readonly worth: number
   readonly ranges?: readonly LineRange[]
-  /** Counts the tokens. Undefined once they are counted. */
+  /** Counts the tokens. Undefined once they have been counted. */
   count?: (() => Promise<void>) | undefined
 }
 
@@ -25,7 +25,7 @@ export interface FormedResource {
   readonly reading?: ReadOutcome
   /** Smallest level first. A required resource has only one. */
   readonly forms: readonly ResourceForm[]
-  /** Approximate number of tokens of the whole text, within bounds: a longer text contains more of the searched places. */
+  /** Approximate number of tokens of the whole text, within bounds. It weights the value: a longer text contains more of what the query asks for. */
   readonly size: number
   readonly notes: readonly string[]
   /** Counts the tokens of each level, if requested. */
@@ -44,12 +44,15 @@ const worthOfScores = 0.75
  * one. Figures: decision 21.
  */
 const sizes = { bytesPerToken: 4, least: 300, most: 4000 }
-/** The number of leading candidates that count as at least this share of the budget, so that small ones come in full. Figures: decision 21. */
+/**
+ * `candidates`: number of leading candidates. `share`: share of the budget as which each of them counts at least, so that small ones are
+ * shown in full. Figures: decision 21.
+ */
 const leading = { candidates: 10, share: 1 / 8 }
 
 /**
- * The sizes of windows in UTF-16 units: for the leading candidates, with their number; for the others; and for required windows. Those that
- * are not required grow with the budget, above `smallBudget` tokens. Figures: decision 21.
+ * Sizes of windows in UTF-16 units. `ofLeaders`: for the first `leaders` candidates. `ofOthers`: for the other candidates. `required`: for
+ * required windows. Above `smallBudget` tokens, all but the required sizes grow with the budget. Figures: decision 21.
  */
 const windowSizes = { leaders: 20, ofLeaders: [2000, 6000, 16_000], ofOthers: [2000], required: [6000] }
 const smallBudget = 8000
@@ -97,7 +100,7 @@ export async function formsOf(
     const form: ResourceForm = { part, tokens: 0, worth: one.worth ?? worth[level], ...defined({ ranges }) }
     if (one === wanted || level === 'link') form.tokens = await tokensOf(part, one.digest, given, all)
     else {
-      // Most forms of most candidates are never counted, since they would not be chosen even with so few tokens.
+      // Do not count yet: most forms would not be chosen even with this lower bound, so they are never counted.
       form.tokens = minTokensOf(one.body ?? '')
       if (form.tokens > given.most) continue
       form.count = async () => {
@@ -170,7 +173,7 @@ interface Body {
   readonly ranges?: readonly LineRange[]
   /** Digest of the text and the settings that determine the body. Undefined when the body depends on the query. */
   readonly digest?: string
-  /** Its value as a share of the whole; undefined if the level determines it. */
+  /** Value as a share of the value of the whole text; undefined if the level determines it. */
   readonly worth?: number
 }
 
@@ -229,7 +232,7 @@ async function tokensOf(
   const count = () => counter.count(renderer.part(part, 1), signal, most)
   if (digest === undefined) return count()
   const { resource, level } = part
-  // Everything beside the body is also in the form without a body.
+  // The rest of the form is the same as in the form without a body.
   const key = JSON.stringify([counter.encoding, format, level, digest, renderer.part({ resource, level }, 1)])
   const known = counts.get(key)
   if (known !== undefined && (!known.isStopped || known.tokens > most)) return known.tokens

@@ -16,9 +16,10 @@ import type { Limits } from './types.ts'
 import { bestSection, type Section, sectionsOf } from './windows.ts'
 
 /**
- * Weights of the lists: names; folders and names that a label of the query names; texts as a whole; the best section of the
- * leading texts. For resources that a search covers, the search has 0.25 of the 0.6 of the texts. A search counts labels by
- * itself, so there is no list of them beside it. Figures: decision 21.
+ * Weights of the ranked lists. `name`: names. `label`: folders and names that a label of the query names. `words`: whole texts. `section`:
+ * the best section of each leading text. For resources that a search covers, `search`, `wordsBesideSearch` and `sectionBesideSearch`
+ * replace `words` and `section`, with the same sum. A search takes labels into account itself, so `label` does not apply beside it.
+ * Figures: decision 21.
  */
 const weights = {
   search: 0.25,
@@ -32,13 +33,13 @@ const weights = {
 /** Number of resources whose sections are compared, and number of hits of a search whose texts are compared. */
 const sectioned = 64
 /**
- * The shares of its score that a candidate passes to the resources that it refers to, and to those in its folder; and the number
- * of candidates that do.
+ * `referred` and `folder`: shares of the score of a candidate that the resources get to which it refers, and those in its folder. `seeds`:
+ * number of candidates that pass on their scores.
  */
 const nearness = { referred: 0.1, folder: 0.05, seeds: 10 }
 /**
- * For resources outside every search, if a search covers others: their weight, and the minimum number of different terms of the
- * query. A single term, such as `cursor` in the name of a variable, is noise.
+ * For resources outside of every search, while a search covers others. `weight`: factor of their scores. `minTerms`: minimum number of
+ * different terms of the query that they must have, because a single one, such as `cursor` in the name of a variable, proves nothing.
  */
 const outside = { weight: 0.5, minTerms: 2 }
 
@@ -52,7 +53,7 @@ interface ListInputs {
   isCovered(resource: Resource): boolean
   /** Whether a resource is read to search words in it. */
   isRead(resource: Resource): boolean
-  /** Whether a resource is the copy of one that a search has found. */
+  /** Whether a resource is a copy of another one that a search has found. */
   isDouble(uri: string): boolean
   readonly reader: ContextReader
   readonly limits: Limits

@@ -16,7 +16,7 @@ import {
 
 /** Request and result of a context as JSON: enough to assemble it again, and to list later changes. */
 export interface Manifest {
-  /** In RFC 3339: the time from which ages counted. */
+  /** Time from which the ages of resources counted (RFC 3339). */
   readonly now?: string
   readonly query?: string
   readonly pins?: readonly Pin[]

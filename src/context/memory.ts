@@ -77,7 +77,7 @@ export function createMemory(): (caller: string) => Memory {
   }
 }
 
-/** The memory of a text: V8 stores a text of Latin-1 characters in one byte a character, any other in two. */
+/** Returns the memory of a text in bytes: V8 stores Latin-1 text in one byte per character, other text in two. */
 function bytesOf(text: string): number {
   return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
 }
@@ -89,6 +89,6 @@ export interface TextReading {
   readonly sha256: string
   readonly mimeType?: string
   readonly version?: string
-  /** The text was extracted from a document, such as a PDF, which itself is not text. */
+  /** Set if the text was extracted from a document that is not text itself, such as a PDF. */
   readonly isOfDocument?: true
 }

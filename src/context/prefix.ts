@@ -19,15 +19,15 @@ interface EarlierItem {
 }
 
 /**
- * Maximum share of the value of a context (its scores times the values of its forms) that is given up so that its front stays the
- * same. Figures: decision 23.
+ * Maximum share of the value of a context that is given up to keep its beginning the same. The value is the sum of the scores times the
+ * values of the forms. Figures: decision 23.
  */
 const givenUp = 0.02
 
-/** Number of hexadecimal digits of a digest in a manifest: 64 bits distinguish any two fronts of a query. */
+/** Number of hexadecimal digits of a digest in a manifest: 64 bits, which distinguish all beginnings of contexts for one query. */
 const digits = 16
 
-/** Digests of the beginnings of a text: each call appends one part, and returns the digest of everything up to its end. */
+/** Digests the beginning of a text step by step: each call appends one part, and returns the digest of the text up to its end. */
 function createDigests({ head, part }: Renderer) {
   let hash = createHash('sha256').update(head)
   const after = (one: RenderedPart, index: number) => hash.copy().update(part(one, index).toWellFormed())
@@ -42,13 +42,13 @@ function createDigests({ head, part }: Renderer) {
   }
 }
 
-/** For each part the digest of the text from its beginning to the end of the part. */
+/** Returns for each part the digest of the text from the beginning of the context to the end of the part. */
 export function prefixesOf(parts: readonly RenderedPart[], renderer: Renderer): readonly string[] {
   const digests = createDigests(renderer)
   return parts.map((part, index) => digests.take(part, index + 1))
 }
 
-/** The number of first entries whose texts up to their ends are the same. */
+/** Returns the number of entries at the beginning after which both contexts have had the same text. */
 export function countCommonEntries(before: readonly ManifestEntry[], prefixes: readonly string[]): number {
   let most = 0
   for (const [index, { prefix }] of before.entries())
@@ -56,7 +56,7 @@ export function countCommonEntries(before: readonly ManifestEntry[], prefixes: r
   return most
 }
 
-/** The longest front of an earlier context that can be made again with the same bytes from the current resources. */
+/** Returns the longest beginning of an earlier context that the current resources give again with the same bytes. */
 async function keepable(
   formed: readonly FormedResource[],
   earlier: readonly ManifestEntry[],
@@ -81,7 +81,10 @@ async function keepable(
   return kept
 }
 
-/** The windows of an earlier context, if other windows are chosen now although the rarity of the words has hardly changed. */
+/**
+ * Makes the windows of an earlier context again. They may differ from the windows that are chosen now, although the text is the same,
+ * because the rarity of the words has changed slightly.
+ */
 async function rebuilt(
   { candidate, reading, forms }: FormedResource,
   { level, ranges }: ManifestEntry,
@@ -96,14 +99,14 @@ async function rebuilt(
   if (!isSame({ part })) return undefined
   const tokens = await count(part)
   for (const form of forms) if (form.part.level === 'windows') await form.count?.()
-  // The earlier part has at least the windows that are chosen now, and is not shorter.
+  // The earlier windows count as much as the best windows of now that take no more tokens.
   const alike = forms.filter((form) => form.part.level === 'windows' && form.tokens <= tokens)
   const worth = Math.max(0, ...(alike.length > 0 ? alike : forms.slice(0, 2)).map((form) => form.worth))
   return { part, tokens, worth, ranges }
 }
 
 /**
- * Packs a context that keeps as much of the front of an earlier one as costs little.
+ * Chooses the items of a context. It keeps the beginning of an earlier context as far as that costs little.
  *
  * @param count Counts the tokens of a part.
  * @returns `undefined` if the required resources do not fit.
@@ -125,7 +128,7 @@ export async function packAfter(
   const kept = await keepable(formed, earlier, renderer, count)
   const least = (1 - givenUp) * worthOf(free)
   let best = free
-  // The whole front is tried first, because this mostly costs nothing. Then binary search finds the longest affordable part.
+  // Try the whole beginning first, because it usually costs nothing. Otherwise a binary search finds the longest part that costs little enough.
   for (let low = 1, high = kept.length, at = high; low <= high; at = (low + high) >> 1) {
     const tried = await attempt(kept.slice(0, at))
     if (tried !== undefined && worthOf(tried) >= least) {
@@ -157,8 +160,8 @@ function worthOf({ packed }: PackedResources): number {
 }
 
 /**
- * Orders the chosen items: first those of the earlier context in their order, up to and including the first one that differs (a
- * file that grew at its end still begins with the same text); then all others, best first.
+ * Orders the chosen items. First come those of the earlier context in its order, up to and including the first one whose text differs: a
+ * file that has grown still begins with the same text. All others follow, best first.
  */
 export function orderItems<
   Chosen extends { readonly candidate: FormedResource['candidate']; readonly form: ResourceForm },
@@ -182,7 +185,7 @@ type PackOption = Pick<ResourceForm, 'tokens' | 'worth' | 'count'>
 export interface PackItem {
   readonly uri: string
   readonly score: number
-  /** In any order. */
+  /** The options of the item, in any order. */
   readonly options: readonly PackOption[]
   /** Index of the smallest option that the item must have. */
   readonly required?: number
@@ -194,7 +197,6 @@ interface PackLimits {
   readonly cap: number
   /** Number of tokens of the frame, spent with the first item. */
   readonly frame: number
-  /** Maximum number of items. */
   readonly items: number
 }
 

@@ -34,11 +34,11 @@ interface Doubles {
 }
 
 /**
- * Finds the resources outside of every search that are copies, by their paths, of resources that a search covers: a git mount and a settings
- * mount list the files that a file mount lists too. The path of a copy equals the path of its original below the mount, or does so without
- * its first segment (the git ref), and the two sizes are not known to differ.
+ * Finds the resources that are copies of resources that a search covers, and are outside of every search. For example, a git mount lists
+ * the files that a file mount lists too. A copy has the same path below the mount as its original; its path may have one more segment in
+ * front (the git ref). Resources of different sizes are not copies.
  *
- * @param coveredBy The address of the mount in which a search covers a URI, or `undefined`.
+ * @param coveredBy Returns the address of the mount in which a search covers a URI, or `undefined`.
  */
 async function doublesOf(
   resources: readonly Resource[],
@@ -71,7 +71,7 @@ interface Ranked {
   readonly candidates: readonly Candidate[]
   readonly terms: ReadonlySet<string>
   readonly notes: readonly string[]
-  /** How fresh the indexes were that were searched. */
+  /** How up to date the searched indexes were. */
   readonly freshness: ContextFreshness
 }
 
@@ -108,7 +108,7 @@ export async function rankAll(
   // A pinned resource is wanted in any mount and for any audience.
   const bySpelling = await findPinned(view, pins.map(uriOf), listed.resources, signal)
   const required = requiredOf(pins, resources, bySpelling, isExcluded)
-  // Read pins first, so that other reads do not use up the limit.
+  // Read pins first, so that other reads do not use up the limit of bytes.
   await reader.read([...required.keys()])
 
   const terms = new Set(queryTerms(query))

@@ -74,14 +74,14 @@ export async function ranksOf(tokens: Buffer | readonly EncodedToken[]) {
 
 export type Ranks = Awaited<ReturnType<typeof ranksOf>>
 
-/** The same hash as that of `hashOf`. */
+/** Returns the hash that `hashOf` returns for the same bytes as a text. */
 function hashOfBytes(bytes: Uint8Array, start: number, end: number): number {
   let hash = 0x811c9dc5 | 0
   for (let index = start; index < end; index++) hash = Math.imul(hash ^ (bytes[index] ?? 0), 0x01000193)
   return hash ^ (hash >>> 15)
 }
 
-/** FNV-1a of a part of a text, whose upper bits are mixed into the lower ones. */
+/** Returns FNV-1a of a range of a text, with the upper bits mixed into the lower ones. */
 function hashOf(text: string, start: number, end: number): number {
   let hash = 0x811c9dc5 | 0
   for (let index = start; index < end; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)

@@ -16,7 +16,7 @@ export type ReadOutcome = TextReading | ReadFault
 
 interface ReadFault {
   readonly fault: 'not-found' | 'too-large' | 'not-text' | 'unreadable' | 'unavailable'
-  /** The value of `?as=` with which its source reads a binary document. */
+  /** Value of `?as=` with which the source reads a binary document as text. */
   readonly form?: string
 }
 
@@ -85,7 +85,7 @@ export function createReader(
           held += 2 * units
         } else if (!isFull || counted.has(uri)) batch.push(uri)
       }
-      // The reads of a batch begin together, so a source need not look again for each of them whether something has changed.
+      // The reads of a batch begin together, so a source need not check for changes before each of them.
       const readings = await Promise.all(batch.map(readOne))
       for (const [index, uri] of batch.entries()) {
         const reading = readings[index]
@@ -103,7 +103,7 @@ export function createReader(
     },
     /** Returns readings in the order of the URIs. Beyond the limit they are undefined; the same URIs in the same order give the same readings. */
     read: async (uris: readonly string[]): Promise<readonly (ReadOutcome | undefined)[]> => {
-      // The search for words does not read documents, because each takes a second. Chosen documents are read here.
+      // The search for words does not read documents, because each of them takes about a second. Documents that were chosen are read here.
       readsDocuments = true
       for (const uri of uris) {
         const before = known.get(uri)
@@ -182,7 +182,7 @@ async function textOf(
   return isText(bytes) ? Buffer.from(bytes).toString('utf8') : { fault: 'not-text' }
 }
 
-/** A stream that is not read to its end would keep a file or connection open. */
+/** Ends a stream that is not read to its end: it would keep a file or connection open. */
 async function leave(stream: AsyncIterable<Uint8Array>): Promise<void> {
   await stream[Symbol.asyncIterator]().return?.()
 }
@@ -288,7 +288,7 @@ const histories = /^(?:change(?:s|log)?|history|news|releases?|release[-_]?notes
 /** Names without an extension, and names of prose files: `changes.ts` is source code. */
 const prose = /^[^.]+$|\.(?:md|mdx|markdown|rst|txt|adoc)$/i
 
-/** Whether a resource is a text about all changes, and none of the terms names it. */
+/** Whether a resource is a history of changes, such as a changelog, which none of the terms names. */
 export function isHistory(uri: string, terms: ReadonlySet<string>): boolean {
   if (terms.size === 0) return false
   const name = baseName(pathOf(uri))

@@ -22,7 +22,7 @@ const note =
 export interface Renderer {
   readonly head: string
   readonly tail: string
-  /** @param index From 1 to 999, each of which is one token. */
+  /** @param index Number of the part, from 1 to 999. Each of these numbers is one token. */
   part(part: RenderedPart, index: number): string
 }
 

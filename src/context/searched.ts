@@ -96,7 +96,7 @@ async function textAt(view: View, uri: () => string, options: { readonly signal?
   }
 }
 
-/** Only mounts with a current index: for others, the search may miss documents. */
+/** Returns the addresses that a search covers: its own, and those of the mounts whose index is current. In other mounts it may miss documents. */
 function coveredBy({ address }: SearchMount, status: string | undefined): readonly string[] {
   const known = status === undefined ? undefined : parseSearchStatus(status)
   const current = (known?.mounts ?? []).filter(({ state }) => state === 'current')
@@ -123,7 +123,7 @@ function resourceOf({ document, title, mimeType, modified, priority, audience }:
   }
 }
 
-/** A faulty server that never ends a listing spoils no context: the pages that it gave are used. */
+/** Uses the pages that a listing gave before it repeated a cursor: a faulty server does not fail the whole context. */
 export const endAtRepeatedPage = { repeated: 'end' } as const
 
 interface ListedResources {
@@ -178,11 +178,11 @@ export interface FusedDocument {
   readonly because: string
 }
 
-/** The exponent of the sum of a resource, relative to the best sum: scores of BM25 fall off slowly. Figures: decision 21. */
+/** Exponent of the sum of scores of a resource, relative to the best sum, because scores of BM25 fall off slowly. Figures: decision 21. */
 const power = 2
 /**
- * Factor for a history of changes: it names everything, and seldom answers a question. A query that names it asks for it. Figures:
- * decision 21.
+ * Factor for a history of changes, which names everything and seldom answers a question. It does not apply if the query names the history.
+ * Figures: decision 21.
  */
 const ofHistory = 0.25
 const dayMs = 86_400_000

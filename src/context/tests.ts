@@ -17,8 +17,8 @@ const isTestPath = compileGlobs(testFiles)
 const share = 0.5
 
 /**
- * Ranks a test below the file that it tests, which is the one of the same name: `cursor.ts` for `cursor.test.ts`, `command.go` for
- * `command_test.go`, `session.py` for `test_session.py`. A query that names tests asks for them.
+ * Ranks a test below the file that it tests, which is found by its name: `cursor.ts` for `cursor.test.ts`, `command.go` for
+ * `command_test.go`, `session.py` for `test_session.py`. It does not apply if the query names tests.
  */
 export function rankTestsLower(candidates: readonly Candidate[], terms: ReadonlySet<string>): readonly Candidate[] {
   if (terms.has('test') || terms.has('spec')) return candidates
@@ -40,7 +40,7 @@ export function rankTestsLower(candidates: readonly Candidate[], terms: Readonly
 }
 
 function isTest({ resource }: Candidate): boolean {
-  // Globs take long, and there may be thousands of candidates.
+  // Check by a fast regular expression first: globs take long, and there may be thousands of candidates.
   return /test|spec|e2e/i.test(resource.uri) && isTestPath(pathOf(resource.uri).replace(/^[^:]*:\/\/[^/]*\//, ''))
 }
 

@@ -92,8 +92,8 @@ function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabula
   }
 
   function* steps(text: string, most: number): Generator<void, number> {
-    // Its own copy, because a regular expression with a state stores its position. Each character is in a piece, so `test` tells
-    // where the piece ends, and makes no object.
+    // Use an own copy, because a regular expression with state stores its position. Every character belongs to a piece, so `test` finds the
+    // end of the next piece, without creating an object.
     const cut = new RegExp(pattern.source, pattern.flags)
     let count = 0
     let done = 0
@@ -142,7 +142,7 @@ function asciiHashOf(text: string, start: number, end: number): number | undefin
   return hash
 }
 
-/** Maximum length of a piece in bytes whose pairs are all examined for each merge, and memory that these pieces share. */
+/** `shortBytes`: maximum length of a piece, in bytes, for which each merge examines all pairs. These pieces share `endOf` and `rankOf`. */
 const shortBytes = 64
 const [endOf, rankOf] = [new Uint8Array(shortBytes), new Int32Array(shortBytes)]
 

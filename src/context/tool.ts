@@ -21,7 +21,7 @@ export interface AssembleToolOptions extends Pick<AssembleOptions, 'changes' | '
 /** Maximum number of contexts assembled at once. Each keeps its readings in memory. */
 const atOnce = 2
 
-/** Runs the calls of all tools that share it in turns. */
+/** Creates the semaphore that several tools share, so that callers take turns whichever tool they call. */
 export function createAssembleTurns(): FairSemaphore {
   return createFairSemaphore(atOnce)
 }

@@ -135,30 +135,31 @@ export type LevelTokens = Readonly<Partial<Record<Level, number>>>
 
 export interface AssembledItem {
   readonly uri: string
-  /** As it was listed or found. */
+  /** The resource, as it was listed or found. */
   readonly resource: Resource
   readonly level: Level
-  /** Tokens of its part of the text. The sum over all items, plus the frame, is the whole. */
+  /** Tokens of the part of the text that this item takes. The sum over all items, plus the frame, is the whole. */
   readonly tokens: number
   readonly required: boolean
-  /** How many different words of the query its best section has; 0 if it was not read. */
+  /** Number of different words of the query in the best section of the resource; 0 if the resource was not read. */
   readonly matched: number
-  /** Set if `countLevels` is. */
+  /** Tokens at every level. Set if the option `countLevels` is set. */
   readonly levels?: LevelTokens
   readonly explanation: Explanation
-  /** Sentences about it for the caller, such as how it was shortened. */
+  /** Sentences about the item for the caller, such as how it was shortened. */
   readonly notes: readonly string[]
 }
 
 export interface OmittedItem {
   readonly uri: string
   /**
-   * `budget`: it did not fit; `count`: the maximum number was reached, or it is behind twice that number; `duplicate`: `of` has the same text; `unreadable`: it
-   * could not be read, and a link did not fit either.
+   * `budget`: the resource did not fit. `count`: the maximum number of resources was reached, or the rank of this one is over twice that
+   * number. `duplicate`: the resource `of` has the same text. `unreadable`: the resource could not be read, and a link to it did not fit
+   * either.
    */
   readonly reason: 'budget' | 'count' | 'duplicate' | 'unreadable'
   readonly of?: string
-  /** Tokens of its smallest form, if any was made. */
+  /** Tokens of the smallest form of the resource, if any was made. */
   readonly tokens?: number
   readonly explanation: Explanation
 }
@@ -172,7 +173,7 @@ export interface ManifestEntry {
   readonly sha256?: string
   /** The contained lines, from 1, both inclusive. Absent: all, or none of them unchanged. */
   readonly ranges?: readonly LineRange[]
-  /** In RFC 3339. */
+  /** Time of the last modification (RFC 3339). */
   readonly modified?: string
   readonly version?: string
   /** The first 16 hexadecimal digits of the SHA-256 of the context from its beginning to the end of this resource. */
@@ -198,11 +199,11 @@ export interface Assembled {
   readonly reusedPrefixTokens?: number
   /** Reasons why there may be more to find. */
   readonly notes: readonly string[]
-  /** How fresh the indexes were that were searched. */
+  /** How up to date the searched indexes were. */
   readonly freshness: ContextFreshness
 }
 
-/** The members of the answers of searches that say how fresh they are. */
+/** The members of the answers of searches that say how up to date the answers are. */
 export type ContextFreshness = Pick<SearchAnswer, 'asOf' | 'pending' | 'fresh' | 'partial'>
 
 /** A content block, as in prompts and results of tools of the Model Context Protocol. */

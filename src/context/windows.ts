@@ -12,7 +12,7 @@ const windowBm25 = { k1: 1.2, b: 0.5, least: 0.2 }
 interface Windows {
   readonly text: string
   readonly ranges: readonly LineRange[]
-  /** Their share of the scores of all blocks, from 0 to 1. */
+  /** Share of the scores of these blocks in the scores of all blocks, from 0 to 1. */
   readonly share: number
 }
 
@@ -101,7 +101,7 @@ function scored(sections: readonly Section[], terms: ReadonlySet<string>, found:
   })
 }
 
-/** Sorted, and not adjacent. */
+/** Sorts blocks, and joins adjacent ones. */
 function joined(blocks: readonly LineRange[]): readonly LineRange[] {
   const ranges: { start: number; end: number }[] = []
   for (const { start, end } of [...blocks].sort((a, b) => a.start - b.start)) {
@@ -113,8 +113,8 @@ function joined(blocks: readonly LineRange[]): readonly LineRange[] {
 }
 
 /**
- * Limits of sections in lines: the maximum length, and the length from which a section ends at an empty line. Maximum number of
- * UTF-16 units of a line.
+ * `section`: maximum length of a section in lines. `enough`: length in lines from which a section ends at an empty line. `line`: maximum
+ * number of UTF-16 units of a line.
  */
 const size = { section: 60, enough: 20, line: 400 }
 /** BM25 of a section among the sections of all texts; the average length is a fixed number of terms. Figures: decision 21. */
@@ -123,7 +123,7 @@ const sectionBm25 = { k1: 1.2, b: 0.75, averageLength: 120 }
 const above = /^\s*(?:\/\/|\/\*|\*|#(?!\s*(?:include|define|if|end))|@|"""|--)/
 
 export interface Section extends LineRange {
-  /** Length of its shown text, in UTF-16 units. */
+  /** Length of the section as it is shown, in UTF-16 units. */
   readonly units: number
   readonly found: TermCounts
 }

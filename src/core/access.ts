@@ -165,7 +165,7 @@ export function decoyOf(path: string, isClosed: (directory: string) => boolean):
   const name = segments[at] ?? ''
   const ending = at === last && !path.endsWith('/') ? (/(?<=.)\.\w{1,10}$/.exec(name)?.[0] ?? '') : ''
   unguessable ??= makeUnguessable()
-  // Sources compare only names that are not ASCII with other compositions of their letters.
+  // A source also looks for other spellings of a name that is not ASCII. The decoy of such a name has an accented letter, so that it takes as long.
   const letter = isComposable(name) ? '\u00e9' : '0'
   segments[at] = `${unguessable}${hashOf(name)}${letter}`.padEnd(name.length - ending.length, '0') + ending
   return segments.join('/')

@@ -27,7 +27,7 @@ export interface Guard {
 /** Names of the metadata services that give machines their credentials. They are refused no matter which addresses they resolve to. */
 const refusedNames = /^(?:metadata|metadata\.google\.internal|instance-data(?:\.ec2\.internal)?)$/
 
-/** Ports of other protocols, whose servers could take an HTTP request as a message (WHATWG Fetch: bad ports; and databases). */
+/** Ports of other protocols, whose servers could take an HTTP request for a message: the bad ports of WHATWG Fetch, and those of databases. */
 const refusedPorts: ReadonlySet<number> = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
   111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
@@ -58,7 +58,7 @@ export function createGuard(allowed: readonly AddressBlock[], resolve: Resolve =
   }
 }
 
-/** Network settings of one service. */
+/** Rules for the addresses to which requests to one service may go. */
 export interface ServiceNetwork {
   /** Addresses or address blocks (`10.0.0.0/8`) outside the internet that are allowed. Default none. */
   readonly allowAddresses?: readonly string[]

@@ -25,8 +25,8 @@ export interface Body {
 export type ReadFor = (uri: string, options: ReadOptions) => Promise<ReadResult>
 
 /**
- * Maximum number of bytes that are requested from a source at once: 1 MiB without its last byte. Such a multiple of three is written in base64
- * without being copied to the rest of the part before it.
+ * Maximum number of bytes that are requested from a source at once: the largest multiple of three below 1 MiB. Base64 encodes three bytes
+ * at a time, so such a part leaves no bytes over to be copied to the next part.
  */
 const maxPartBytes = 1024 * 1024 - 1
 /** Number of bytes of the first part. It is small, so that the reader gets data soon. Each part is twice as large as the one before. */
@@ -95,7 +95,7 @@ function wholeBody(content: ResourceContent): Body {
 async function openParts(read: ReadFor, uri: string, options: ReadOptions, error: Error): Promise<Body> {
   let step = firstPartBytes
   let maxStep = maxPartBytes
-  /** @param searchedTo The place up to which the source has searched for secrets in this call. */
+  /** @param searchedTo The byte offset up to which this call has already searched the source for secrets; -1: it has not. */
   const part = async (start: number, end = Number.POSITIVE_INFINITY, searchedTo = -1): Promise<ContentPart> => {
     const last = Math.min(end, start + step) - 1
     try {
@@ -106,7 +106,7 @@ async function openParts(read: ReadFor, uri: string, options: ReadOptions, error
       step = Math.min(2 * step, maxStep)
       return found
     } catch (failure) {
-      // The text before has to be searched for secrets, up to this place first.
+      // `place` is the byte offset up to which the text before this part must be searched for secrets first. Read the part there, then try again.
       const place = isResourceError(failure, 'too-large') ? Number(failure.detail.place) : Number.NaN
       if (place < start && place > searchedTo) {
         await part(place)

@@ -18,8 +18,9 @@ export interface Context {
    */
   readonly most?: number | undefined
   /**
-   * Time by which an answer is needed that is part of a longer one, in the milliseconds of `performance.now()`. A source that has never
-   * answered, and does not until then, throws `unavailable` with `retryAfter`, and reports a change when it has answered. Others may ignore it.
+   * Deadline for the first answer of a source, in the milliseconds of `performance.now()`. It is set when the caller combines the answers
+   * of several sources. A source that has not answered any request by then throws `unavailable` with `retryAfter`, and reports a change
+   * once it has answered. Other sources may ignore it.
    */
   readonly answerBy?: number | undefined
   /**

@@ -158,7 +158,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     // One signal for each call, so its listeners are those of this call only.
     const signal = options?.signal ?? new AbortController().signal
     signal.throwIfAborted()
-    // Each of any number of mounts may listen to it: Node would warn of a leak at the eleventh listener.
+    // Any number of mounts may listen to the signal: Node would warn of a leak at the eleventh listener.
     setMaxListeners(0, signal)
     return { principal, signal }
   }
@@ -203,7 +203,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     }
   }
 
-  /** Reads a directory whose URI has no final slash. `missing` says why the path is not that of a file. */
+  /** Reads a directory whose URI has no final slash. `missing` is the error to throw if the path is no directory either. */
   const readDirectory = async (mount: Mounted, uri: string, path: string, context: Context, missing: ResourceError) => {
     try {
       return { contents: await directories.expand(mount, uri, path, context), cache: mount.cache }

@@ -17,7 +17,10 @@ interface ChangedOptions {
 /** Maximum number of resources that are compared. */
 const maxListed = 100_000
 
-/** The end of a version that the next state may have too: it counts as changed later, and a read shows whether it has. */
+/**
+ * Suffix of a version that a later state may have too. A resource with it counts as changed at the next comparison; only a read shows
+ * whether it has changed.
+ */
 const unsteady = '~'
 const plain = (version: string) => (version.endsWith(unsteady) ? version.slice(0, -unsteady.length) : version)
 
@@ -40,7 +43,7 @@ export async function changedResources(
   const kept = since === undefined || !/^[\w-]{22}$/.test(since) ? undefined : await texts.get(keyOf(since))
   const before = kept === undefined ? undefined : parseVersions(kept)
   const now = new Map(versions)
-  // The resources of a mount that does not answer are as before.
+  // A mount that does not answer counts as unchanged.
   for (const [at, version] of before ?? []) if (isBelowAny(at, unavailable) && !now.has(at)) now.set(at, version)
   const isSame = before !== undefined && hasSame(before, now)
   const token = isSame && since !== undefined ? since : randomBytes(16).toString('base64url')
@@ -65,7 +68,7 @@ interface Found {
   readonly resource: ChangedResource
 }
 
-/** A change at or below a URI, of a resource that the principal may see now: a denied one looks as if it never was. */
+/** Whether a change is at or below a URI, and of a resource that the principal may see now. A denied resource looks as if it had never existed. */
 function isWanted(uri: string | undefined, allows: (uri: string) => boolean) {
   return ({ resource }: Found): boolean =>
     (uri === undefined || isBelowAny(resource.uri, [uri.replace(/\/$/, '')])) && allows(resource.uri)

@@ -103,7 +103,7 @@ async function completeVisible(
   if (position === undefined) return { values: [] }
   const typed = position.head + argument.value
   const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
-  // As in a read: the source never learns the name of a directory in which the principal may see nothing.
+  // The source never learns the name of a directory in which the principal may see nothing, as in a read.
   const isClosed = mount.reach(principal, directory) === 'none'
   const value = isClosed ? mount.asked(typed, principal).path.slice(position.head.length) : argument.value
   const known = await ask({ ...argument, value })

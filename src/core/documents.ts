@@ -74,7 +74,7 @@ export function formsOf(format: DocumentFormat): readonly ReadingForm[] {
   return format === 'pdf' ? ['text'] : ['text', 'markdown']
 }
 
-/** Whether documents of a format say in which encoding each of their parts is, so that they are read as they are stored. */
+/** Whether documents of a format state the encodings of their texts. Their stored bytes are then read without being decoded first. */
 export function namesEncodings(format: DocumentFormat): boolean {
   return ['mail', 'rtf', 'doc', 'xls'].includes(format)
 }

@@ -4,13 +4,13 @@ import { createRecent } from './kit/lru.ts'
 import { metaKeys } from './meta.ts'
 import type { Content } from './provider.ts'
 
-/** Texts as clients have read them, so that a later answer can be the difference. A text of which nobody asks is forgotten in time. */
+/** Texts that clients have read, so that a later answer can be the difference from one. Texts that are not used are removed in time. */
 export interface EarlierTexts {
   /** Returns a text as a client gets it: without secrets. */
   clean(text: string): string
   get(key: string): Promise<string | undefined>
   put(key: string, text: string): Promise<void>
-  /** The same without the copies in memory. Undefined: they end with this process. */
+  /** The storage that outlives this process, without the copies in memory. Undefined when there is none. */
   readonly lasting?: Pick<EarlierTexts, 'get' | 'put'>
 }
 
@@ -34,7 +34,7 @@ export interface DeltaFacts {
   readonly since: string
   /** `unchanged`: the text is the same; `diff`: the answer is a unified diff; `whole`: it is the whole content. */
   readonly state: 'unchanged' | 'diff' | 'whole'
-  /** Why it is the whole: the version is too old or unknown, the whole is shorter, or the content is not text. */
+  /** Why the answer is the whole content: the version is too old or unknown, a difference would be longer, or the content is not text. */
   readonly reason?: 'unknown' | 'shorter' | 'not-text'
 }
 
@@ -68,7 +68,7 @@ export async function keepText(
   await texts.put(keyOf(address, path, version), text)
   const { version: ofSource } = content
   if (ofSource === undefined) return version
-  // Two texts can have one version of the source, if they were written within one tick of its clock.
+  // A source can give two texts the same version, if both were written within one tick of its clock.
   const key = keyOf(address, path, ofSource)
   const known = await texts.get(key)
   if (known === undefined) await texts.put(key, text)
@@ -76,7 +76,7 @@ export async function keepText(
   return version
 }
 
-/** Is kept under a version of which several texts are known. No text equals it, because texts are well-formed. */
+/** Value that is stored under a version with which the source has marked several texts. It differs from every text, because texts are well-formed. */
 const ambiguous = '\ud800'
 
 /** Answers a read since a version: with nothing if the content is the same, or else with the shorter of a difference and the whole. */

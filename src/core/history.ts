@@ -20,7 +20,7 @@ import type { CallOptions, ChangeFilter, ChangeHistory, ChangePage, ChangePageQu
 
 /** Maximum number of changed paths that are remembered of one mount. */
 const maxPaths = 10_000
-/** Time without readers after which nothing is watched any more, in milliseconds. */
+/** Time without readers after which the mounts are no longer watched, in milliseconds. */
 const idleMs = 3_600_000
 /** Time after a change until the log is stored, and time-out of storing it at the end, in milliseconds. */
 const [keepMs, lastKeepMs] = [60_000, 1000]
@@ -100,7 +100,7 @@ interface HistoryParts {
 
 /** Keeps runs in the store, if there is one: soon after changes, and at the end. */
 function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>, lastNumber: () => number) {
-  /** The last number that the kept listings have. */
+  /** Number of the last change when the run was last stored. */
   let kept: number | undefined
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
@@ -113,7 +113,7 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
     const listings = new Map<string, KeptMountChanges['listing']>()
     for (const [mount, watch] of watches) {
       const listing = await listingOf(mount, signal)
-      // The log must have every change that the listing shows.
+      // The log must have every change that the listing shows, so the watch looks at the source once more.
       const isWhole = listing !== undefined && (await watch.catchUp(signal).catch(() => false))
       listings.set(mount.address.text, isWhole ? [...listing] : undefined)
     }
@@ -127,14 +127,14 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
     if (signal.aborted) {
       const before = isLast ? await load() : undefined
       if (before?.id !== id) return
-      // There was no time to list. With the earlier listings, later changes are found once more, but none is lost.
+      // There was no time to list. The next run compares with the earlier listings: it finds some changes a second time, but misses none.
       for (const [address, { listing }] of Object.entries(before.mounts)) listings.set(address, listing)
     }
     const mountOf = ([{ address }, log]: readonly [Mounted, MountLog]) =>
       [address.text, { gap: log.gap, changes: log.changes(), listing: listings.get(address.text) }] as const
     const mounts = Object.fromEntries(Array.from(logs, mountOf))
     const text = JSON.stringify({ id, key, last: lastNumber(), continued, mounts } satisfies KeptRun)
-    // A path that holds a known secret is not stored, nor an altered one.
+    // Store nothing if a path contains a known secret. A path with the secret replaced would be wrong.
     if (clean(text) !== text) return
     await lasting.put(keptRunKey, text)
     kept = from
@@ -260,7 +260,7 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
   return {
     begin,
     end,
-    /** The number of the last change. */
+    /** Number of the last change. */
     get last() {
       return last
     },
@@ -289,7 +289,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
       const text = valueOr(() => seal.open(scope, position), undefined, 'invalid')
       const [of, number = 0] = text === undefined ? [] : (JSON.parse(text) as readonly [string, number])
       if (of === id) return number
-      // Changes that an earlier run told after it was kept are not known any more.
+      // The next process does not know the changes that an earlier run reported after it was last stored.
       return continued.some((one) => one.id === of && number <= one.last) ? number : undefined
     }
     const sees = (mount: Mounted, { path, aliases }: LoggedChange) =>
@@ -341,7 +341,7 @@ export function createHistory({ state, route, watches, openShare }: HistoryParts
       },
       follow: (hear) => {
         const share = openShare(principal.id)
-        // Waking everyone at each change would cost more than all else: a reader decrypts its position.
+        // Wake only the readers that a change concerns: each woken reader decrypts its position, which would cost more than all other work.
         const follower = (mount: Mounted, changes: readonly Change[]) => {
           const concerns = ({ path }: Change) => path === undefined || isRelevant.path(mount, path)
           if (isRelevant.mount(mount) && changes.some(concerns)) hear()

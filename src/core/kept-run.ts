@@ -16,7 +16,7 @@ export interface LoggedChange {
   readonly time: number
 }
 
-/** The changes of one mount up to a number, and its listing then. */
+/** The changes of one mount, and its listing after the last of them. */
 export interface KeptMountChanges {
   readonly gap: number
   readonly changes: readonly LoggedChange[]
@@ -29,29 +29,29 @@ export interface KeptRun {
   readonly id: string
   /** The key that seals positions, in base64. */
   readonly key: string
-  /** The last number that it has. */
+  /** Number of the last change of the run. */
   readonly last: number
-  /** The runs that it continues, oldest first, each with the last number that was kept of it. */
+  /** The runs that this one continues, oldest first, each with the number of the last change that was stored of it. */
   readonly continued: readonly Pick<KeptRun, 'id' | 'last'>[]
-  /** By the address of each mount. */
+  /** Changes and listing of each mount, by its address. */
   readonly mounts: Readonly<Record<string, KeptMountChanges>>
 }
 
 export const keptRunKey = 'changes'
 
-/** Denies the other paths of an entry. */
+/** Hides the other paths of an entry, so that a source lists each entry under one path only. */
 const denied = () => false
 
 /** Time-out of one listing, in milliseconds, and maximum number of its entries. */
 const [listingMs, maxEntries] = [10_000, 100_000]
 
-/** The version of an entry that the next state may have too: it counts as changed. */
+/** Stands for a version that a later state may have too. An entry with it counts as changed at the next comparison. */
 const unsteady = ''
 
 /** The version of each entry by its path. */
 type EntryVersions = ReadonlyMap<string, string>
 
-/** Lists a mount. Undefined if its changes are not all in its listing, if it has too many entries, or does not answer. */
+/** Lists a mount. Undefined if its listing does not show every change, if it has too many entries, or if it does not answer. */
 export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<EntryVersions | undefined> {
   const { provider } = mount
   if (provider.listsChanges?.(mount.restricted) !== true) return undefined

@@ -244,9 +244,10 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
 const firstAnswerMs = 2000
 
 /**
- * Returns the context of a list of several sources: one that has never answered must not hold up the others for long.
+ * Sets the deadline `answerBy` for a list of several sources, so that one that has never answered does not hold up the others for long.
  *
- * @param served The mounts that the caller uses: beside others, a single source that is asked must not hold up its client either.
+ * @param asked The mounts of the list.
+ * @param served All mounts of the catalog. If the principal may see several, the deadline applies even if only one is asked.
  */
 export function withListDeadline(asked: readonly Mounted[], context: Context, served = asked): Context {
   const visible = (mounts: readonly Mounted[]) => mounts.filter((mount) => !mount.isHidden(context.principal))

@@ -38,13 +38,13 @@ export interface MountKind {
   readonly label?: MountLabel
   /** The use of the mount, in a few words. */
   readonly purpose?: MountLabel
-  /** Whether it is shown first, and open. */
+  /** Whether a page shows the mount first, and open. */
   readonly isFirst?: boolean
-  /** Whether it can only be queried. It is shown last. */
+  /** Whether the mount can only be queried. A page shows it last. */
   readonly isSearch?: boolean
-  /** Whether its resources differ at every read. */
+  /** Whether the resources of the mount differ at every read. */
   readonly isLive?: boolean
-  /** Whether it is a single resource. Undefined: a page lists it to find out. */
+  /** Whether the mount is a single resource. Undefined: a page lists the mount to find out. */
   readonly isSingle?: boolean
 }
 

@@ -69,7 +69,7 @@ export const indexer: Principal = { id: 'hikidashi-index', roles: [] }
 const principal = indexer
 /** Denies the other paths of an entry to the indexer, so that an entry with several paths is indexed under its own path only. */
 const denied = () => false
-/** The test for hidden paths of a mount without rules: a document about several entries shows all of them. Compared by identity. */
+/** The test for hidden paths of a mount without rules: no path is hidden. Compared by identity. */
 export const hidesNothing = () => false
 
 export function createMountReader(mount: Mounted, watch: MountWatch | undefined): MountReader {

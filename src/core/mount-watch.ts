@@ -57,7 +57,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
     }
   }
 
-  /** Notifies the listeners of lists that may see any of the changed paths of prompts or tools. */
+  /** Notifies the listeners of the lists of prompts or tools that may see any of the changed paths. */
   const tellOf = (kind: ChangedKind, changed: ReadonlyMap<string, readonly string[]>): void => {
     const sees = (principal: Principal) =>
       [...changed].some(([path, others]) =>
@@ -80,7 +80,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
       [...(batch.aliases.get(path) ?? [])].every((other) => mount.access(principal, other))
     const tell = (at: string, of: string | undefined): void => {
       for (const [listener, { uris, path, within }] of paths.get(at) ?? []) {
-        // A change of a directory as a whole reaches the listeners that may see anything below it. When everything has changed, it reaches those that
+        // A change of a whole directory concerns every listener that may see anything below it. A change of everything concerns those that
         // may still see the URI itself.
         const isWide = of === undefined || of.endsWith('/')
         if (of?.endsWith('/') && mount.reach(listener.principal, of) === 'none') continue
@@ -182,7 +182,6 @@ type ChangeBatch = ReturnType<typeof createBatch>
 
 /** Creates an empty batch: the changes of some milliseconds, which are delivered together. */
 const createBatch = () => ({
-  /** The paths that changed. */
   changed: new Set<string>(),
   /** The changed paths that were added or removed, or whose listed facts changed. */
   listed: new Set<string>(),
@@ -512,7 +511,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   }
 }
 
-/** Makes the watch of a provider look now, until the signal aborts, and delivers the changes that it has found, even if it fails. */
+/** Makes the watch of a provider look at the source now, and then delivers the changes that it has found, even if this fails. */
 async function catchUpWith(provider: Provider, flush: () => void, signal: AbortSignal): Promise<boolean> {
   try {
     return (await untilAborted(Promise.resolve(provider.catchUp?.(signal)), signal)) ?? false

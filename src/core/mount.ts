@@ -44,7 +44,7 @@ export interface Mounted {
   readonly aliases: readonly Address[]
   readonly provider: Provider
   readonly access: Access
-  /** Whether the rules let the principal see nothing of the mount, which must then look as if it were not mounted. */
+  /** Whether the rules let the principal see nothing of the mount. It must then look as if it were not mounted. */
   isHidden(principal: Principal): boolean
   /** Returns how much the principal may see below a directory, by the rules alone. */
   reach(principal: Principal, directory: string): Reach
@@ -182,7 +182,7 @@ export function createMount(options: MountOptions): Mounted {
       const asked = mount.asked(path, context.principal)
       const found = await findEntry(provider, asked.path, context)
       if (asked.denied || found === undefined || found.path === path) return asked.denied ? undefined : found
-      // The source lists it in another spelling, which decides.
+      // The source lists the entry under another spelling of the path. The rules are applied to that spelling.
       return allows(context.principal, found.path) ? found : undefined
     },
     findAny: (path, context) => findEntry(provider, path, context),

@@ -113,7 +113,7 @@ export interface Provider extends Partial<RecordStore>, Partial<IndexFeeder> {
   /** Returns the contents at a path. Throws `not-found` rather than returning an empty array. */
   read(request: ReadRequest, context: Context): Promise<readonly Content[]>
   templates?(context: Context): Promise<readonly Template[]>
-  /** Begins what the first answer waits for, such as the start of a server, and does not wait for it. Called before a list of several sources. */
+  /** Begins slow preparations for the first answer, such as the start of a server, and returns at once. Called before a list of several sources. */
   start?(): void
   /**
    * Completes a variable. Resolves to undefined when the source knows no better values than the paths of the listing. The catalog
@@ -133,15 +133,16 @@ export interface Provider extends Partial<RecordStore>, Partial<IndexFeeder> {
    */
   catchUp?(signal: AbortSignal): Promise<boolean>
   /**
-   * Whether a listing of everything can have entries at a path, or below it. By default it can. An index leaves the changes of other
-   * paths out: a git repository has the files of each branch, and lists those at `HEAD`.
+   * Whether a listing of everything can have entries at a path or below it. Default: it can. An index ignores the changes of all other
+   * paths. For example, a git repository has the files of each branch, but lists only those at `HEAD`.
    */
   isListed?(path: string): boolean
   /**
-   * Whether each change that `watch` yields is one of the listing: an entry came, went, or has another version. Then a comparison of two
-   * listings finds every change between them.
+   * Whether each change that `watch` yields shows in the listing: an entry was added, was removed, or has another version. A comparison of
+   * two listings then finds every change between them.
    *
-   * @param isRestricted Whether rules decide about paths: then a listing without the other paths of its entries does not do.
+   * @param isRestricted Whether rules decide about paths. The answer is then false if an entry has other paths that the listing does not
+   * show.
    */
   listsChanges?(isRestricted: boolean): boolean
   /** When the running watch last looked at a source that is polled, in milliseconds since 1970. */

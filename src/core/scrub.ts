@@ -152,21 +152,21 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
       spans.filter((span) => span.end <= to),
       to,
     )
-    // A copy: the caller may use its buffer again, and a few bytes must not keep a whole piece in memory.
+    // Copy the bytes: the caller may reuse its buffer, and a few bytes must not keep a whole piece in memory.
     held = Buffer.from(held.subarray(to))
     spans = spans.filter((span) => span.end > to).map(({ start, end }) => ({ start: start - to, end: end - to }))
     return given
   }
-  /** Whether a secret begins in the bytes before a piece, and ends in it. */
+  /** Whether a secret begins in `before` and ends in the piece after it. */
   const isAcross = (before: Buffer, bytes: Uint8Array) =>
     before.length > 0 && isIn(Buffer.concat([before, bytes.subarray(0, longest)]))
   return {
-    /** Takes a piece, and returns the bytes that are known to be clean, in pieces, which may share the memory of the given one. */
+    /** Takes the next bytes of the stream, and returns those that are known to be clean. The result may share the memory of the argument. */
     push: (bytes: Uint8Array): readonly Uint8Array[] => {
       const before = held
-      // A long piece without a secret is not copied: copies of 1 MiB each filled the memory until the collector paused for them.
+      // Do not copy a long piece without a secret: copies of 1 MiB each filled the memory until the garbage collector paused the process.
       if (spans.length === 0 && bytes.length > longest && !isIn(bytes) && !isAcross(before, bytes)) {
-        // The state of a scan depends only on the bytes before it, as many as the longest secret has.
+        // The state of the scan depends only on the last `longest` bytes, so it is computed from those alone.
         scan = createScan(automaton)
         scan.find(unitsInBytes(bytes), bytes.length - longest, bytes.length)
         const begun = bytes.length - scan.pending
@@ -176,7 +176,7 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
       held = Buffer.concat([before, bytes])
       spans = mergeSpans([...spans, ...scan.find(unitsInBytes(held), before.length, held.length)])
       const begun = held.length - scan.pending
-      // A span that ends where another one may begin is held back, since the two become one mark.
+      // Two spans that touch become one mark. So the last byte of a span is held back if another span may begin directly after it.
       return [release(spans.some(({ end }) => end === begun) ? begun - 1 : begun)]
     },
     /** Returns the remaining bytes. Nothing may be pushed after it. */

@@ -9,8 +9,8 @@ export interface SharedLease {
 }
 
 /**
- * The changes of which several processes with one configuration (replicas) notify each other. A source is named by its address,
- * which is the same in each of them.
+ * The changes that several processes with one configuration (replicas) report to each other. A source is named by its address, which is the
+ * same in every replica.
  */
 export interface SharedChanges {
   /**
@@ -65,17 +65,17 @@ export interface KeptSubscription {
   readonly principal: string
   /** Digest of the credentials of the caller: they are checked again before anything is delivered. */
   readonly credential: string
-  /** Time at which it ends, in milliseconds since 1970. */
+  /** Time at which the subscription ends, in milliseconds since 1970. */
   readonly until: number
-  /** The position up to which every event was taken. */
+  /** The position up to which every event was delivered or given up. */
   readonly position: string
 }
 
-/** Keeps subscriptions for a later process. A failure is logged: then they end with this process. */
+/** Keeps subscriptions for a later process. A failure is only logged: the subscriptions then end with this process. */
 export interface SubscriptionKeeper {
   put(one: KeptSubscription): void
   remove(id: string): void
-  /** Resolves when everything up to now is kept, or has failed. */
+  /** Resolves when every earlier call has been stored, or has failed. */
   written(): Promise<void>
   /** Returns the subscriptions, once no other process delivers to them. None when the signal aborts before that. */
   all(signal: AbortSignal): Promise<readonly KeptSubscription[]>

@@ -10,8 +10,8 @@ import type { Page, ReadResult, Resource, ResourceContent, ResourceState } from 
 import { directoryMimeType } from './view.ts'
 
 /**
- * How long after its last change the version of a source is not used, in milliseconds: two writes within one tick of a clock can have the
- * same. The longest tick is that of FAT, of two seconds.
+ * Age of the last change below which the version of a source is not used, in milliseconds: two writes within one tick of a clock can have
+ * the same version. The longest tick is that of FAT, two seconds.
  */
 const settledMs = 2500
 /** Maximum number of pages of a directory that its version depends on. */

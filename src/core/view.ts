@@ -51,7 +51,7 @@ export interface ReadOptions extends CallOptions {
   readonly room?: () => Promise<void>
   /** Whether the text is kept, so that a later read since its version can be answered with the difference. */
   readonly keep?: boolean
-  /** Whether the read only finds out if another read can be answered: no client asked for it, so an audit leaves it out. */
+  /** Whether this read only tests whether another read can be answered. No client asked for it, so an audit leaves it out. */
   readonly probe?: boolean
   /**
    * Called before `room`, with the size of a large content in bytes and a function that reads parts of it. May return the content
@@ -125,7 +125,7 @@ export interface ChangePage {
   readonly changes: readonly NoticedChange[]
   /** The position after this page. */
   readonly position: string
-  /** Whether changes after the position that was asked for may be missing: the log no longer has them, or does not know it. */
+  /** Whether changes after the requested position may be missing: the log no longer has them, or does not know the position. */
   readonly gap: boolean
   /** Whether there are more changes after this page. */
   readonly more: boolean
@@ -136,7 +136,7 @@ export interface NoticedChange {
   readonly id: string
   /** URI of the changed resource, or, with a final `/`, of a directory in which anything may have changed. */
   readonly uri: string
-  /** Whether it may have been added or removed, or its listed facts may have changed, since the position that was asked for. */
+  /** Whether the entry may have been added or removed, or its listed facts changed, since the position that was asked for. */
   readonly listed: boolean
   /** Time at which the change was noticed, in milliseconds since 1970. */
   readonly time: number
@@ -200,9 +200,9 @@ export interface ReadResult {
 /** A resource that changed. */
 export interface ChangedResource {
   readonly uri: string
-  /** Its version now; of a deleted one, its last known version. */
+  /** Current version; of a deleted resource, its last known version. */
   readonly version?: string
-  /** Of an updated one: the version at the earlier time. */
+  /** Version at the earlier time. Only for an updated resource. */
   readonly before?: string
 }
 
@@ -210,12 +210,12 @@ export interface ChangedResource {
 export interface ChangedResources {
   /** Names the current state, for a later call. */
   readonly since: string
-  /** Whether the earlier state is not known: then the changes since are not known. */
+  /** Whether the earlier state is unknown, and with it the changes since then. */
   readonly unknown: boolean
   readonly created: readonly ChangedResource[]
   readonly updated: readonly ChangedResource[]
   readonly deleted: readonly ChangedResource[]
-  /** Number of changes that are left out. */
+  /** Number of changes beyond `limit`, which are left out. */
   readonly more: number
   /** Number of resources of which it is not known whether they changed, because they have neither version nor time. */
   readonly unversioned: number
@@ -235,7 +235,7 @@ export interface ChangedQuery {
 /** The facts and the version of a resource. */
 export interface ResourceState {
   readonly resource: Resource
-  /** Opaque. It differs for each state of the content, and no later state has it again. */
+  /** Opaque version. Each state of the content has another one, and no version returns later. */
   readonly version: string
   readonly cache: CacheHint
 }

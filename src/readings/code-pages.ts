@@ -88,7 +88,7 @@ export function codePageOfLanguage(language: number): number {
   return languages[language] ?? languages[language & 0x3ff] ?? 1252
 }
 
-/** Decodes bytes in a code page of Windows, DOS or the Mac, or of ISO 8859. Bytes in one that is not known become U+FFFD, but for ASCII. */
+/** Decodes bytes in a code page of Windows, DOS or the Mac, or of ISO 8859. In an unknown code page, bytes other than ASCII become U+FFFD. */
 export function decodeCodePage(bytes: Buffer, codePage: number): string {
   if (bytes.every((byte) => byte < 0x80)) return bytes.toString('latin1')
   const upper = dos[codePage]
@@ -101,7 +101,7 @@ export function decodeCodePage(bytes: Buffer, codePage: number): string {
 
 const decoders = new Map<string, InstanceType<typeof TextDecoder>>()
 
-/** A document has very many short runs, for which a decoder each would take longer than the decoding. */
+/** Decodes a short run. Documents have very many of them, and a new decoder for each would take longer than the decoding. */
 function decodeRun(bytes: Buffer, label: string): string | undefined {
   const known = decoders.get(label)
   if (known !== undefined) return known.decode(bytes)

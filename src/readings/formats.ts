@@ -33,7 +33,7 @@ export interface Reading {
   readonly sheets?: readonly SheetText[]
   /** Whether a PDF has text of its own. */
   readonly hasText?: boolean
-  /** The indexes of the pages of a PDF that OCR may read: they hold only pictures, or their fonts do not tell their characters. */
+  /** Indexes of the pages of a PDF that OCR may read: pages that hold only pictures, or whose fonts do not map all codes to characters. */
   readonly pictures?: readonly number[]
   /** The picture, if a page was requested. */
   readonly picture?: Picture

@@ -47,7 +47,7 @@ export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLi
   return readPage(decodeBytes(page, encoding) ?? '', form, limits)
 }
 
-/** One control character in this many bytes is not a sign that the bytes are not text: browsers show such a page without it. */
+/** Minimum number of bytes per control character in a page. Browsers show a page with so few of them, without them. */
 const bytesPerControl = 1000
 
 function withoutControls(bytes: Uint8Array): Uint8Array {
@@ -87,7 +87,7 @@ function localName(name: string): string {
   return name.replace(/^(?:m|mml|svg):/, '').toLowerCase()
 }
 
-/** Whether an element shows a formula once more, as KaTeX and MediaWiki do for browsers without MathML. */
+/** Whether an element repeats a formula for browsers without MathML, as KaTeX and MediaWiki add it. */
 function isRepeated(name: string, attributes: Attributes): boolean {
   if (attributes['aria-hidden'] !== 'true') return false
   return name === 'img' || /(?:^|\s)katex-html(?:\s|$)/.test(attributes.class ?? '')
@@ -99,7 +99,7 @@ function createDrawings() {
   const isLabel = (name: string) => drawings > 0 && (name === 'text' || name === 'foreignobject')
   return {
     isHidden: (name: string) => drawings > 0 && skippedInDrawings.has(name),
-    /** Whether text here is not a label of a drawing, as that between its shapes. */
+    /** Whether text at this place is outside of the labels of a drawing, such as white space between its shapes. */
     isBetween: () => drawings > 0 && labels === 0,
     /** Opens an element. Returns whether it is a text of a drawing. */
     open: (name: string): boolean => {
@@ -215,7 +215,7 @@ function createLists(writer: Writer) {
 /** The formula (MathML) that is being read: its TeX, in an annotation or an attribute, or else the text of its elements. */
 function createFormula(writer: Writer) {
   let depth = 0
-  /** Depth of the annotation that is being read. Those that are not TeX say the same in another way. */
+  /** Depth of the annotation that is being read. Annotations other than TeX repeat the formula in another notation. */
   let annotation: { readonly depth: number; readonly isTex: boolean } | undefined
   let [tex, alternative, text] = ['', '', '']
   return {

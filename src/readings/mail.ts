@@ -66,8 +66,8 @@ function withoutMark(source: Buffer): Buffer {
 }
 
 /**
- * The messages of a mailbox. Each begins with a line `From ` with a sender and mostly a time, before its headers. Other lines that
- * begin so mostly have `>` before them.
+ * Returns the messages of a mailbox. Each begins with a line of `From `, a sender and usually a time, followed by its headers. In other
+ * lines that begin with `From `, programs usually put a `>` before it.
  */
 function messagesIn(source: Buffer): readonly Buffer[] {
   const starts: number[] = [0]
@@ -127,7 +127,7 @@ async function writeMessage(message: StoredMessage, mailbox: Mailbox, depth: num
 }
 
 async function parse(message: Uint8Array): Promise<Email> {
-  // Text in another encoding than UTF-8 that is not declared.
+  // The text is not UTF-8, and the mail does not declare its encoding.
   const source = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   const encoding = isUtf8(source) || /charset/i.test(source.toString('latin1')) ? undefined : detectEncoding(source)
   const decoded = encoding === undefined ? undefined : decodeBytes(source, encoding)

@@ -13,6 +13,6 @@ export interface StoredMessage {
 export interface AttachedPart {
   readonly name: string
   readonly mimeType: string
-  /** Opens it: its bytes, or a message that is stored in parts. */
+  /** Opens the attachment: returns its bytes, or a message that is stored in parts. */
   readonly open: () => Uint8Array | StoredMessage
 }

@@ -22,7 +22,7 @@ function cellsIn(bytes: Uint8Array): readonly unknown[] {
     const notebook: unknown = JSON.parse(new TextDecoder().decode(bytes))
     if (isObject(notebook) && Array.isArray(notebook.cells)) return notebook.cells
   } catch {
-    // The error below says it.
+    // The bytes are not JSON: throw the error below.
   }
   throw unreadableError('The document is damaged: it is not a notebook of format 4.')
 }
@@ -34,7 +34,7 @@ function outputText(output: unknown): string {
     output.output_type === 'error'
       ? `${joined(output.ename)}: ${joined(output.evalue)}`
       : joined(output.output_type === 'stream' ? output.text : data['text/plain'])
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals are told colours by them.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a colour sequence of a terminal begins with ESC.
   return text.replace(/\u001b\[[0-9;]*m/g, '')
 }
 

@@ -38,7 +38,7 @@ const builtInPatterns: Readonly<Record<number, string>> = {
   70: '# ??/??',
 }
 
-/** 27 to 36 and 50 to 58 are East Asian dates, 71 to 81 Thai ones. */
+/** Returns the kind of a built-in format. 27 to 36 and 50 to 58 are East Asian dates, 71 to 81 Thai dates. */
 function builtIn(id: number): NumberKind {
   if (id === 46 || id === 79) return 'duration'
   const isDate =
@@ -62,15 +62,15 @@ export function numberKindOf(id: number, code: string | undefined): NumberKind {
   const digits = bare.replace(/\[[^\]]*\]/g, '').replace(/general|標準/gi, '')
   // `e` is a year in Japan, and an exponent elsewhere.
   if (/[ymdhs]|g+e|ge|^e/i.test(digits.replace(/e[+-]/gi, ''))) return 'date'
-  // An exponent rounds the number, so it is shown as it is. A currency has no effect on how digits are grouped.
+  // A number with an exponent is shown unrounded. A currency does not affect how digits are grouped.
   if (code.length > maxPattern || /e[+-]/i.test(digits)) return 'plain'
   const pattern = code.replace(/\[\$([^\]-]*)(?:-[^\]]*)?\]/g, (_, sign: string) => (sign === '' ? '' : `"${sign}"`))
   return /^\s*(?:general|@|g\/標準)?\s*$/i.test(pattern) ? 'plain' : { pattern }
 }
 
 /**
- * A number as the sheet shows it, but a date in ISO 8601, a duration in hours, and without a pattern no digits that only binary
- * fractions have. A number whose pattern shows nothing, or is not known, is shown as it is.
+ * Formats a number as the sheet shows it, except that a date is in ISO 8601 and a duration in hours. Without a pattern, digits that only
+ * come from binary fractions are left out. If the pattern shows nothing or is unknown, the number itself is returned.
  */
 export function formatNumber(source: string, kind: NumberKind, since1904: boolean): string {
   const value = Number(source)
@@ -78,7 +78,7 @@ export function formatNumber(source: string, kind: NumberKind, since1904: boolea
   if (kind === 'plain') return tidy(value)
   if (kind === 'duration') return formatDuration(value)
   if (kind === 'date') return formatDate(value, since1904) ?? tidy(value)
-  // A pattern has room for signs that other numbers have, to align the digits.
+  // Remove the spaces that a pattern reserves to align digits.
   const shown =
     formatPattern(kind.pattern, Number(value.toPrecision(15)))
       ?.replace(/ +/g, ' ')
@@ -110,7 +110,10 @@ function formatDuration(days: number): string {
   return `${days < 0 ? '-' : ''}${Math.floor(seconds / 3600)}:${two(seconds / 60)}:${two(seconds)}`
 }
 
-/** Day 1 is 1900-01-01, and day 60 is the 29 February that this year did not have; or day 0 is 1904-01-01. */
+/**
+ * Converts the number of a day to a date in ISO 8601. With `since1904`, day 0 is 1904-01-01. Otherwise day 1 is 1900-01-01, and day 60 is
+ * 29 February 1900, which did not exist.
+ */
 function formatDate(days: number, since1904: boolean): string | undefined {
   if (days < 0 || days >= 2_958_466) return undefined
   const seconds = Math.round(days * 86_400)

@@ -106,7 +106,7 @@ function archiveIn(buffer: Buffer): Buffer {
     if (at === -1 || at + endRecordBytes > buffer.length) continue
     const [size, offset] = [buffer.readUInt32LE(at + 12), buffer.readUInt32LE(at + 16)]
     const end = at + endRecordBytes + buffer.readUInt16LE(at + 20)
-    // The directory of an archive of 64 bits is somewhere else; its offset has all bits set.
+    // A 64-bit archive has its directory elsewhere. It marks that by an offset with all bits set.
     if (offset === 0xffffffff) return buffer.subarray(0, end)
     const isDirectoryAt = (place: number) =>
       place >= 0 && (size === 0 || buffer.toString('latin1', place, place + 4) === centralRecord)
@@ -118,8 +118,8 @@ function archiveIn(buffer: Buffer): Buffer {
 }
 
 /**
- * An archive whose directory is damaged, with a new one made from the headers of its parts; undefined if it is cut off before the
- * end of its directory, so that parts may be missing.
+ * Returns an archive whose damaged directory is replaced by a new one, made from the headers of its parts. Undefined if the archive ends
+ * before its directory does, because parts may then be missing.
  */
 function withNewDirectory(buffer: Buffer): Buffer | undefined {
   const last = buffer.lastIndexOf(endRecord, undefined, 'latin1')
@@ -153,7 +153,7 @@ function withNewDirectory(buffer: Buffer): Buffer | undefined {
 /** Lengths of the headers of a part in an archive, before its data and in the directory, without its name. */
 const [localBytes, centralBytes] = [30, 46]
 
-/** The checksum and the sizes of a part, which stand in its header, or else in a record behind its data. */
+/** Returns the checksum and the sizes of a part. They are in its header, or else in a record after its data. */
 function sizesAt(buffer: Buffer, header: number, start: number): Buffer | undefined {
   if ((buffer.readUInt16LE(header + 6) & 8) === 0) return buffer.subarray(header + 14, header + 26)
   let at = buffer.indexOf(sizesRecord, start, 'latin1')
@@ -174,7 +174,7 @@ function unpacksToTooMuch(limit: number): Error {
   return tooMuch(`The document unpacks to more than ${limit} bytes.`)
 }
 
-/** Any failure of the library counts as damage of the document. */
+/** Converts an error of the library: each one counts as damage of the document. */
 function asDamage(error: unknown): Error {
   if (error instanceof Error && error.name === 'ResourceError') return error
   return unreadableError('The document is damaged: it is not a valid zip archive.')
@@ -312,13 +312,13 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
 function namespacesIn(attributes: Attributes, outer: Namespaces): Namespaces {
   const declared = Object.entries(attributes).filter(([name]) => name === 'xmlns' || name.startsWith('xmlns:'))
   if (declared.length === 0) return outer
-  // Its prototype is that of the parent: a copy in each element would take too long.
+  // Inherit from the namespaces of the parent: a copy for each element would take too long.
   const namespaces: Record<string, string> = Object.create(outer)
   for (const [name, value] of declared) namespaces[name.slice('xmlns:'.length)] = value
   return namespaces
 }
 
-/** The name of an element or attribute with the usual prefix of its namespace. A prefix without a declaration is that of habit. */
+/** Returns the name of an element or attribute with the usual prefix of its namespace. A prefix that the document does not declare stays as it is. */
 function nameIn(written: string, namespaces: Namespaces): string {
   const colon = written.indexOf(':')
   const prefix = colon === -1 ? '' : written.slice(0, colon)
@@ -362,7 +362,7 @@ export async function relationshipsOf(zip: Zip, part: string): Promise<readonly 
   return found
 }
 
-/** The main part of an Office document; of one whose relationships do not name it, the part that its type tells. */
+/** Returns the name of the main part of an Office document. If the relationships do not name it, the content type of the part tells. */
 export async function mainPartOf(zip: Zip): Promise<string> {
   const named = (await relationshipsOf(zip, '')).find(({ type }) => type === 'officeDocument')?.target
   const main = named ?? (await mainPartByType(zip))

@@ -5,8 +5,8 @@ import { heapOf } from './pdf-heap.ts'
 type Characters = (glyph: number) => string | undefined
 
 /**
- * Reads characters of fonts that do not tell them, but whose codes on the page are the numbers of glyphs: a TrueType font in the
- * file has a table of them, and fonts of Windows that are not in the file have a known order.
+ * Reads the characters of fonts that do not state them, but whose codes on the page are the numbers of glyphs. A TrueType font in the file
+ * has a table of them; fonts of Windows that are not in the file have a known order.
  */
 export function createGlyphReader(pdfium: WrappedPdfiumModule, textPage: number, count: number) {
   const fontOf = (index: number): number => {
@@ -37,7 +37,7 @@ function charactersOf(pdfium: WrappedPdfiumModule, font: number, codes: Readonly
   if (![...codes].some((code) => code < 0x20)) return undefined
   if (pdfium.FPDFFont_GetIsEmbedded(font) !== 1)
     return windowsFonts.test(nameOf(pdfium, font)) ? windowsCharacter : undefined
-  // Of a font whose codes are characters, the library tells the width of each.
+  // If the codes of a font are characters, the library knows the width of each code.
   const widths = new Set([...codes].map((code) => widthOf(pdfium, font, code)))
   if (widths.size > 1) return undefined
   const characters = charactersIn(fileOf(pdfium, font))
@@ -79,7 +79,7 @@ function filled(pdfium: WrappedPdfiumModule, size: number, fill: (at: number) =>
 
 /** Fonts of Windows with the same order of glyphs, in all of their styles. */
 const windowsFonts = /^(?:[A-Z]{6}\+)?(?:Arial(?! ?Black)|Times ?New ?Roman|Courier ?New)/
-/** Their order: ASCII, the upper half of Mac OS Roman without a space and the apple, and letters of Europe. */
+/** Characters of the glyphs of these fonts, in order: ASCII, the upper half of Mac OS Roman without a space and the apple, and letters of Europe. */
 const windowsOrder: readonly (string | undefined)[] = [
   ...String.fromCharCode(...Array.from({ length: 95 }, (_, index) => 0x20 + index)),
   ...new TextDecoder('macintosh')
@@ -90,7 +90,7 @@ const windowsOrder: readonly (string | undefined)[] = [
   undefined,
   ...'ĂăĄąĎďĐĘęĚěĹĺĽľĿŀŃńŇňŐőŔŕŘřŚśŤťŢţŮůŰűŹźŻż',
 ]
-/** The numbers of the first glyphs of the order and of the letters of Russian, and the first of these letters. */
+/** The number of the first glyph of the order, the number of the first Russian glyph, and the code point of that letter. */
 const [firstGlyph, firstRussian, russian] = [3, 570, 0x410]
 
 function windowsCharacter(glyph: number): string | undefined {
@@ -98,7 +98,7 @@ function windowsCharacter(glyph: number): string | undefined {
   return windowsOrder[glyph - firstGlyph]
 }
 
-/** Maximum number of codes that are read of a font: its tables may tell the same ones again and again. */
+/** Maximum number of codes that are read of a font, because its tables may repeat the same codes. */
 const maxCodes = 0x2_0000
 
 /** The tables of characters in Unicode of a TrueType or OpenType font ("cmap"), turned around. */

@@ -12,21 +12,21 @@ interface Box {
 
 /** FS_RECTF: four floats. */
 const boxBytes = 16
-/** The share of the height of a line that two characters are apart at most if they touch. */
+/** Maximum gap between two characters that touch, as a share of the height of the line. */
 const touchingShare = 0.05
-/** The share by which the heights of two characters of one size differ at most. */
+/** Maximum difference of the heights of two characters of one size, as a share. */
 const sameSizeShare = 0.1
-/** The number of heights from which on a character beside another one begins a word, even if no space is drawn. */
+/** Minimum gap between two characters side by side that begins a word although no space is drawn, in heights of a character. */
 const wordsApart = 1
-/** The number of heights from which on a character below another one begins a line. Vertical writing keeps closer. */
+/** Minimum distance between two characters, one below the other, that begins a line, in heights of a character. Vertical writing keeps closer. */
 const linesApart = 1
 
-/** A mark belongs to the letter before it: no space stands between them. */
+/** A mark (such as an accent) belongs to the letter before it, so no space stands between them. */
 const startsWithMark = /^\p{M}/u
 /** Letters that are written from right to left, with the marks and spaces between them. */
 const rightToLeft = /[\p{sc=Arab}\p{sc=Hebr}][\p{sc=Arab}\p{sc=Hebr}\p{M} ]+/gu
 
-/** The text of a page, as the library orders and parts it, but for faults that the places of the characters show. */
+/** Returns the text of a page in the order of the library, with mistakes repaired that the positions of the characters show. */
 export function textOfPage(pdfium: WrappedPdfiumModule, textPage: number): string {
   const heap = heapOf(pdfium)
   const count = pdfium.FPDFText_CountChars(textPage)
@@ -89,7 +89,7 @@ function mended(pdfium: WrappedPdfiumModule, textPage: number, text: string, box
       continue
     }
     const box = boxOf(at)
-    // The last one is the hyphen of a word that goes on in the next line.
+    // A soft hyphen (U+FFFE) counts as a space: the word continues in the next line.
     const isSpace = /[\s\ufffe]/.test(text[at] ?? '')
     if (before !== undefined && isLineBelow(before, box)) replace(at, at, '\n')
     else if (before !== undefined && !isSpace && areWordsApart(before, box)) replace(at, at, ' ')

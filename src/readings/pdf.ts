@@ -11,7 +11,7 @@ const maxPdfPages = 10_000
 /** Stands in place of the text of a page that has none. */
 const pictureNote = '(This page contains no text, only pictures: it may have been scanned.)'
 
-/** Stands before the text of a page whose fonts do not tell its characters. */
+/** Note before the text of a page whose fonts do not map all codes to characters. */
 const garbledNote = '(The fonts of this page do not tell all of its characters: words in its text are wrong.)'
 /** The share of control characters, among those that are not white space, from which on a page is garbled. */
 const garbledShare = 0.1
@@ -84,7 +84,7 @@ function withPage<T>(
   }
   try {
     if (keepShownAnnotations(pdfium, page)) {
-      // This draws the values that have no appearance in the file.
+      // Draws the values of fields that have no appearance in the file.
       pdfium.FORM_OnAfterLoadPage(page, form)
       pdfium.FORM_OnBeforeClosePage(page, form)
       // A page loses the fonts that it inherits from the tree of pages when it is flattened; a copied page has them itself.
@@ -103,7 +103,7 @@ function withPage<T>(
   }
 }
 
-/** Removes the annotations that are not displayed, and tells whether others may show text. */
+/** Removes the annotations that are not displayed. Returns whether others may show text. */
 function keepShownAnnotations(pdfium: WrappedPdfiumModule, page: number): boolean {
   let isShown = false
   const count = page === 0 ? 0 : pdfium.FPDFPage_GetAnnotCount(page)
@@ -180,7 +180,10 @@ function readPdfPage(pdfium: WrappedPdfiumModule, page: number): PageText {
   }
 }
 
-/** A code that no font maps to a character is taken for one, so that some are control characters. */
+/**
+ * Whether a text has so many control characters that it is wrong: if a font maps no characters to its codes, the codes themselves are taken
+ * for characters.
+ */
 function isGarbled(text: string): boolean {
   const controls = text.match(/\p{Cc}/gu)?.filter((character) => character.trim() !== '').length ?? 0
   return controls > 0 && controls >= text.replace(/\s/g, '').length * garbledShare

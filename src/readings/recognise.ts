@@ -3,7 +3,7 @@ import { isCompound, openCompound } from './binary/compound.ts'
 import { type DocumentFormat, unreadableError } from './formats.ts'
 import { openZip, relationshipsOf, type Zip } from './package.ts'
 
-/** Formats whose files people also give the names of other formats. */
+/** Formats whose extensions people also give to files of another of these formats. */
 const office: ReadonlySet<DocumentFormat> = new Set([
   'docx',
   'xlsx',
@@ -19,7 +19,7 @@ const office: ReadonlySet<DocumentFormat> = new Set([
   'doc',
 ])
 
-/** Formats whose names programs give to tables and texts that they export. */
+/** Formats whose extensions programs give to exported tables and texts in plain text or HTML. */
 const exported: ReadonlySet<DocumentFormat> = new Set(['xlsx', 'xls', 'doc'])
 
 /** Signs of formats in the first part of a file, after its byte order mark. */
@@ -32,7 +32,7 @@ const signs: readonly (readonly [sign: RegExp, format: DocumentFormat])[] = [
   [/^(?:\s|<\?xml\b[^>]*>|<!--[^>]*-->)*<(?:!doctype html|html|head|body|table)\b/i, 'html'],
 ]
 
-/** The format of a file by its content. `text`: it is plain text. The format that its name tells, if the content tells none. */
+/** Returns the format of a file by its content, or else by its name. `text`: plain text. */
 export async function recognise(
   bytes: Uint8Array,
   named: DocumentFormat,

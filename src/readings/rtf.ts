@@ -59,7 +59,7 @@ export function readRtf(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
 
 interface TokenHandler {
   readonly open: () => void
-  /** Returns whether the document goes on. */
+  /** Called at the end of a group. Returns whether the document continues. */
   readonly close: () => boolean
   /** A control word or a control symbol. */
   readonly word: (name: string, value: number | undefined) => void
@@ -102,7 +102,7 @@ function readControl(source: Buffer, start: number, handler: TokenHandler): numb
     return at + (low === undefined ? 2 : 3)
   }
   if (first === backslash || first === openBrace || first === closeBrace) {
-    // It may be the second byte of a character.
+    // Such a byte may be the second byte of a character.
     handler.byte(first)
     return at + 1
   }
@@ -135,7 +135,7 @@ interface Paragraph {
   mark: string | undefined
   /** The lines of the note that the paragraph belongs to. */
   readonly note: string[] | undefined
-  /** Whether it is in a box in a cell. */
+  /** Whether the paragraph is in a box in a cell. */
   readonly inCell: boolean
   /** The fields whose results are open, from the outermost on. */
   readonly fields: Field[]
@@ -158,7 +158,7 @@ interface Group {
   readonly isRun: boolean
   /** Number of characters after each `\u` that stand for it in old readers. */
   readonly fallback: number
-  /** Destination of the Unicode form of a text that stands there twice (`\upr`). */
+  /** Destination of the text in Unicode, where a text stands once in Unicode and once for old readers (`\upr`). */
   readonly unicode: Destination | undefined
 }
 
@@ -427,7 +427,7 @@ function createLines(writer: Writer) {
       writeRow()
       paragraph.inTable = false
     },
-    /** Adds a note, which stands behind the document. Returns its mark in the text. */
+    /** Adds a note, which is written after the document. Returns its mark in the text. */
     addNote: (text: readonly string[]): string => {
       if (text.length === 0) return ''
       const mark = writer.plain(`[${notes.length + 1}]`)

@@ -18,7 +18,7 @@ export function decodeSymbol(font: string, code: number): string {
   return String.fromCodePoint(code).toWellFormed()
 }
 
-/** Returns a text in a font. Text in a font of symbols becomes the symbols. */
+/** Decodes a text if its font is one of symbols; returns any other text unchanged. */
 export function decodeSymbols(text: string, font: string): string {
   if (!isSymbolFont(font)) return text
   return Array.from(text, (character) => {

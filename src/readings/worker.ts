@@ -43,7 +43,7 @@ export async function readDocument({ format: named, form, bytes, limits, page, o
   if (format === 'text') return readText(bytes, form, limits)
   if (format === 'pdf') return readPdf(bytes, limits, ocr)
   const reading = await readers[format](bytes, form, limits)
-  // A page, or a notebook, may well be empty.
+  // A page or a notebook without text is not an error.
   if (reading.text.trim() === '' && format !== 'html' && format !== 'ipynb')
     throw unreadableError('The document contains no text.')
   return reading

@@ -25,7 +25,7 @@ export function createWriter(form: ReadingForm, limit: number) {
   const write = (kind: Block, text: string) => {
     const markOf = (depth: number) => (markdown ? '> '.repeat(Math.min(depth, 20)) : '')
     const mark = markOf(quotes)
-    // The space between two blocks has the smaller quote depth of the two.
+    // The space between two blocks is quoted as deeply as the less quoted of them.
     const between = markOf(Math.min(quotes, lastQuotes)).trimEnd()
     lastQuotes = quotes
     if (last !== undefined) add(last === kind && kind !== 'other' ? '\n' : `\n${between}\n`)

@@ -16,13 +16,13 @@ const long = {
   averagePassages: 2,
   /** Number of documents that are ranked, as a share of the number of ranked passages. */
   perBlock: 1 / 3,
-  /** Number of documents whose paths are compared to choose those, for each of them. */
+  /** Number of documents whose paths are compared to choose the ranked documents, for each ranked document. */
   compared: 3,
   /** Number of ranked passages of each document. */
   passages: 3,
   /** Maximum number of occurrences of words in documents that are looked up; the rarest words come first. */
   occurrences: 60_000,
-  /** Number of the best passages in which those of the documents are searched, for each ranked passage. */
+  /** Number of the best passages among which the passages of the ranked documents are looked up, for each ranked passage. */
   among: 10,
 }
 /**
@@ -31,7 +31,7 @@ const long = {
  */
 const ofPath = { averageLength: 8, share: 0.25, labelShare: 0.4 }
 export interface Documents {
-  /** Their best passages, in no order. */
+  /** The best passages of the documents, in no order. */
   readonly ids: readonly number[]
   /** The score of each document, by its URI. */
   readonly scores: ReadonlyMap<string, number>
@@ -114,7 +114,7 @@ function pathScore(path: string, words: readonly RatedTerm[]): number {
   return words.reduce((sum, { term, weight }) => sum + weight * impactOf(counts.get(term) ?? 0, relative), 0)
 }
 
-/** The number of documents with each word, and so its rarity: the rarest words, up to the limit. */
+/** Returns the words with their rarity, by the number of documents with each. Only the rarest words are returned, up to the limit of occurrences. */
 async function rated(
   texts: Texts,
   words: readonly RatedTerm[],

@@ -170,7 +170,7 @@ function checked(found: unknown, count: number): readonly (readonly number[])[] 
   return found
 }
 
-/** Whether the passages of a text count, by its id: others take no place among the nearest. Undefined: all count. */
+/** Whether the passages of a text count, by the id of the text. Other passages are left out before the nearest are chosen. Undefined: all count. */
 type Has = ((text: number) => boolean) | undefined
 
 /** Returns the ids of the passages with the nearest meaning, nearest first. Empty if it is unknown at the moment. */
@@ -179,7 +179,7 @@ type Nearest = (text: string, has?: Has, signal?: AbortSignal) => Promise<readon
 /** A second ranking, by vectors. */
 export interface VectorRanking {
   readonly nearest: Nearest
-  /** Its weight in the fusion with the ranking by words, from 0 to 1. */
+  /** Weight of this ranking in the fusion with the ranking by words, from 0 to 1. */
   readonly weight: number
 }
 
@@ -217,7 +217,7 @@ export function createVectors(texts: Texts, model: string) {
       }
       if (some.length < inOneTurn.read) break
     }
-    // Removed texts take no place among the nearest: their parts are removed as well.
+    // Drop the vectors of removed texts, so that these take no place among the nearest passages.
     const { embedded, revision } = await texts.size(model)
     if (kept.size <= embedded || revision === swept) return
     const there = new Set(await texts.ids())

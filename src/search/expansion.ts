@@ -6,8 +6,8 @@ import { createRanker, type Ranker, type RatedTerm, type WordForm } from './rank
 import { byScore, type Ranking, type ScoredPassage } from './rank-passages.ts'
 
 /**
- * Pseudo relevance feedback: the words that the best passages share find further passages, which have other words than the query. It
- * only changes the order behind the best passages, where it finds more and harms little. Figures: decision 12.
+ * Pseudo relevance feedback: the words that the best passages share find further passages, which do not have the words of the query. It
+ * changes only the order of the passages after the best ones, where it improves more than it harms. Figures: decision 12.
  */
 const feedback = {
   /** Number of best passages whose order stays. */
@@ -23,7 +23,7 @@ const feedback = {
   share: 0.7,
 }
 
-/** The terms of a query and of the best passages, and the number of passages with each. */
+/** The terms of a query with those of the best passages, and the number of passages that contain each. */
 interface Expanded {
   readonly ranker: Ranker
   readonly counts: readonly number[]
@@ -35,7 +35,7 @@ interface Expanding extends Ranking {
   readonly among?: TextSet
 }
 
-/** Number of hits from which feedback changes the order. */
+/** Number of best hits that feedback leaves in place. */
 export const afterHits = feedback.after
 
 /** Adds the words of the best passages to those of a query. Undefined: the passages share no words. */
@@ -64,10 +64,7 @@ export async function expandedBy(
   return { ranker: createRanker([...own, ...others]), counts: [...counts, ...more.map(({ count }) => count)] }
 }
 
-/**
- * The passages behind the best, fused with those of a second ranking. Their scores are at most that of the last
- * of the best.
- */
+/** Fuses the passages after the best ones with those of a second ranking. Their scores are at most the score of the last of the best. */
 export function fusedTail(
   ranked: readonly ScoredPassage[],
   second: readonly ScoredPassage[],
@@ -103,7 +100,10 @@ function sharedWords(ranked: readonly ScoredPassage[], averageLength: number): R
   return new Map(shared.map(([term, some]) => [term, some.reduce((sum, each) => sum + each, 0)]))
 }
 
-/** How often a form counts; the length of a word without its ending; the number of passages from which a word is frequent. Figures: decision 12. */
+/**
+ * `share`: the weight of an occurrence of a derived word, beside one of the word itself. `leastLength`: minimum length of a word without
+ * its ending. `mostPassages`: number of passages above which a word is too frequent to get other forms. Figures: decision 12.
+ */
 const forms = { share: 0.5, leastLength: 5, mostPassages: 100 }
 
 /** Endings by which English derives words, as the stemmer leaves them, the longer ones first. */

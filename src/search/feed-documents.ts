@@ -129,7 +129,7 @@ function documentOf(
     ...content,
     ...(title === undefined ? {} : { title: clean(title) }),
     ...defined({ mimeType, audience, priority, size, modified }),
-    // Without its secret, such a link would not work.
+    // Leave out a link that contains a secret: without the secret it would lead nowhere.
     ...(link === undefined || clean(link) !== link ? {} : { link }),
     ...(revision === undefined || clean(revision) !== revision ? {} : { revision }),
   }
@@ -294,7 +294,7 @@ async function textIn(content: Content, maxBytes: number): Promise<IndexedText> 
   return { text, isCut: text !== '' && isPartOf(content, length ?? bytes.length, maxBytes) }
 }
 
-/** Whether there is more of a content than the index takes. */
+/** Whether a content has more text than the index takes. */
 function isPartOf({ range, size }: Content, length: number, maxBytes: number): boolean {
   return length > maxBytes || (range !== undefined && size !== undefined && range.end + incompleteBytes < size)
 }
@@ -344,7 +344,7 @@ export function createWriter(write: (documents: readonly SearchDocument[]) => Pr
     writing = undefined
     if (waiting.length === 0) return
     writing = write(waiting)
-    // It is thrown by the next call.
+    // The next call throws the error of this write.
     writing.catch(() => {})
     waiting = []
     units = 0

@@ -53,7 +53,7 @@ const mostFailures = 20
 interface Comparison {
   readonly directory: string
   readonly known: number
-  /** Number of documents that were compared, and of all that were listed, once they are. */
+  /** Number of documents that were compared, and number of all listed documents. The latter is unknown until the listing has ended. */
   looked: number
   of?: number
 }
@@ -107,7 +107,7 @@ export function createFeedMount(options: FeedMountOptions) {
     since = Date.now()
   }
 
-  /** The current document. `undefined`: it no longer exists. `later`: it cannot be read now. */
+  /** Reads a document. `undefined`: it no longer exists. `later`: it cannot be read now. */
   const read = async (entry: Entry, signal: AbortSignal): Promise<SearchDocument | 'later' | undefined> => {
     try {
       const found = await readDocument(entry, { ...options, ...listening, signal })
@@ -171,7 +171,7 @@ export function createFeedMount(options: FeedMountOptions) {
   /** Indexes the current documents at these paths. */
   const renew = async (paths: readonly string[], signal: AbortSignal): Promise<void> => {
     const gone: string[] = []
-    // A running comparison counts its documents when it ends.
+    // Do not count documents in a directory that is being compared: the comparison counts them at its end.
     const counted = paths.filter((path) => comparison === undefined || !path.startsWith(comparison.directory))
     const uris = total === undefined ? [] : counted.map(mount.uriOf)
     const reading = mapConcurrently(paths, options.concurrent, async (path) => {
@@ -181,7 +181,7 @@ export function createFeedMount(options: FeedMountOptions) {
         return entryWithParts(entry, options)
       }
       const document = entry === undefined || entry.path.endsWith('/') ? undefined : await read(entry, signal)
-      // A former directory may now be a document, or not exist.
+      // A directory may have become a document, or may no longer exist.
       if (document === undefined) gone.push(mount.uriOf(path))
       if (document !== 'later') gone.push(`${mount.uriOf(path)}/`)
       return document
@@ -190,7 +190,7 @@ export function createFeedMount(options: FeedMountOptions) {
     await remove(gone)
     const documents = found.filter((one) => one !== undefined && one !== 'later')
     await put(documents)
-    // Those that cannot be read now may be in the index or not.
+    // A document that cannot be read now may or may not be in the index, so these are counted there.
     const isKnown = !found.includes('later')
     const after = isKnown ? documents.filter(({ uri }) => uris.includes(uri)).length : await countKnown(index, uris)
     if (total !== undefined) total += after - before
@@ -218,7 +218,7 @@ export function createFeedMount(options: FeedMountOptions) {
         await remove(gone.map(({ path }) => mount.uriOf(path)))
         await writer.add(found.filter((one) => one !== undefined && one !== 'later'))
         if (comparison !== undefined) comparison.looked += batch.length
-        // Requests to the server go first.
+        // Yield first, so that requests to the server do not wait.
         await breathe()
         // A text that was read before a change must not be written after it.
         await renewHeard(signal, touched, writer.flush)
@@ -312,7 +312,7 @@ export function createFeedMount(options: FeedMountOptions) {
     await renewHeard(signal)
   }
 
-  /** Calls that wait until everything heard so far is indexed. */
+  /** Callers that wait until every change reported so far is indexed. */
   const waiting: ((isDone: boolean) => void)[] = []
   const settle = (isDone: boolean): void => {
     for (const resolve of waiting.splice(0)) resolve(isDone)
@@ -364,9 +364,9 @@ export function createFeedMount(options: FeedMountOptions) {
   }
 
   /**
-   * How far the index is behind the source.
+   * Returns how far the index is behind the source.
    *
-   * @param isCounted Whether a path counts. Then the number is unknown during a comparison. By default all count.
+   * @param isCounted Whether a path counts. With this test, the number is unknown during a comparison. By default all paths count.
    */
   const freshnessOf = (isCounted?: (path: string) => boolean): Freshness => {
     const isDirectory = (path: string) => path === '' || path.endsWith('/')

@@ -80,7 +80,7 @@ export function entryWithParts(
 /** Number of versions requested at once. */
 const pageSize = 1000
 
-/** Number of indexed documents among them. */
+/** Returns how many of the documents at these URIs are indexed. */
 export async function countKnown(index: SearchIndex, uris: readonly string[]): Promise<number> {
   const isKnown = async (uri: string): Promise<boolean> => {
     // No URI with this prefix comes before the prefix itself.
@@ -170,7 +170,7 @@ const mostPaths = 20_000
 export function createTasks() {
   const paths = new Map<string, number>()
   const directories = new Map<string, number>()
-  /** Documents that could not be read, and wait for another try. */
+  /** Documents that could not be read, each with the time of its next attempt. */
   const put = new Map<string, number>()
   /** The work that was taken and is not done yet. */
   const taken = new Map<string, number>()
@@ -186,7 +186,7 @@ export function createTasks() {
       }
       wake()
     },
-    /** Takes at most this many documents. */
+    /** Takes documents, at most `most`. */
     take: (most: number): readonly string[] => {
       const some = [...paths].slice(0, most)
       for (const [path, time] of some) {
@@ -195,7 +195,7 @@ export function createTasks() {
       }
       return some.map(([path]) => path)
     },
-    /** Takes a directory. The widest comes first, because it includes those in it. */
+    /** Takes a directory. The highest one comes first, because it includes those below it. */
     nextDirectory: (): string | undefined => {
       const [next] = [...directories.keys()].sort((a, b) => a.length - b.length)
       if (next === undefined) return undefined
@@ -210,7 +210,7 @@ export function createTasks() {
     done: (work: readonly string[]): void => {
       for (const path of work) taken.delete(path)
     },
-    /** Puts back what was taken and failed: everything is compared again. */
+    /** Puts back work that was taken and failed: then everything is compared again. */
     putBack: (): void => {
       note(directories, '', Math.min(Date.now(), ...taken.values()))
       taken.clear()
@@ -218,7 +218,7 @@ export function createTasks() {
     /** Puts back a document that could not be read, to be tried again at `due`. */
     later: (path: string) => note(put, path),
     hasLater: () => put.size > 0,
-    /** Whether there is nothing to do but what waits for another try. */
+    /** Whether there is no work except documents that wait for another attempt. */
     isIdle: () => paths.size === 0 && directories.size === 0,
     /** The documents that are not done, and the directories that are not compared, each with the time of its first change. */
     pending: (): readonly (readonly [path: string, since: number])[] =>
@@ -229,7 +229,7 @@ export function createTasks() {
       put.clear()
       if (everything) note(directories, '')
     },
-    /** Resolves to `true` after this time, and to `false` as soon as there is work. */
+    /** Resolves to `true` after `ms` milliseconds, and to `false` as soon as there is work. */
     wait: (signal: AbortSignal, ms: number | undefined) =>
       new Promise<boolean>((resolve) => {
         if (paths.size > 0 || directories.size > 0 || signal.aborted) return resolve(false)

@@ -47,8 +47,8 @@ export async function readFeedStatus(store: Store, name: string): Promise<FeedSt
 const collectionName = 'search-feeds'
 
 /**
- * When the whole index was last current, in milliseconds since 1970, and the progress of each mount then. `undefined`: never, or
- * the mounts or their settings have changed since.
+ * Returns the time at which the whole index was last current, in milliseconds since 1970, and the progress of each mount at that time.
+ * `undefined`: the index has never been current, or the mounts or their settings have changed since.
  */
 export async function readCurrent(
   store: Store,
@@ -73,11 +73,11 @@ interface CurrentRow extends LastCurrent {
 
 const currentName = 'search-current'
 
-/** The collection in which a process asks the one that feeds the index to catch up. */
+/** The collection in which a process asks another one, which feeds the index, to catch up. */
 const asksName = 'search-asks'
-/** Interval at which it looks for the answer, in milliseconds. */
+/** Interval at which the asking process looks for the answer, in milliseconds. */
 const askIntervalMs = 20
-/** Maximum time for which an ask is kept, and is worked on, in milliseconds. */
+/** Maximum age of a question, and maximum time of the work on it, in milliseconds. */
 const askMs = 30_000
 
 /** Asks the process that feeds an index to catch up. Resolves to `false` if none does. */
@@ -110,11 +110,11 @@ export async function askToCatchUp(
 
 interface Ask {
   readonly addresses?: readonly string[]
-  /** The answer. */
+  /** The answer: whether every change before the question is indexed. Undefined: not answered yet. */
   readonly isDone?: boolean
 }
 
-/** Answers the asks of other processes until the signal aborts. */
+/** Answers the questions of other processes until the signal aborts. */
 async function answerAsks(
   store: Store,
   name: string,
@@ -144,7 +144,7 @@ async function answerAsks(
   for await (const _ of news) await lookAt()
 }
 
-/** Maximum number of asks that are worked on at once. */
+/** Maximum number of questions that are worked on at once. */
 const mostAsks = 100
 
 /** Changes whenever the indexed mounts or their settings do. */
@@ -165,7 +165,7 @@ export function startFeed(options: FeedOptions) {
   let feeding: readonly FeedMount[] | undefined
   /** Progress written by another process, which feeds the index. */
   let others: FeedStatus | undefined
-  /** Whether it is still undecided which process feeds the index. */
+  /** Whether the process that feeds the index has not been decided yet. */
   let isStarting = true
 
   const statusNow = (mounts: readonly FeedMount[]): FeedStatus => ({

@@ -93,7 +93,7 @@ export async function* findPassages(
   }
 }
 
-/** One way to find passages. It is used if those before it found nothing. */
+/** One way to find passages. Each way is used only if the ways before it found nothing. */
 interface SearchWay {
   readonly asked: RankedQuery
   /** Passages that are near the query in meaning. */
@@ -137,7 +137,7 @@ async function* rankedPages(
   }
 }
 
-/** The passages behind the best ones, and further ones that have words of the best, in one order. */
+/** Returns the passages after the best ones, and further passages that have words of the best ones, in one order. */
 async function tailOf(
   texts: Texts,
   ranked: readonly ScoredPassage[],
@@ -150,7 +150,7 @@ async function tailOf(
   const terms = firstTerms(expanded)
   const ids = await texts.find({ terms, ...defined({ where, among }), limit: block })
   const second = await rankPassages(texts, ids, { ...asked, ...expanded }, [])
-  // A passage that has only added words is not a hit.
+  // A passage that has none of the words of the query itself is not a hit.
   const hits = second.filter(({ found }) => asked.ranker.rate(found, asked.averageLength).score > 0)
   return fusedTail(ranked, hits)
 }
@@ -188,7 +188,10 @@ async function ask(
   }
 }
 
-/** The parts of compounds that do not find a passage by themselves: all but the rarest, or all if no passage has one of them. */
+/**
+ * Returns the parts of compounds that do not find passages by themselves: all parts except the rarest. If no passage has the rarest part,
+ * all of them.
+ */
 function looseParts(
   compounds: readonly Compound[],
   found: readonly (QueryTerm & { readonly count: number })[],
@@ -203,8 +206,8 @@ function looseParts(
 }
 
 /**
- * Returns the test whether a passage, with its names, has a word of the query, or all parts of a compound, or is near it in meaning. Undefined: the query has no
- * compound.
+ * Returns a test of passages: whether a passage, with title and path, has a word of the query or all parts of a compound, or is near the
+ * query in meaning. Undefined: the query has no compound.
  */
 function compoundTest(
   { ranker, compounds }: RankedQuery,
@@ -274,10 +277,7 @@ function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {
   return { term, weight: storedWeight(weight * share), ...(prefix ? { prefix } : {}) }
 }
 
-/**
- * Exchanges passages of the same text, so that the first of them is of the document with the shortest way from the root: the main one, and
- * not a copy in a folder below.
- */
+/** Swaps passages of equal text, so that the one with the shortest path comes first: the main document, and not a copy in a folder below it. */
 function mainCopiesFirst(
   ranked: readonly ScoredPassage[],
   isFor: (found: FoundPassage) => boolean,

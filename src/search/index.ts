@@ -141,7 +141,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
   let failing: string | undefined
   let wakeUp: () => void = () => {}
   let woken = false
-  /** No requests go to a service that has failed until this time, by the clock of this process. */
+  /** Time, in milliseconds of the clock of this process, until which a service that has failed gets no requests. */
   let restingUntil = 0
   let waitMs: number = retryMs.first
 
@@ -192,7 +192,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
         const timer = setTimeout(resolve, pauseMs)
         timer.unref()
         wakeUp = () => {
-          // While the service fails, new documents do not shorten the wait.
+          // While the service fails, the pause is not cut short by new documents.
           if (failing !== undefined && !abort.signal.aborted) return
           clearTimeout(timer)
           resolve()

@@ -109,13 +109,13 @@ function addTo(counts: Map<string, number>, term: string, count: number): void {
 
 export interface FoundPassage {
   readonly id: number
-  /** Its index among the passages of the document, from 0. */
+  /** Index of the passage in the document, from 0. */
   readonly index: number
   readonly mount: string
   readonly facts: DocumentFacts
   readonly passage: Passage
   readonly length: number
-  /** The number of passages of the document. */
+  /** Number of passages of the document. */
   readonly passages: number
   /** The path below the mount. */
   readonly path: string
@@ -195,7 +195,10 @@ export function pathOf(uri: string, mount: string): string {
 const impact = { levels: 8, averageLength: 800, about: 3 }
 const perLevel = (wordBm25.k1 + 1) / impact.levels
 
-/** Prefix of the term, and what separates it from its level. No term begins with the one, and none has the other. */
+/**
+ * Prefix of a term of a whole document, and the separator between the term and its level. No other term begins with the prefix, and no term
+ * contains the separator.
+ */
 const mark = '.'
 const separator = '_'
 

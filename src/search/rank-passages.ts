@@ -153,7 +153,7 @@ export function hasPhrases({ title, passage }: FoundPassage, phrases: readonly s
   return phrases.every((phrase) => folded.includes(phrase))
 }
 
-/** Equal scores are ordered by URI, then by position. */
+/** Compares passages by score, best first. Equal scores are ordered by URI, then by position. */
 export function byScore(a: ScoredPassage, b: ScoredPassage): number {
   if (a.score !== b.score) return b.score - a.score
   if (a.found.facts.uri !== b.found.facts.uri) return a.found.facts.uri < b.found.facts.uri ? -1 : 1

@@ -13,15 +13,15 @@ import type { FoundPassage } from './part.ts'
 /** A word that is derived like a word of a query. */
 export interface WordForm {
   readonly term: string
-  /** How much of an occurrence of the word of the query one of it is. */
+  /** Weight of an occurrence of this form, as a share of the weight of an occurrence of the word itself. */
   readonly share: number
-  /** The number of passages with it. */
+  /** Number of passages that contain the term. */
   readonly count: number
 }
 
 /** A term of a query, with its weight. */
 export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' | 'light' | 'joined'> {
-  /** Its rarity, times the weight of its kind. */
+  /** Rarity of the term, times the weight of its kind. */
   readonly weight: number
   /** Weight by the kind of the term and its frequency in the question, without its rarity. */
   readonly share: number
@@ -48,7 +48,7 @@ interface TermMatch {
   readonly term: number
   readonly start: number
   readonly end: number
-  /** How much of an occurrence it is: less than 1 for another form of the word. */
+  /** Weight of the occurrence: 1; less for another form of the word. */
   readonly share: number
 }
 

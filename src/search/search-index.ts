@@ -12,7 +12,7 @@ import type { Resource } from '../core/view.ts'
 export interface SearchIndex {
   /** Replaces the documents at their URIs, each wholly or not at all. */
   put(documents: readonly SearchDocument[]): Promise<void>
-  /** A URI that ends in `/` stands for everything below it. Unknown URIs are skipped. */
+  /** Removes the documents at these URIs. A URI that ends in `/` stands for everything below it. Unknown URIs are skipped. */
   remove(uris: readonly string[]): Promise<void>
   /** Returns indexed documents in the order of the URIs' bytes, after `after`, for a comparison with the listings of the sources. */
   documents(query: {
@@ -40,9 +40,9 @@ export type DocumentFacts = Origin & Omit<Resource, 'name' | 'version' | 'descri
 export interface SearchDocument extends DocumentFacts {
   /** Version of the source, or a digest, which changes with the document. */
   readonly version: string
-  /** The address of its mount. */
+  /** Address of the document's mount. */
   readonly mount: string
-  /** Decoded and redacted, as a client would read it. Empty: the document can be found only by path and title. */
+  /** Text of the document, decoded and redacted, as a client would read it. If it is empty, only path and title can be found. */
   readonly text: string
   /** Number of the first line of the text in the document. Default 1. */
   readonly firstLine?: number
@@ -50,7 +50,10 @@ export interface SearchDocument extends DocumentFacts {
 
 export interface IndexedDocument {
   readonly uri: string
-  /** As it was put. Empty if the document was cut by older rules: it can still be found, and should be put again. */
+  /**
+   * The version that was put with the document. Empty if older rules cut the document into passages: it can still be found, and should be
+   * put again.
+   */
   readonly version: string
 }
 
@@ -112,7 +115,7 @@ export interface SearchFilter {
   readonly mimeType?: string
   readonly audience?: Audience
   readonly minPriority?: number
-  /** In milliseconds since 1970: only documents that were modified since. Documents without a time are left out. */
+  /** Time in milliseconds since 1970: only documents that were modified since then. Documents without a time are left out. */
   readonly since?: number
   /** A glob on the path below the mount. */
   readonly path?: string
@@ -120,7 +123,7 @@ export interface SearchFilter {
 
 export interface SearchHit extends DocumentFacts {
   readonly mount: string
-  /** Greater is better. It depends only on the query and the visible part of the index. */
+  /** Score of the passage; greater is better. It depends only on the query and the visible part of the index. */
   readonly score: number
   /** Lines of the text, from 1, both inclusive. */
   readonly lines: { readonly start: number; readonly end: number }
@@ -144,6 +147,6 @@ export interface SuggestQuery extends VisibleQuery {
 
 export interface Suggestion {
   readonly text: string
-  /** Some of the documents that contain it, so that the caller can check whether one of them is visible. */
+  /** Some of the documents that contain the suggestion, so that the caller can check whether one of them is visible. */
   readonly uris: readonly string[]
 }

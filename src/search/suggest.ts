@@ -116,7 +116,7 @@ function gather(candidates: Map<string, SuggestedTerm>, { facts, title, passage 
 /** The words of a folded text that begin with the typed text, which may contain several words. */
 function* wordsWith(text: string, typed: string): Generator<string> {
   const small = text.toLowerCase()
-  // Positions differ if lower-case letters take more units than upper-case ones.
+  // Give up if a letter takes more units in lower case than in upper case: the positions would differ.
   if (small.length !== text.length) return
   for (let at = small.indexOf(typed); at !== -1; at = small.indexOf(typed, at + typed.length)) {
     if (!isBeginning(text, at)) continue

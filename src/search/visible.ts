@@ -6,7 +6,7 @@ import { isInSet } from '../store/texts.ts'
 import type { FoundPassage } from './part.ts'
 import type { Allows, SearchFilter } from './search-index.ts'
 
-/** Number of documents read from the store at once, and number checked between two looks at the clock. */
+/** `read`: number of documents that are read from the store at once. `judged`: number that are checked between two readings of the clock. */
 const together = { read: 5000, judged: 64 }
 /** Time slice of checking, in milliseconds. */
 const turnMs = 8
@@ -30,7 +30,7 @@ export interface Visible {
 interface VisibleDocuments {
   /** The id up to which the documents have been checked. */
   upTo: number
-  /** 0: it has changed since it got its last version. */
+  /** Version of the set. 0: the set has changed since it got its last version. */
   version: number
   first: number
   bits: Uint8Array
@@ -47,7 +47,7 @@ let versions = 0
  * each class of callers, and later only new ones are checked. If callers see everything, nothing is kept.
  */
 export function createVisibility(texts: Texts) {
-  /** In the order of their ids. */
+  /** The indexed documents, in the order of their ids. */
   let entries: TextEntry[] = []
   let revision = -1
   let opening = -1
@@ -55,7 +55,7 @@ export function createVisibility(texts: Texts) {
   const sets = new Map<string, VisibleDocuments>()
   /** Serialises requests, because all of them change the cache. */
   let queue: Promise<unknown> = Promise.resolve()
-  /** Whether the index contains only documents of these mounts, as of a revision. */
+  /** The last result of {@link areAllOf}: whether the index of a revision contains only documents of these mounts. */
   let covered: { readonly revision: number; readonly mounts: string; readonly whole: boolean } | undefined
 
   /** Whether a caller who sees all of these mounts sees the whole index. */
@@ -127,7 +127,7 @@ export function createVisibility(texts: Texts) {
   }
 
   return {
-    /** `undefined`: the whole index. */
+    /** Returns what a caller may see. `undefined`: the whole index. */
     of: async (allows: Allows | undefined, signal?: AbortSignal): Promise<Visible | undefined> => {
       if (allows === undefined) return undefined
       const { mounts } = allows

@@ -34,10 +34,7 @@ export const limitsKey = Symbol('limits')
 const linkKey = Symbol('link')
 export type HttpResponse = ServerResponse & { [limitsKey]?: AnswerLimits; [linkKey]?: () => ContentLink | undefined }
 
-/**
- * Offers a link to the content, in the error that replaces the answer if it is longer than the limit. A part of a resource has no
- * link.
- */
+/** Puts a link to the whole content into the error that replaces an answer longer than the limit. The answer to a read of a part has no link. */
 export function offerLink(
   response: ServerResponse,
   { method, params }: Pick<Request, 'method' | 'params'>,
@@ -131,13 +128,13 @@ export async function writeStreamed(
       for (let from = 0; from < whole; from += groupBytes) {
         const text = bytes.toString('base64', from, Math.min(whole, from + groupBytes))
         written += text.length
-        // Redaction can make it longer than it was.
+        // Redaction can make the content longer, and so the answer longer than the limit.
         if (written > limit) response.destroy()
         else if (!response.write(text, 'latin1')) await drained(response)
         if (response.destroyed) return
       }
       rest = bytes.subarray(whole)
-      // A socket that takes all at once is drained within the turn.
+      // A socket that takes all bytes at once never makes this loop wait: let other requests run between two pieces.
       await nextTurn()
     }
     response.end(`${Buffer.from(rest).toString('base64')}${tail}`)

@@ -240,7 +240,7 @@ function createTelemetry(
         const fail = (type: string) => {
           all['error.type'] = type
           span.setAttribute('error.type', type)
-          // Neither the message nor the stack: both may hold text of a source.
+          // Record neither the message nor the stack: both may contain text of a source.
           span.setStatus({ code: SpanStatusCode.ERROR })
         }
         try {

@@ -57,7 +57,7 @@ export function createReader({ rows, origin, keepMs, log, signal: closing, tell,
       })
       const known = page.findIndex(({ revision }) => revision <= after.revision)
       found.push(...(known < 0 ? page : page.slice(0, known)))
-      // The last row may be missing only because of its age; otherwise the table has lost rows.
+      // Rows are removed after a time, so the last read row may be missing for its age alone. Otherwise the table has lost rows.
       const isEvicted = performance.now() - after.seenAt > keepMs / 2
       if (known >= 0) return page[known]?.revision === after.revision || isEvicted ? found.reverse() : undefined
       if (page.length < limit) return after.revision === 0 || isEvicted ? found.reverse() : undefined

@@ -13,7 +13,7 @@ const collection = 'changes'
 export interface ChangeLogOptions {
   readonly store: Store
   readonly log?: Log
-  /** How long a row is kept, in milliseconds. A process that was away for half of it learns that everything may have changed. Default 120,000. */
+  /** How long a row is kept, in milliseconds. A process that has not read the log for half of it gets a change of everything. Default 120,000. */
   readonly keepMs?: number
   /** Interval at which the log is read even without a notification, in milliseconds. Default 15,000. */
   readonly readIntervalMs?: number

@@ -89,7 +89,7 @@ function storeOver(engine: Engine): Store {
   }
 }
 
-/** Maximum number of steps of an eviction: rows that are written meanwhile are left to the next eviction. */
+/** Maximum number of steps of one eviction. Rows that are written during it are left to the next one. */
 const mostParts = 100_000
 
 function collectionOf(engine: Engine, name: string, open: () => void): Collection {

@@ -17,7 +17,7 @@ type OnceValue = Omit<NewRow, 'key'>
 
 interface OnceOutcome {
   readonly value: Uint8Array
-  /** The stored row. `undefined`: it could not be stored, and the next caller computes it again. */
+  /** The stored row. `undefined`: the value could not be stored, so the next caller computes it again. */
   readonly row: Row | undefined
   /** Whether this process has just computed it. */
   readonly computed: boolean

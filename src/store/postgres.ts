@@ -146,7 +146,7 @@ function dialectOf(schema: string): Dialect {
     parameter: (n) => `$${n}`,
     table: (name) => `${schema}.${name}`,
     columns: (values) => (values ? `${head}, r.value` : head),
-    // As a subquery it is evaluated once, and not for each row.
+    // A subquery is evaluated once for the statement, not once for each row.
     now: `(select ${schema}.now_ms())`,
   }
 }

@@ -234,7 +234,7 @@ function checkNew(text: NewText): CheckedText {
   }
 }
 
-/** Joins terms with spaces. One look at all of them takes less time than one at each. */
+/** Joins terms with spaces. The joined text is checked once, which takes less time than a check of each term. */
 function joined(terms: readonly string[]): string {
   const all = terms.join(' ')
   const isFine = termsText.test(all) && all.isWellFormed() && wordsIn(all) === terms.length
@@ -261,7 +261,7 @@ function checkPlain(text: string): void {
   if (isLonger(text, limits.value)) throw valueError(`A value may have at most ${limits.value} bytes.`, 'too-large')
 }
 
-/** Whether a text has more than a number of bytes in UTF-8. A UTF-16 unit takes from one to three, so most texts are not counted. */
+/** Whether a text has more than `maxBytes` bytes in UTF-8. A UTF-16 unit takes one to three bytes, so most texts need not be counted. */
 function isLonger(text: string, maxBytes: number): boolean {
   return text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes)
 }

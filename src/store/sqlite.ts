@@ -113,7 +113,7 @@ function createWatching(changes: AsPromises<SqliteOperations>['changes']) {
   }
 
   return {
-    /** Checks now; during a check, once more after it. */
+    /** Checks now. If a check is running, checks once more after it. */
     look,
     watch: async (collection: string, signal: AbortSignal) => {
       const heard = news.listen(collection, signal)
@@ -135,7 +135,7 @@ function createWatching(changes: AsPromises<SqliteOperations>['changes']) {
 /** Maximum time for which the worker answers none of the waiting requests, in milliseconds. The wait for earlier requests is not counted. */
 const requestTimeoutMs = 10_000
 /**
- * Calls `giveUp` when the worker has answered nothing for that time since a request was sent to it. Returns the function that ends the wait.
+ * Calls `giveUp` when the worker has answered nothing for {@link requestTimeoutMs} after a request. Returns a function that ends the wait.
  *
  * @param answeredAtMs Returns when the worker answered last.
  */
@@ -178,7 +178,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
   let last = 0
   let answeredAtMs = 0
   let closing: Promise<void> | undefined
-  /** The fault because of which no worker can run in this process. */
+  /** The reason for which no worker can run in this process. */
   let unusable: ResourceError | undefined
 
   const end = () => {
@@ -209,7 +209,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
     return started
   }
 
-  /** A worker that leaves has answered all requests that it began: the next worker takes the rest. */
+  /** Handles the exit of a worker. It has answered all requests that it began; the next worker gets the others. */
   const follow = (left: Worker) => {
     if (worker !== left) return
     worker = undefined
@@ -271,7 +271,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
       if (unusable !== undefined) throw unusable
       return ask(name, values)
     },
-    /** Ends it, after all requests are answered. */
+    /** Ends the worker after all requests are answered. */
     close: () => {
       closing ??= (async () => {
         if (worker === undefined) return

@@ -31,14 +31,14 @@ export interface Store {
 }
 
 export interface Row {
-  /** Unique in its collection, compared by UTF-8 bytes. At most 1 KiB. */
+  /** Key of the row, unique in its collection. At most 1 KiB; compared by UTF-8 bytes. */
   readonly key: string
   readonly value: Uint8Array
-  /** Changes whenever the row does; greater than that of every earlier write to the collection. */
+  /** Revision of the row. Every write gets one that is greater than all earlier ones of the collection. */
   readonly revision: number
   readonly created: number
   readonly modified: number
-  /** Milliseconds since 1970, from which on the row does not exist. Undefined: never. */
+  /** Time from which on the row does not exist, in milliseconds since 1970. Undefined: never. */
   readonly expires?: number
   /** Index terms of the row, beside its key: `tag:weekly`, `hash:…`, `gram:…`. */
   readonly terms: readonly string[]
@@ -56,7 +56,7 @@ export interface Collection {
   get(key: string): Promise<Row | undefined>
   /** Writes one row, wholly or not at all. `undefined`: the condition was false, and nothing was written. */
   put(row: NewRow, condition?: Condition): Promise<Row | undefined>
-  /** `false`: it did not exist. */
+  /** Deletes a row. Resolves to `false` if the row did not exist, or the condition was false. */
   delete(key: string, condition?: Condition): Promise<boolean>
   /** Rows in the order of their keys, strictly after `after`; with their values only if `values` is set. */
   list(query: RowQuery): Promise<readonly Row[]>
@@ -81,7 +81,7 @@ export interface RowQuery {
   readonly prefix?: string
   readonly after?: string
   readonly term?: string
-  /** Instead of by key: newest first, before the revision `before`. */
+  /** Whether to list by revision, newest first, and only rows before the revision `before`. Default: by key. */
   readonly newest?: boolean
   readonly before?: number
   readonly limit: number

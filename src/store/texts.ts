@@ -24,13 +24,17 @@ export interface Texts {
    * @param beginnings Prefixes that many of these terms and few others have, so that an engine may look up all terms of a prefix at once.
    */
   counts(terms: readonly string[], among?: TextSet, beginnings?: readonly string[]): Promise<readonly number[]>
-  /** The ids of the parts that have any of the terms: sorted by the sum of the weights of their terms, then the older first. */
+  /** The ids of the parts that have any of the terms, sorted by the sum of the weights of these terms. Of equal parts, the older come first. */
   find(query: PartQuery): Promise<readonly number[]>
-  /** As `find`, with the sum of the weights of each, and with its text. */
+  /** The same parts as `find`, each with its sum of weights and its text. */
   weigh(query: PartQuery): Promise<readonly WeighedPart[]>
   /** Parts, in the order of the ids; missing ones are left out. */
   read(ids: readonly number[]): Promise<readonly FoundPart[]>
-  /** @param model The model whose vectors are counted. By default any. */
+  /**
+   * Returns the size of the collection.
+   *
+   * @param model The model whose vectors are counted. By default any.
+   */
   size(model?: string): Promise<TextsSize>
   /** Parts without a vector of `model`, the older first, after an id. */
   unembedded(model: string, after: number, limit: number): Promise<readonly Pick<FoundPart, 'id' | 'value'>[]>
@@ -44,10 +48,10 @@ export interface NewText {
   /** Unique in its texts, compared by UTF-8 bytes. At most 8 KiB. */
   readonly key: string
   readonly version: string
-  /** Edition of the rules by which the terms were made. */
+  /** Edition of the rules that made the terms. */
   readonly edition: number
   readonly labels: TextLabels
-  /** Opaque value of the writer. */
+  /** Value that the writer chooses. The store does not read it. */
   readonly value: string
   readonly parts: readonly NewPart[]
 }
@@ -56,7 +60,7 @@ export interface NewText {
 interface TextLabels {
   readonly mount: string
   readonly mimeType?: string
-  /** Undefined: it is for everybody. */
+  /** Undefined: the text is for everybody. */
   readonly audience?: readonly string[]
   readonly priority?: number
   readonly modified?: number
@@ -64,9 +68,9 @@ interface TextLabels {
 
 interface NewPart {
   readonly value: string
-  /** Without white space and control characters. */
+  /** Index terms, without white space and control characters. */
   readonly terms: readonly string[]
-  /** Length that is summed over all parts, for an average. */
+  /** Length of the part in units of the writer. The store sums it up, for an average. */
   readonly length: number
 }
 
@@ -90,12 +94,12 @@ type ListedText = Pick<NewText, 'key' | 'version' | 'edition'>
 
 /** Facts about a text for statistics and for access checks. */
 export interface TextEntry {
-  /** Never reused for another text. */
+  /** Id of the text. It is never reused for another text. */
   readonly id: number
   readonly key: string
   readonly mount: string
   readonly parts: number
-  /** The sum of the lengths of its parts. */
+  /** Sum of the lengths of the parts. */
   readonly length: number
 }
 
@@ -118,9 +122,9 @@ export interface PartQuery {
 
 export interface WeightedTerm {
   readonly term: string
-  /** An integer, so that a sum does not depend on the order. */
+  /** Weight of the term: an integer, so that a sum does not depend on the order. */
   readonly weight: number
-  /** It matches all terms that begin with it. */
+  /** Whether the term stands for all terms that begin with it. */
   readonly prefix?: boolean
 }
 
@@ -128,7 +132,10 @@ export interface WeighedPart extends Pick<FoundPart, 'id' | 'key' | 'mount' | 'p
   readonly weight: number
 }
 
-/** As in `SearchFilter`: a text without the label is left out; a text without an audience is for everybody. */
+/**
+ * Condition for texts, as in `SearchFilter`. A text without a label that the condition names is left out; a text without an audience is for
+ * everybody.
+ */
 export interface TextFilter {
   readonly mounts?: readonly string[]
   readonly mimeType?: string
@@ -138,18 +145,18 @@ export interface TextFilter {
 }
 
 export interface FoundPart {
-  /** Never reused for another part. */
+  /** Id of the part. It is never reused for another part. */
   readonly id: number
-  /** The key and the mount of its text. */
+  /** Key and mount of the text that contains the part. */
   readonly key: string
   readonly mount: string
   /** The index of the part in its text, from 0. */
   readonly place: number
   readonly value: string
   readonly length: number
-  /** The value of its text. */
+  /** Value of the text that contains the part. */
   readonly text: string
-  /** The number of parts of its text. */
+  /** Number of parts of that text. */
   readonly parts: number
 }
 

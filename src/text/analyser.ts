@@ -8,7 +8,7 @@ export interface FoldedText {
   origin(index: number): number
 }
 
-/** Characters that NFKC may change, with the mark that follows. NFKC does not change the frequent ones, of which the list begins. */
+/** Characters that NFKC may change, with the mark that follows. The list begins with the frequent characters that NFKC never changes. */
 const usual = String.raw`\0-\x7f\u3001\u3002\u300c-\u300f\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3`
 const unusual = new RegExp(`[^${usual}]`)
 // At most 16 marks are normalized with one character, because sorting them takes quadratic time.
@@ -51,7 +51,7 @@ export function widthAt(text: string, index: number): 1 | 2 {
   return (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1
 }
 
-/** Kinds of characters for the index. Scripts without spaces between words are cut into bigrams. */
+/** Classes of characters. In scripts without spaces between words, the index cuts text into pairs of characters (bigrams). */
 export const otherClass = 0
 export const wordClass = 1
 const hanClass = 2
@@ -67,7 +67,7 @@ const syllableText =
 const wordText = /[\p{L}\p{N}\p{M}]/u
 
 const unclassified = 255
-/** The classes of the characters that were met so far. */
+/** Class of each code point below U+10000 that has been classified so far. */
 const table = new Uint8Array(0x10000).fill(unclassified)
 
 /** The class of the character at an index; {@link otherClass} outside of the text. */
@@ -102,9 +102,9 @@ function classify(point: number): CharacterClass {
 export const edition = 6
 
 /**
- * Kind of a term. `word`: a whole word or identifier. `part`: a part of an identifier. `bigram`: two characters of a script
- * without spaces. `single`: a Han character. `tail`: the last character of a run without spaces, unless it is a Han character,
- * so that each character begins a term.
+ * Kind of a term. `word`: a whole word or identifier. `part`: a part of an identifier. `bigram`: two characters of a script without spaces.
+ * `single`: a Han character. `tail`: the last character of a run without spaces, unless it is a Han character; with it, every character of
+ * the run begins a term.
  */
 type TermKind = 'word' | 'part' | 'bigram' | 'single' | 'tail'
 
@@ -291,7 +291,7 @@ function wellFormed(text: string): string {
   return text.isWellFormed() ? text : text.slice(0, -1)
 }
 
-/** A joining character is between two parts of a word: with a letter or digit before and after it. */
+/** Returns the end of the word at `start`. A joining character belongs to the word if a letter or digit is before and after it. */
 function endOfWord(text: string, units: Units, start: number): number {
   let index = start
   for (;;) {
@@ -323,7 +323,7 @@ interface Segment {
 const partText = /[\p{Lu}\p{N}]+(?![\p{Ll}\p{M}])|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{M}\p{N}]+|[\p{L}\p{M}\p{N}]/gu
 
 function partsOf(text: string): readonly Segment[] {
-  // An apostrophe separates an ending; commas in digits separate groups of one number.
+  // An apostrophe separates an ending from a word; commas group the digits of one number.
   if (/^\d[\d,]*$/.test(text)) return [{ text: text.replaceAll(',', ''), at: 0 }]
   const bare = /['’]/.test(text) ? text.replace(/['’](?:\p{L}{1,2})?$/u, '') : text
   return [...bare.matchAll(partText)].map((match) => ({ text: match[0], at: match.index }))
@@ -376,7 +376,7 @@ function withoutEnding(text: string): string {
   return /([^aeiouylsz])\1$/.test(bare) ? bare.slice(0, -1) : bare
 }
 
-/** The terms of a text in which contexts look for the terms of a query, in order: those of each word by itself. */
+/** Returns the terms of a text, word by word, in order. Contexts count in them the terms of a query. */
 export function termsIn(text: string): readonly string[] {
   return wordsIn(text).flatMap(termsOf)
 }
@@ -427,7 +427,7 @@ export interface QueryTerm {
    * passages only if no passage has the word, a pair of its characters, or all parts.
    */
   readonly loose: boolean
-  /** A word that makes a question, beside several other words: it is not looked up. */
+  /** Whether the term is a question word beside several other words. It is then not looked up. */
   readonly light?: true
   /** Two neighbouring words written together, as identifiers are, without a hyphen or a dot: `rootpath` for `root path`. */
   readonly joined?: true
@@ -471,7 +471,7 @@ const lighter: ReadonlyMap<string, Pick<QueryTerm, 'weight' | 'light'>> = new Ma
   ...asking.map((one) => [stem(one), { weight: weights.asking, light: true }] as const),
   ...connecting.map((one) => [stem(one), { weight: weights.function }] as const),
 ])
-/** Number of other words from which those count less. */
+/** Minimum number of other words in a query from which question words and function words count less. */
 const enoughOthers = 3
 
 export function parseQuery(text: string): Query {
@@ -485,7 +485,7 @@ export function parseQuery(text: string): Query {
     if (kind === 'bigram') lastPair = end
     if (kind === 'word') joined.add(start, end)
     compounds.add(term, end, kind)
-    // The character already ends a pair.
+    // Skip the last character of a run if a pair ends with it.
     if (kind === 'tail' && lastPair === end) return
     if (terms.size >= mostTerms && !terms.has(term)) return
     addTerm(terms, term, kind, kind === 'single' && !isWordAlone(folded, start, end))
@@ -536,7 +536,7 @@ function createJoined(text: string) {
     terms,
     add: (start: number, end: number): void => {
       const word = text.slice(start, end).toLowerCase()
-      // `each is` asks for no `eachIs`.
+      // `each is` does not ask for the identifier `eachIs`.
       const isPlain = joinable.word.test(word) && !lighter.has(stem(word))
       const both = last.word + word
       if (isPlain && last.end === start - 1 && text[last.end] === ' ' && both.length >= joinable.together)

@@ -29,17 +29,17 @@ export function frontMatterOf(start: string): FrontMatter {
   return found
 }
 
-/** A text without its front matter, and that by itself, without its lines of `---`. */
+/** Splits a text into its front matter (`head`, without the lines of `---`) and the rest (`body`). */
 export function splitFrontMatter(text: string): { readonly head?: string; readonly body: string } {
   const whole = text.replace(/^\ufeff/, '')
   if (!whole.startsWith('---')) return { body: whole }
   const [found, head] = /^---[ \t]*\r?\n([\s\S]*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/m.exec(whole) ?? []
-  // With the flag m, the first line could be another one.
+  // With the flag `m`, the match may begin at a later line.
   if (found === undefined || head === undefined || !whole.startsWith(found)) return { body: whole }
   return { head, body: whole.slice(found.length) }
 }
 
-/** A scalar: the text between its quotes, or before a comment. Blocks, references and tags are not supported. */
+/** Returns the value of a scalar: the text between its quotes, or the text before a comment. Blocks, references and tags are not supported. */
 function scalarOf(source: string): string | undefined {
   const text = source.trim()
   const quoted = /^'((?:[^']|'')*)'[ \t]*(?:#.*)?$/.exec(text)
@@ -74,7 +74,7 @@ function priorityOf(source: string): number | undefined {
   return value >= 0 && value <= 1 ? value : undefined
 }
 
-/** A scalar, `[a, b]`, or `- a` in the lines that follow. */
+/** Returns the items of a list: of a scalar, of `[a, b]`, or of `- a` in the lines that follow. */
 function listOf(source: string, lines: readonly string[], next: number): readonly (string | undefined)[] {
   const flow = /^\[([^[\]{}]*)\][ \t]*(?:#.*)?$/.exec(source.trim())
   if (flow !== null) return (flow[1] ?? '').split(',').map(scalarOf)

@@ -18,18 +18,21 @@ export interface GrepOptions extends LinePattern {
   readonly limit: number
   /** Number of the first line to look at, from 1. */
   readonly from?: number
-  /** Goes on at the position at which an earlier search ended, instead of `from`. */
+  /** Position at which an earlier search of the same text ended: the search continues there, and ignores `from`. */
   readonly position?: GrepPosition
   /** Number of lines before and after each matching line. */
   readonly context?: number
-  /** Time after the first line at which the search ends with what it has found, in milliseconds. It looks at one line at least, besides those of the context. */
+  /**
+   * Time after the first line at which the search ends with what it has found, in milliseconds. At least one line is examined, besides the
+   * context.
+   */
   readonly maxMs?: number
   /** Called about once a second with the number of the last line that was looked at. */
   readonly report?: ((lastLine: number) => void) | undefined
   readonly signal?: AbortSignal
 }
 
-/** The place in a text at which a search goes on. It does not read the text before that again. */
+/** Position at which a search of a text continues. The text before it is not read again. */
 export interface GrepPosition {
   readonly uri: string
   /** Version of the text. Undefined if its source has no versions. */
@@ -53,14 +56,14 @@ export interface MatchingLine {
 }
 
 export interface GrepAnswer {
-  /** The URI whose lines are numbered: of a document that of its reading as text. */
+  /** URI of the text whose lines are numbered. For a document, this is the URI of its reading as text. */
   readonly uri: string
   readonly matches: readonly MatchingLine[]
   /** Number of the last line that was looked at. */
   readonly lastLine: number
   /** The position at which the search goes on. Absent at the end of the text. */
   readonly next?: GrepPosition
-  /** Number of lines of which only the first characters were looked at, at least 10,000: of a small pattern far more. */
+  /** Number of long lines of which only the beginning was searched: at least 10,000 characters, far more with a small pattern. */
   readonly cutLines: number
 }
 
@@ -120,7 +123,7 @@ export async function grep(read: ReadFor, uri: string, options: GrepOptions): Pr
   let before: TextLine[] = []
   let [line, lastLine, cutLines] = [first, first - 1, 0]
   let next: GrepPosition | undefined
-  // A source may need long to reach the first line, and a search that ended before it would never get there.
+  // Start the clock at the first line: a source may take long to reach it, and a search that ended before would never get there.
   let endAt = Number.POSITIVE_INFINITY
   let reportAt = performance.now() + reportMs
   for await (const found of linesOf(body, at, Math.floor(maxSteps / matcher.programSize()))) {

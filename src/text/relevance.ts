@@ -6,7 +6,7 @@ export interface TermCounts {
   readonly length: number
 }
 
-/** Parameters of BM25: how slowly repetition saturates, and how much a long text must have more occurrences. */
+/** Parameters of BM25. `k1`: how slowly repeated occurrences stop to count. `b`: how strongly a long text is reduced, from 0 to 1. */
 interface Bm25 {
   readonly k1: number
   readonly b: number
@@ -52,7 +52,7 @@ const labels = new RegExp(
   String.raw`((?:^|;)\s*)(?:(${name})(\([^()\n]{1,60}\))?!?((?:,\s*${name})*)\s*:(?=\s)|(\[[^\]\n]{1,60}\]))`,
   'gu',
 )
-/** Types of changes (Conventional Commits) that say nothing about the place. */
+/** Types of changes (Conventional Commits). They say nothing about the place of a change. */
 const types = /^(?:feat|feature|fix|bug|bugfix|hotfix|chore|refactor|perf|style|revert|wip|deps)$/i
 
 /**
@@ -72,7 +72,7 @@ export function labelsIn(text: string): readonly (readonly [start: number, end: 
 /** Score of a word of a label that is only a part of a folder or name of a path. */
 const ofPart = 0.4
 
-/** Returns a function that tells how well a path fits the labels of a query, from 0 to 1. `undefined`: there are none. */
+/** Returns a function that scores how well a path fits the labels of a query, from 0 to 1. `undefined`: the query has no labels. */
 export function createLabelScore(query: string): ((path: string) => number) | undefined {
   const folded = fold(query.toWellFormed()).text
   const wanted = new Set<string>()
@@ -83,7 +83,7 @@ export function createLabelScore(query: string): ((path: string) => number) | un
   if (wanted.size === 0) return undefined
   return (path) => {
     const found = new Map<string, number>()
-    // The name counts without its endings.
+    // Remove the extensions of the file name.
     for (const segment of path.replace(/(?<=[^/])\.[^/]*$/, '').split('/')) {
       const { text } = fold(segment.toWellFormed())
       let score = ofPart

@@ -67,7 +67,7 @@ function tableOf(lines: readonly string[]): readonly string[] {
   ]
 }
 
-/** The keys of the outer levels, with the kinds of their values. `undefined`: the text is not JSON that is worth parsing. */
+/** Returns the keys of the outer levels, with the kinds of their values. `undefined`: the text is not JSON, or is too long to be parsed. */
 function keysIn(text: string): readonly string[] | undefined {
   if (text.length > most.json) return undefined
   try {
@@ -124,14 +124,14 @@ export interface Passage {
 }
 
 /**
- * Lengths in UTF-16 units. A passage ends at the first gap after `enough`, and at `most` in any case; a passage below `few` is
- * merged.
+ * Sizes of passages in UTF-16 units. A passage ends at the first border after `enough` units, and after `most` units in any case. A passage
+ * shorter than `few` is merged with another.
  */
 const usualSizes = { few: 200, enough: 800, most: 1600 }
 
 /**
- * Number of passages above which those of a text become longer, because they are written at once, in a few seconds. Headings that always
- * begin a passage may make up to twice as many.
+ * Number of passages of a text above which its passages become longer. All of them are written at once, which would otherwise take many
+ * seconds. Headings that always begin a passage may lead to twice as many.
  */
 const manyPassages = 8000
 
@@ -205,7 +205,7 @@ function lineBreaks(text: string, from: number, to: number): number {
   return count
 }
 
-/** A line may be longer than any passage: it is cut behind a sentence, else between words, else between characters. */
+/** Cuts a line that is longer than a passage: after a sentence, else between words, else between characters. */
 function* piecesOf(
   text: string,
   sizes: typeof usualSizes,
@@ -239,7 +239,7 @@ type Kind = 'markdown' | 'code' | 'table' | 'plain'
 
 interface Heading {
   readonly text: string
-  /** Whether it begins a passage even if the passage before it is short. */
+  /** Whether a passage begins here even if the passage before is short. */
   readonly always: boolean
 }
 
@@ -252,7 +252,7 @@ const codeEndings =
 const codeTypes =
   /^(?:text\/(?:x-|javascript|typescript|ecmascript)|application\/(?:javascript|typescript|x-(?:sh|python|ruby|perl|php|httpd-php)|sql))/
 
-/** Chosen by the MIME type, or else by the extension of the path. */
+/** Returns the kind of a text by its MIME type, or else by the extension of its path. */
 export function kindOf(mimeType: string | undefined, path: string): Kind {
   if (isProse(path, mimeType)) return 'markdown'
   if (mimeType === 'text/csv' || mimeType === 'text/tab-separated-values' || tableEndings.test(path)) return 'table'

@@ -23,7 +23,7 @@ function hashesOf(word: string): readonly number[] {
   return hashes
 }
 
-/** The frequencies of the terms of a text, by their hashes. In one of some thousand millions of cases two terms have the same. */
+/** The frequencies of the terms of a text, by their hashes. Two terms have the same 32-bit hash in about one of 4,000 million cases. */
 function countsIn(text: string): ReadonlyMap<number, number> {
   const words = new Map<string, number>()
   for (const word of wordsIn(text)) words.set(word, (words.get(word) ?? 0) + 1)
@@ -74,7 +74,7 @@ export function createBagCount(terms: readonly string[]): (bag: Bag) => TermCoun
   return ({ hashes, counts, length }) => ({ counts: wanted.map((hash) => countIn(hashes, counts, hash)), length })
 }
 
-/** The count of a hash: binary search. */
+/** Returns the count of a hash, which a binary search finds. */
 function countIn(hashes: Int32Array, counts: Uint32Array, wanted: number): number {
   const at = firstIndex(0, hashes.length, (index) => (hashes[index] ?? 0) >= wanted)
   return hashes[at] === wanted ? (counts[at] ?? 0) : 0

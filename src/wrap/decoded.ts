@@ -98,7 +98,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     const repaired = repairPart(await bytesOf(part), factsOf(part), !ascii)
     if (repaired !== undefined)
       return { ...repaired, mimeType: await typeOf(provider, request.path, part.mimeType, context) }
-    // A text in any encoding can begin with ASCII, so its whole decides.
+    // Every encoding can begin with ASCII text, so only the whole text shows its encoding.
     return (ascii ? await decodeAll(part, request, context) : undefined) ?? part
   }
 

@@ -6,15 +6,15 @@ import type { Context, Entry, ListQuery, PromptCompletion, Provider } from '../c
 
 /** The optional methods of a provider, which must be known before it is open. */
 export interface DeferredAbilities {
-  /** It has `watch`. */
+  /** Whether the provider has `watch`. */
   readonly watch: boolean
-  /** It has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
+  /** Whether the provider has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
   readonly prompts: boolean | 'separate'
-  /** It has `tools`. By default it does not. */
+  /** Whether the provider has `tools`. Default false. */
   readonly tools?: boolean
-  /** It has `sees`. */
+  /** Whether the provider has `sees`. */
   readonly sees: boolean
-  /** It has `parts`. By default it does not. */
+  /** Whether the provider has `parts`. Default false. */
   readonly parts?: boolean
 }
 
@@ -36,10 +36,7 @@ export type OpeningState = 'closed' | 'opening' | 'open' | 'failed'
 export interface DeferredProvider<P extends Provider = Provider> extends Provider {
   /** The state of the opening. Reading it opens nothing. */
   openingState(): OpeningState
-  /**
-   * Opens it, unless it is open. Rejects with `unavailable` if it cannot be opened, or if the last attempt failed a short time
-   * ago.
-   */
+  /** Opens the provider, unless it is open. Rejects with `unavailable` if it cannot be opened, or if the last attempt failed a short time ago. */
   open(): Promise<P>
 }
 
@@ -67,7 +64,7 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
     } catch (error) {
       const reason = isResourceError(error) ? error.message : 'internal error'
       const pauseMs = Math.min(longestPauseMs, failure === undefined ? firstPauseMs : failure.pauseMs * 2)
-      // The same fault is logged once.
+      // A fault is logged once, not at each attempt.
       if (failure?.reason !== reason) log('warn', 'the mount cannot be opened; it is tried again', { reason: error })
       failure = { reason, until: now() + pauseMs, pauseMs }
       opening = undefined

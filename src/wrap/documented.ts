@@ -11,7 +11,10 @@ import { alternatesMeta, isTranslatable, type Twin, twinsOf } from './twins.ts'
 export interface DocumentedOptions {
   /** Globs of the documents whose front matter is read. Listing them costs one small read each, once for each version. */
   readonly frontMatter?: readonly string[]
-  /** Globs of the Markdown documents whose first heading becomes their title, if they have none yet. It costs the same. */
+  /**
+   * Globs of the Markdown documents whose first heading becomes their title, if they have no title. Listing them costs the same as for
+   * `frontMatter`.
+   */
   readonly headings?: readonly string[]
   /**
    * The languages of documents, as written in paths. Default `ja` and `en`; with an empty list, no document names another. Pass
@@ -84,7 +87,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     read: async (request, context) => {
       const contents = await provider.read(request, context)
       const { path, range } = request
-      // A part is read by a wrapper that also reads the whole.
+      // Only the read of a whole document names its other languages.
       if (stat === undefined || range !== undefined || !isTranslatable(path)) return contents
       const meta = alternatesMeta(await findTwins(stat, path, languages, context), path)
       return contents.map((content) => withMeta(content, meta))

@@ -80,7 +80,7 @@ function joined(templates: readonly Template[]): readonly Template[] {
   return [...others, part]
 }
 
-/** Number of lines that are examined before the shown ones: as many as the longest recognisable key has. */
+/** Number of lines that are examined before the shown ones. The longest key that can be recognised has as many. */
 const margin = 1000
 
 /**

@@ -23,7 +23,7 @@ const newline = 0x0a
 interface Gathered {
   readonly pieces: Buffer[]
   length: number
-  /** The bytes of the whole lines among them, and the number of these lines. */
+  /** Number of the gathered bytes that are whole lines, and number of these lines. */
   whole: number
   lines: number
 }
@@ -56,7 +56,7 @@ export function createLineReader(provider: Provider, limit: number) {
         const bytes = beforeNul(chunk.bytes)
         const isCut = bytes.length < chunk.bytes.length
         facts = isCut ? withTextType(chunk.facts) : chunk.facts
-        // A mark is valid for one version only.
+        // A cached position is valid for one version only.
         if (mark.version !== undefined && facts.version !== mark.version) throw new ChangedError()
         if (!isTextPart(bytes, facts) || (chunk.start === 0 && !beginsText(chunk.bytes.subarray(0, headBytes))))
           throw badRange('The resource is not text, so it has no lines. Write ?bytes=0-4095.')
@@ -68,7 +68,7 @@ export function createLineReader(provider: Provider, limit: number) {
       }
     } catch (error) {
       if (mark.at === 0) throw error
-      // The resource may have become shorter, or is not text any more: its lines are counted again.
+      // The resource has become shorter, or is no longer text: count its lines again.
       marks.forget(key)
       throw isResourceError(error, 'invalid') ? new ChangedError() : error
     }
@@ -82,7 +82,7 @@ function withTextType(facts: ContentFacts): ContentFacts {
 }
 
 interface Scan {
-  /** The number of the line that contains `at`, and the start of that line. */
+  /** The number of the line that contains the position `at`, and the byte offset at which that line begins. */
   line: number
   at: number
   begins: number
@@ -96,7 +96,7 @@ interface Scan {
   cut: boolean
 }
 
-/** Counts the lines of a chunk, and gathers those that were asked for. It stops behind the last of them. */
+/** Counts the lines of a chunk, and gathers those that are requested. It stops after the last of them. */
 function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }: PartQuery, limit: number): void {
   const bytes = chunk.bytes.subarray(Math.max(0, scan.at - chunk.start))
   // A byte order mark is not part of the text.
@@ -198,7 +198,7 @@ export function createPositions(first: number) {
       const known = resources.get(key) ?? []
       const same = known[0]?.version === position.version ? known : []
       if ((same.at(-1)?.index ?? first) < position.index) same.push(position)
-      // Drops every second position: the next one is then up to twice as far away.
+      // Drop every second position. The search for a line then begins up to twice as far before it.
       resources.set(key, same.length > maxPositions ? same.filter((_, i) => i % 2 === 1) : same)
     },
     forget: resources.delete,

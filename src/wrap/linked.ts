@@ -5,8 +5,8 @@ import { compileTemplate } from '../core/template.ts'
 
 export interface LinkedOptions {
   /**
-   * An RFC 6570 template of a URL of the web. `path` is the path below the mount. When the template has `ref`, that is the first
-   * segment, and `path` the rest.
+   * An RFC 6570 template of a web URL. `path` is the path below the mount. In a template with `ref`, the first segment is `ref`, and `path`
+   * is the rest.
    */
   readonly link: string
   /** Whether a path gets no link. Default: every path gets one. */

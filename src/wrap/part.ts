@@ -92,12 +92,12 @@ export interface Chunk {
   readonly bytes: Buffer
   /** Byte offset of the chunk in the resource. */
   readonly start: number
-  /** Whether it is the last chunk. */
+  /** Whether this is the last chunk. */
   readonly final: boolean
   readonly facts: ContentFacts
 }
 
-/** Thrown if the resource changed during the read: the reader then begins again. It never leaves the wrappers. */
+/** Thrown if a resource changes during a read: the reader then begins again. No caller of a wrapper gets this error. */
 export class ChangedError extends Error {
   constructor() {
     super('The resource changed while it was read. Try again.')

@@ -48,7 +48,7 @@ export interface ReadingFacts {
   readonly pictures?: number
   /** Number of pages that OCR has read. */
   readonly ocr?: number
-  /** Whether OCR will read those of `pictures`. */
+  /** Whether OCR will read the pages that `pictures` counts. */
   readonly waiting?: true
 }
 
@@ -234,7 +234,7 @@ function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptio
   })
 
   return {
-    /** Returns what is read so far of a document that waits for OCR, or throws if that is nothing. Undefined: it does not wait. */
+    /** Returns what has been read of a document that waits for OCR, or throws if nothing has been read. Undefined: the document does not wait. */
     begun: (key: string): ReadContent | undefined => {
       const known = unfinished.get(key)
       if (known === undefined || scans?.isWaiting(known.bytesKey) !== true) return undefined

@@ -79,7 +79,10 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
   const readRange = createRangeReader(provider, cleaner)
   const { stat, watch, complete, prompts, tools } = provider
 
-  /** Throws the error of a read of a whole resource. One that cannot be read in parts either has a reason for which no link is offered. */
+  /**
+   * Throws the error of a read of a whole resource. If parts of it cannot be read either, the error gets the reason `withheld`, and so no
+   * link to the content.
+   */
   const refused = async (error: unknown, request: ReadRequest, context: Context): Promise<never> => {
     if (!isResourceError(error, 'too-large') || isOverReadLimit(error)) throw error
     const isInParts = async () =>
@@ -89,7 +92,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
     throw new ResourceError('too-large', tooLargeToSearch[mode], { ...error.detail, reason: 'withheld' })
   }
 
-  /** Returns the beginning of a table of which the content is the end. */
+  /** Returns the beginning of the table that the content is the end of. */
   const headOf = async (content: Content, request: ReadRequest, context: Context): Promise<string | undefined> => {
     const isEnd = (content.meta?.[tailKey] as TailFacts | undefined)?.earlier === true
     if (!isEnd || !('text' in content) || !isTableFile(request.path)) return undefined
@@ -193,7 +196,7 @@ function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
     get: async (request, context) => {
       if (isSecretPath(request.path)) throw notFound('a secret in the path')
       const { description, messages } = await prompts.get(request, context).catch((error: unknown) => {
-        // The words of another server.
+        // The message of an error may quote another server, so secrets are removed from it.
         if (!isResourceError(error, 'invalid')) throw error
         throw new ResourceError('invalid', redactPhrase(error.message), error.detail)
       })

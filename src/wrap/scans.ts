@@ -56,13 +56,13 @@ type Found = { readonly reading: ScanReading } | 'waiting' | 'missing'
 const maxWaiting = 10_000
 /** Maximum length of all results in memory, in characters. */
 const keptCharacters = 4 * 1024 * 1024
-/** How long a failure is not tried again, and how long the answer of `missing` is valid, in milliseconds. */
+/** Time after a failure before the next attempt, and time for which an answer of `missing` is valid, in milliseconds. */
 const [failedMs, missingMs] = [10 * 60_000, 60_000]
 /** Number of failed pages in a row after which a document is given up, and number of tries of a page. */
 const [maxFailures, tries] = [3, 2]
 const noText = '(OCR has found no text on this page.)'
 
-/** The end of the last reading: one document at a time is read in the whole process. */
+/** Resolves when the last OCR has ended: the whole process reads one document at a time. */
 let last: Promise<unknown> = Promise.resolve()
 function inTurn<T>(work: () => Promise<T>): Promise<T> {
   const turn = last.then(work)

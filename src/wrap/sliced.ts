@@ -153,7 +153,7 @@ async function readBytes(
   }
 }
 
-/** The next part: the rest of the request; if it was answered completely, a part of the same length. */
+/** Returns the query of the next part: the rest of the request, or, if the request was answered completely, as many bytes again. */
 function nextBytes({ last }: PartQuery, behind: number, count: number, size = Number.POSITIVE_INFINITY): string {
   if (last === undefined) return formatPart('bytes', behind, undefined)
   const rest = last - behind + 1

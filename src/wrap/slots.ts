@@ -3,17 +3,18 @@ import type { ResourceError } from '../core/errors.ts'
 interface BreakerOptions {
   /** Number of consecutive failures that opens the circuit breaker. */
   readonly failures: number
-  /** Length of the pause, in milliseconds, a quarter more or less. It doubles while the source does not answer. */
+  /** Duration of the pause, in milliseconds; the actual pause is up to a quarter longer or shorter. It doubles while the source does not answer. */
   readonly pauseMs: number
   readonly maxPauseMs: number
   readonly now?: () => number
-  /** Random number from 0 to 1. */
+  /** Returns a random number from 0 to 1. Default `Math.random`. */
   readonly random?: () => number
 }
 
 /**
- * A circuit breaker, which keeps requests away from a source that does not answer: closed while the source answers; open for a pause after a number of failures in a row; then half open, when
- * one caller tries the source and the others wait for the result. Times are in milliseconds.
+ * A circuit breaker, which keeps requests away from a source that does not answer. It is closed while the source answers; open for a pause
+ * after a number of failures in a row; then half open: one caller tries the source, and the others wait for the result. Times are in
+ * milliseconds.
  */
 export function createBreaker(options: BreakerOptions) {
   const { failures, maxPauseMs, now = () => performance.now(), random = Math.random } = options

@@ -41,7 +41,7 @@ const defaults = {
   maxTotalBytes: 64 * mebibyte,
 }
 
-/** Path of the search. Ids of results are longer. */
+/** Path of the search. It cannot be the id of a result, because those are longer. */
 const searchPath = 'search'
 const search: Template = {
   template: `${searchPath}{?q,limit}`,
@@ -111,7 +111,7 @@ export function createSpill(options: SpillOptions = {}) {
     templates: async ({ principal }) => ((await hasAny(principal)) ? [search] : []),
     sees: ({ id: owner }, path) => {
       const parts = partsOf(path)
-      // Without `has`, the path may exist: the other methods look for it among the results of the caller in the store.
+      // Without `has`, this method cannot know whether the path exists. The other methods look for it in the store among the results of the caller.
       return path === searchPath || (parts !== undefined && (has?.(owner, ...parts) ?? true))
     },
     close: () => results.close(),

@@ -92,7 +92,7 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
   let lines = 0
   while (lines < count && from > 0) {
     const behind = behindNewline(bytes, from - newline.length, newline)
-    // A line that begins before these bytes does not count, unless it is the only one.
+    // Leave out a line that begins before these bytes, unless it is the only one.
     if (behind === 0 && start > first && lines > 0) break
     from = behind
     lines++

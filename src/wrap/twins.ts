@@ -3,7 +3,7 @@ import { baseName, parentOf } from '../core/path.ts'
 import type { ContentFacts } from '../core/provider.ts'
 import { encodePath } from '../core/uri.ts'
 
-/** The same document in another language, by its path. */
+/** A document with the same content in another language, recognised by its path. */
 export interface Twin {
   readonly path: string
   /** Undefined if the path of the document names no language. */

@@ -12,8 +12,8 @@ let begun: number | undefined
 let resumedAt: number | undefined
 
 /**
- * Whether the slice is used up. A slice begins with the first look in a turn, and ends with the turn. While an immediate is due, the event loop
- * does not wait for sockets, so a slice measures only work.
+ * Whether the slice is used up. A slice begins with the first call in a turn of the event loop, and ends with the turn. While an immediate
+ * is due, the event loop does not wait for sockets, so a slice measures only work.
  */
 function isUsedUp(): boolean {
   const now = performance.now()

@@ -3,7 +3,7 @@ const context = 3
 /** Maximum number of lines that are added and removed between two texts. Beyond it, a difference is no shorter than the text. */
 const maxEdits = 2000
 
-/** A stretch of changed lines: half-open ranges of the lines before and after. */
+/** A stretch of changed lines, as a half-open range of the old lines and one of the new lines. */
 interface Edit {
   readonly from: number
   readonly to: number
@@ -12,8 +12,8 @@ interface Edit {
 }
 
 /**
- * The unified diff of two texts, as `diff -u` writes it, without the two lines of file names. It can be applied with `patch`. Empty for
- * equal texts.
+ * Returns the unified diff of two texts, as `diff -u` writes it, without the two lines of file names. `patch` can apply it. Empty for equal
+ * texts.
  *
  * @returns undefined when too many lines differ.
  */
@@ -122,7 +122,7 @@ function formatHunk(edits: readonly Edit[], old: readonly string[], now: readonl
   return lines.join('')
 }
 
-/** The first line from 1, and the number of lines, as `diff -u` writes them. */
+/** Formats a range of lines as `diff -u` does: the number of its first line, from 1, and the number of lines. */
 function rangeOf(from: number, to: number): string {
   const count = to - from
   return count === 1 ? `${from + 1}` : `${count === 0 ? from : from + 1},${count}`

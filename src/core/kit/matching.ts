@@ -3,7 +3,7 @@ export function fold(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
 
-/** Returns the words of a filter text, each folded for comparison by {@link fold}. */
+/** Returns the words of a filter text, each in the form of {@link fold}. */
 export function wordsOf(filter: string | undefined): readonly string[] {
   return fold(filter ?? '')
     .split(/\s+/)

@@ -9,8 +9,8 @@ export function isText(bytes: Uint8Array): boolean {
 export const headBytes = 8192
 
 /**
- * Whether the head of a resource begins a text. NULs may only end it: a log has them behind its last line if its space was reserved,
- * or if the machine stopped while it was written.
+ * Whether the head of a resource begins a text. NULs may stand only at its end: a log ends in NULs if space was reserved for it, or if the
+ * machine stopped while it was written.
  */
 export function beginsText(head: Uint8Array): boolean {
   const text = beforeNul(head)

@@ -17,7 +17,7 @@ export interface Within {
 export interface Held {
   /** A path that opens exactly this file or directory, whatever its name leads to by now. */
   readonly at: string
-  /** Its path without symbolic links. */
+  /** Path of the file or directory, without symbolic links. */
   readonly real: string
 }
 

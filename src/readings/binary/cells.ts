@@ -42,7 +42,7 @@ export function createCells(writer: Pick<Writer, 'plain' | 'row' | 'end'>) {
       add(row, column, formatNumber(String(value), kind, since1904)),
     boolean: (row: number, column: number, value: boolean) => add(row, column, value ? 'TRUE' : 'FALSE'),
     error: (row: number, column: number, code: number) => add(row, column, errors[code] ?? '#ERR!'),
-    /** Writes the rows that are there, and forgets them. An empty row separates two tables. */
+    /** Writes the rows collected so far, and drops them. An empty row separates two tables. */
     write: () => {
       for (const [number, cells] of [...rows].sort(([a], [b]) => a - b)) {
         if (number > last + 1) writer.end()
@@ -57,7 +57,7 @@ export function createCells(writer: Pick<Writer, 'plain' | 'row' | 'end'>) {
 
 export type SheetCells = ReturnType<typeof createCells>
 
-/** A number in 30 bits: an integer, or the upper part of a double; perhaps a hundred times the value. */
+/** Reads a number of 30 bits: an integer, or the upper part of a double. A flag says that the value is divided by 100. */
 export function readPackedNumber(bytes: Buffer, at: number): number {
   const packed = bytes.readInt32LE(at)
   const double = Buffer.alloc(8)

@@ -4,7 +4,7 @@ import { tooMuch, unreadableError } from '../formats.ts'
 export interface Storage {
   /** The names of the storages in it, in the order of the file. */
   readonly storages: readonly string[]
-  /** Whether it has a stream. */
+  /** Whether the folder has a stream of this name. */
   readonly has: (name: string) => boolean
   readonly storage: (name: string) => Storage | undefined
   /**
@@ -19,12 +19,12 @@ const signature = 'd0cf11e0a1b11ae1'
 const headerBytes = 512
 const entryBytes = 128
 const maxEntries = 200_000
-/** Numbers of sectors from here on are not sectors: the end of a chain, a free sector, a sector of a table. */
+/** Numbers from here on are not sectors. They mark the end of a chain, a free sector, or a sector of the table ([MS-CFB], 2.1). */
 const noSector = 0xfffffffa
 
 const damaged = (what: string) => unreadableError(`The document is damaged: ${what}.`)
 
-/** Whether bytes are a compound file, which is a file system in a file. */
+/** Whether bytes are a compound file: a file system within a file. */
 export function isCompound(bytes: Uint8Array): boolean {
   return Buffer.from(bytes.subarray(0, 8)).toString('hex') === signature
 }
@@ -89,7 +89,7 @@ function numbersIn(sectors: readonly Buffer[]): Uint32Array {
   return Uint32Array.from({ length: bytes.length >> 2 }, (_, index) => bytes.readUInt32LE(index * 4))
 }
 
-/** The numbers of the sectors of a stream of a size. */
+/** Returns the numbers of the sectors of a stream of `size` bytes. */
 function chain(start: number, size: number, shift: number, table: Uint32Array, most: number): readonly number[] {
   const numbers: number[] = []
   for (let at = start; at < noSector && numbers.length * 2 ** shift < size; at = table[at] ?? noSector) {

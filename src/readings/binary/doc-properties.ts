@@ -38,7 +38,7 @@ function runsIn(page: Buffer, kind: 'characters' | 'paragraphs'): readonly Forma
 
 const counted = (page: Buffer, at: number) => page.subarray(at + 1, at + 1 + (page[at] ?? 0))
 
-/** The number of a style and properties; their length is in words, or in the second byte if the first is 0. */
+/** Returns the number of a style and the properties after it. Their length is in 16-bit words; if the first byte is 0, it is in the second byte. */
 function paragraphData(page: Buffer, at: number): Buffer {
   const words = page[at] ?? 0
   if (words === 0) return page.subarray(at + 2, at + 2 + (page[at + 1] ?? 0) * 2)
@@ -62,7 +62,7 @@ function* changesIn(bytes: Buffer): Generator<readonly [number: number, operand:
   for (let at = 0; at + 2 < bytes.length; ) {
     const number = bytes.readUInt16LE(at)
     at += 2
-    // The upper three bits tell the length of the operand.
+    // The upper three bits determine the length of the operand.
     const fixed = [1, 1, 2, 4, 2, 2, undefined, 3][number >> 13]
     const [start, length] =
       fixed !== undefined
@@ -101,7 +101,7 @@ export function characterProperties(bytes: Buffer): CharacterProperties {
 export interface ParagraphProperties {
   readonly isInTable?: boolean
   readonly isRowEnd?: boolean
-  /** Number of the use of a list. */
+  /** Number of the paragraph's list in the table of uses (see {@link createNumbering}). */
   readonly list?: number
   readonly depth?: number
   /** Level of a heading, from 0; 9: none. */
@@ -191,7 +191,11 @@ interface ListLevel {
   readonly isNumbered: boolean
 }
 
-/** The numbers of the items of lists. `uses` says which list each of the numbers in the properties of paragraphs is. */
+/**
+ * Counts the items of lists.
+ *
+ * @param lists The table of lists. @param uses The table that maps the list number of a paragraph to a list.
+ */
 export function createNumbering(lists: Buffer, uses: Buffer) {
   const levels = readLevels(lists)
   const counts = new Map<number, number[]>()
@@ -210,7 +214,7 @@ export function createNumbering(lists: Buffer, uses: Buffer) {
   }
 }
 
-/** The levels of each list, which lie behind the table of lists. */
+/** Reads the levels of each list, which follow the table of lists. */
 function readLevels(table: Buffer): ReadonlyMap<number, readonly ListLevel[]> {
   const found = new Map<number, ListLevel[]>()
   const count = table.length < 2 ? 0 : table.readUInt16LE(0)

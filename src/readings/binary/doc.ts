@@ -37,7 +37,7 @@ const macintosh = 256
 
 const damaged = (what: string) => unreadableError(`The document is damaged: ${what}.`)
 
-/** A part of the text that lies in one piece in the file. */
+/** A part of the text that is contiguous in the file. */
 interface Piece {
   readonly start: number
   readonly end: number
@@ -49,7 +49,7 @@ interface Piece {
 
 interface WordFile {
   readonly stream: Buffer
-  /** Whether it is of Word 97 or later. */
+  /** Whether the document is of Word 97 or later. */
   readonly isUnicode: boolean
   readonly codePage: number
   readonly pieces: readonly Piece[]
@@ -109,12 +109,12 @@ function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
     pieces,
     lengths,
     tableAt: (index) =>
-      // The levels of lists lie behind the table of lists.
+      // The table of lists is followed by the levels of the lists, whose length the header does not state.
       index === place.lists && isUnicode ? table.subarray(stream.readUInt32LE(0x9a + index * 8)) : tableAt(index),
   }
 }
 
-/** The table of pieces ([MS-DOC], 2.9.38). Formatting may stand before it. Before Word 97, all pieces have one width. */
+/** Reads the table of pieces ([MS-DOC], 2.9.38), which formatting may precede. Before Word 97, all pieces have one width. */
 function piecesIn(table: Buffer, isUnicode: boolean, oldWidth: 1 | 2): readonly Piece[] {
   let at = 0
   while (table[at] === 1 && at + 3 <= table.length) at += 3 + table.readUInt16LE(at + 1)
@@ -250,7 +250,7 @@ function* runsIn(piece: Piece, start: number, end: number, characters: readonly 
 /** Maximum depth of fields in fields. */
 const maxFields = 100
 
-/** The text of the open paragraph, whose fields may go on in the next. */
+/** Collects the text of the open paragraph. A field in it may continue in the next paragraph. */
 function createText(writer: Writer, fonts: readonly string[]) {
   let text = ''
   const fields: { code: string; isCode: boolean; start: number }[] = []
@@ -295,14 +295,14 @@ function createText(writer: Writer, fonts: readonly string[]) {
       }
       addPlain(run.slice(from))
     },
-    /** The text of the paragraph that ends. */
+    /** Returns the text of the paragraph, and begins the next one. */
     take: () => {
       const taken = text
       text = ''
       for (const field of fields) field.start = 0
       return taken
     },
-    /** The text that is left. A field without an end is text. */
+    /** Returns the text that is left at the end. A field that never ends is text. */
     finish: () => text + fields.map(({ code, isCode }) => (isCode ? code : '')).join(''),
   }
 }

@@ -41,7 +41,7 @@ export function openMsg(bytes: Uint8Array, limit: number): StoredMessage {
   return messageIn(root, 32)
 }
 
-/** @param headBytes Size of the header of its fixed properties, which a message in a message has shorter. */
+/** @param headBytes Size of the header before the fixed properties. It is smaller in a message that is stored within another. */
 function messageIn(storage: Storage, headBytes: number): StoredMessage {
   const message = createProperties(storage, headBytes)
   const codePage = codePageIn(message)
@@ -118,7 +118,7 @@ function attachedIn(storage: Storage, codePage: number | undefined): AttachedPar
   const text = (number: number) => part.text(number, codePage)
   const mimeType = text(id.mimeType) ?? 'application/octet-stream'
   const name = text(id.fileName) ?? text(id.shortFileName) ?? text(id.name) ?? ''
-  // A picture of the page that the message shows.
+  // Leave out a picture that the page of the message shows.
   if (mimeType.startsWith('image/') && text(id.contentId) !== undefined) return undefined
   const inner = storage.storage(streamName(id.data, objectType))
   if (inner?.has('__properties_version1.0') === true)
@@ -162,7 +162,7 @@ type Properties = ReturnType<typeof createProperties>
 const twoByteCodePages = new Set([932, 936, 949, 950])
 
 function decodeNarrow(bytes: Buffer, codePage: number | undefined): string {
-  // Programs write UTF-8 whatever the code page is. Short texts in one of two bytes a character may look like it.
+  // Some programs write UTF-8 whatever the code page is. In code pages with two bytes per character, short texts may look like UTF-8.
   if (isUtf8(bytes) && !twoByteCodePages.has(codePage ?? 0)) return bytes.toString()
   const encoding = codePage === undefined ? detectEncoding(bytes) : undefined
   return (encoding === undefined ? undefined : decodeBytes(bytes, encoding)) ?? decodeCodePage(bytes, codePage ?? 1252)
@@ -174,7 +174,7 @@ const beginning =
   'Times New RomanCourier{\\colortbl\\red0\\green0\\blue0\r\n\\par \\pard\\plain\\f0\\fs20\\b\\i\\u\\tab\\tx'
 const windowBytes = 4096
 
-/** Decompresses Rich Text Format ([MS-OXRTFCP]): each byte stands for itself, or two for a repetition. */
+/** Decompresses Rich Text Format ([MS-OXRTFCP]): a byte stands for itself, or two bytes for a repetition of earlier text. */
 function decompressRtf(bytes: Buffer): Buffer {
   if (bytes.length < 16) return Buffer.alloc(0)
   const size = Math.min(bytes.readUInt32LE(4), bytes.length * 18)

@@ -110,7 +110,7 @@ function* recordsIn(data: Buffer): Generator<DrawingRecord> {
   }
 }
 
-/** All records in a container, also those in containers in it. */
+/** Yields all records in a container, including those of nested containers. */
 function* recordsWithin(data: Buffer, depth = 0): Generator<DrawingRecord> {
   for (const record of recordsIn(data)) {
     yield record
@@ -119,7 +119,7 @@ function* recordsWithin(data: Buffer, depth = 0): Generator<DrawingRecord> {
   }
 }
 
-/** The document, and the offsets of slides and notes by their numbers, as the last edit left them. */
+/** Reads the document, and the offsets of slides and notes by their numbers, as the last edit wrote them. */
 function readPlaces(stream: Buffer, user: Buffer | undefined) {
   const places = new Map<number, number>()
   let documentPlace: number | undefined
@@ -132,7 +132,7 @@ function readPlaces(stream: Buffer, user: Buffer | undefined) {
   ) {
     if (seen.has(at)) break
     seen.add(at)
-    // A reference to a key follows in encrypted presentations.
+    // In an encrypted presentation, a reference to the key follows.
     if (edit.data.length >= 32 && edit.data.readUInt32LE(28) !== 0)
       throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
     documentPlace ??= edit.data.readUInt32LE(16)
@@ -274,7 +274,7 @@ function writeText(writer: Writer, { kind, text, depths }: SlideText): void {
   }
 }
 
-/** The depth of each paragraph. Formatting is told for runs of characters ([MS-PPT], 2.9.44). */
+/** Returns the depth of each paragraph. Formatting is stored for runs of characters ([MS-PPT], 2.9.44). */
 function depthsIn(data: Buffer, text: string): readonly number[] {
   const ends = Array.from(text.matchAll(/\r|$/g), ({ index }) => index)
   const depths: number[] = []
@@ -288,7 +288,7 @@ function depthsIn(data: Buffer, text: string): readonly number[] {
   return depths
 }
 
-/** The offset behind the formatting of a run of paragraphs, whose mask tells which fields there are ([MS-PPT], 2.9.20). */
+/** Returns the offset after the formatting of a run of paragraphs. A mask states which fields the formatting has ([MS-PPT], 2.9.20). */
 function formattingEnd(data: Buffer, start: number): number {
   const mask = data.readUInt32LE(start)
   const has = (...bits: readonly number[]) => bits.some((bit) => ((mask >>> bit) & 1) === 1)

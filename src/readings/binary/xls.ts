@@ -5,7 +5,7 @@ import { createWriter, type Writer } from '../writer.ts'
 import { type CellStyle, createCells, readPackedNumber, type SheetCells } from './cells.ts'
 import { isCompound, openCompound } from './compound.ts'
 
-/** Types of records ([MS-XLS], 2.3). The upper byte of some tells the version: here it is that of Excel 5 and later. */
+/** Types of records ([MS-XLS], 2.3). In some of them the upper byte is the version: here that of Excel 5 and later. */
 const type = {
   beginning: 0x809,
   end: 0x0a,
@@ -50,7 +50,7 @@ const olderTypes: Readonly<Record<number, number>> = {
 
 interface SheetRecord {
   readonly type: number
-  /** Its data, and that of the records that continue it. */
+  /** The data of the record, and of the records that continue it. */
   readonly pieces: readonly [Buffer, ...Buffer[]]
 }
 
@@ -165,7 +165,7 @@ function readStyle(data: Buffer, version: number): Workbook['styles'][number] {
 function styleOf({ styles, fonts, formats }: Workbook, number: number): CellStyle | undefined {
   const style = styles[number]
   if (style === undefined) return undefined
-  // No font has the number 4.
+  // The numbering of fonts leaves out 4.
   const font = fonts[style.font > 4 ? style.font - 1 : style.font] ?? ''
   return { kind: numberKindOf(style.format, formats.get(style.format)), font }
 }
@@ -186,7 +186,7 @@ function longText(pieces: SheetRecord['pieces'], { version, codePage }: Workbook
   return decodeCodePage(all.subarray(start, start + length), codePage)
 }
 
-/** Reads texts ([MS-XLS], 2.5.293) one after the other. The width of the characters is told again at the beginning of a continuation. */
+/** Reads texts ([MS-XLS], 2.5.293) one after the other. Each continuation states again how many bytes a character has. */
 function createTextReader(pieces: readonly Buffer[]) {
   let piece = 0
   let at = 0
@@ -262,7 +262,7 @@ function readSheet(stream: Buffer, start: number, workbook: Workbook, writer: Wr
     const [data] = record.pieces
     if (record.type === type.beginning) depth++
     else if (record.type === type.end && --depth <= 0) break
-    // A chart has values of its own.
+    // Skip the values of an embedded chart, which are not cells of the sheet.
     else if (depth > 1 && version >= 5) continue
     else if (record.type === type.result && formula !== undefined) {
       cells.text(formula[0], formula[1], longText(record.pieces, workbook), formula[2])

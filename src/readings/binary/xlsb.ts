@@ -68,8 +68,8 @@ export async function readXlsb(bytes: Uint8Array, form: ReadingForm, limits: Rea
 }
 
 /**
- * Walks the records of a part, piece by piece: a type of one or two bytes, a length of one to four, data. The upper bit of a byte
- * tells that another follows.
+ * Walks the records of a part, piece by piece. A record is a type of one or two bytes, a length of one to four, and data. The upper bit of
+ * a byte says that another byte follows.
  */
 async function walkRecords(zip: Zip, part: string | undefined, take: (kind: number, data: Buffer) => void) {
   if (part === undefined || !zip.has(part)) return
@@ -107,7 +107,7 @@ function headAt(bytes: Buffer, begin: number) {
   return { kind, start: at, length }
 }
 
-/** A text whose length is four bytes, and the offset behind it. */
+/** Returns a text whose length is stored in four bytes, and the offset after the text. */
 function textAt(data: Buffer, at: number): readonly [text: string, end: number] {
   const length = at + 4 <= data.length ? data.readUInt32LE(at) : 0
   if (length === 0xffffffff) return ['', at + 4]

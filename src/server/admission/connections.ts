@@ -50,7 +50,7 @@ export function watchSockets(server: Server, options: SocketOptions): () => void
     const response = answering(socket)
     if (error.code === 'HPE_HEADER_OVERFLOW') meter.count('refusedHeaders')
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') meter.count('late')
-    // In the middle of an answer, a status line would be read as a part of it.
+    // The answer has begun, so a status line would be read as a part of it: cut the connection instead.
     if (response?.headersSent && !response.writableFinished) socket.destroy()
     else hangUp(socket, clientErrors.get(error.code) ?? '400 Bad Request')
   })

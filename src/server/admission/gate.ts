@@ -69,7 +69,7 @@ export function createGate(concurrent: number, waiting: number, most: SlotCount 
       let second: Claim | undefined
       let isOver = false
 
-      /** @param keep Whether the task keeps its slot until it has the other one: its content is in memory already. */
+      /** @param keep Whether the task keeps its small slot until it has a large one, because its content is in memory already. */
       const enlarge = async (keep: boolean): Promise<void> => {
         // Nobody waits for the answer any more.
         if (isOver) throw tooMuch()
@@ -152,7 +152,7 @@ function createSemaphore({ concurrent, waiting }: SlotCount, most: SlotCount) {
     if (share.running + share.queue.length > 0) shares.set(key, share)
   }
 
-  /** Admits waiting claims while there are free slots. A share that was admitted comes again, as it is at the end. */
+  /** Admits waiting claims while there are free slots. A share that was admitted moves to the end, and gets another turn later. */
   const admit = (): void => {
     for (const [key, share] of shares) {
       if (count.waiting === 0 || count.running >= concurrent) return

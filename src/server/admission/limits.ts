@@ -84,7 +84,7 @@ export const defaultLimits: HttpLimits = {
 /** Size of a burst, as a multiple of the sustained rate per second. */
 export const burst = 10
 
-/** @param asked Whether clients are authenticated: otherwise their shares cannot be told apart. */
+/** @param asked Whether clients are authenticated. Without authentication their shares cannot be told apart. */
 export function completeLimits(given: GivenLimits | undefined, asked: boolean): ServedLimits {
   const perPrincipal = asked ? { ...defaultLimits.perPrincipal, ...given?.perPrincipal } : undefined
   const { connections = defaultLimits.connections } = given ?? {}

@@ -153,17 +153,17 @@ export interface ScopeRule {
  * Requests to both go through the address guard.
  */
 export interface Issuer extends ServiceNetwork {
-  /** Its identifier, exactly as in `iss`. */
+  /** Identifier of the issuer, exactly as in `iss`. */
   readonly issuer: string
   /** Accepted values of `aud`, exactly. Default: the resource. */
   readonly audiences?: readonly string[]
-  /** URL of its keys, for tokens that are JWTs. */
+  /** URL of the issuer's keys, for tokens that are JWTs. */
   readonly jwks?: string
-  /** URL of its introspection for opaque tokens (RFC 7662), and the credentials for it. */
+  /** URL of the issuer's introspection of opaque tokens (RFC 7662), and the credentials for it. */
   readonly introspection?: { readonly url: string; readonly clientId: string; readonly clientSecret: string }
   /** Accepted signature algorithms. Default: any asymmetric one. */
   readonly algorithms?: readonly string[]
-  /** Accepted types of its JWTs. `JWT` also accepts those without a type. Default `at+jwt` (RFC 9068). */
+  /** Accepted types of the issuer's JWTs. `JWT` also accepts those without a type. Default `at+jwt` (RFC 9068). */
   readonly types?: readonly string[]
   /** The only clients (`client_id`, `azp`) whose tokens are accepted. Default all. */
   readonly clients?: readonly string[]

@@ -6,7 +6,7 @@ import { defined } from '../../core/kit/object.ts'
 
 /** Time-out of a request to an issuer, in milliseconds. */
 const timeoutMs = 3000
-/** Maximum length of its answer, in bytes. */
+/** Maximum length of the answer, in bytes. */
 const maxBytes = 256 * 1024
 
 /** Additions to the request, and its network settings. */

@@ -121,7 +121,7 @@ const maxAheadMs = 60_000
 
 type FindKey = ReturnType<typeof createLocalJWKSet>
 
-/** The key set of one issuer. */
+/** Creates the key set of one issuer, fetched from its URL and cached. */
 export function createKeys(url: string, create: typeof createLocalJWKSet, log: Log, network: ServiceNetwork = {}) {
   let known: { readonly find: FindKey; readonly at: number } | undefined
   let fetching: Promise<FindKey> | undefined
@@ -129,7 +129,7 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
   let refreshedAt = Number.NEGATIVE_INFINITY
 
   let logged = ''
-  /** Returns the keys that can verify signatures. The log says why the others cannot, once as long as the same ones are there. */
+  /** Returns the keys that can verify signatures. The log names the faults of the other keys once, until these faults change. */
   const usableOf = async (keys: readonly unknown[]): Promise<readonly object[]> => {
     const judged = await Promise.all(keys.map(verifyingKey))
     const faults = judged.flatMap((one, index) => {

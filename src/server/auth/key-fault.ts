@@ -9,7 +9,7 @@ const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
 const leastExponent = 65_537n
 const maxExponentBits = 256
 const modulusBits = { least: 2048, most: 16_384 }
-/** Factors below this are looked for in a modulus. */
+/** Upper bound of the factors that are tried on a modulus. */
 const smallFactor = 1000n
 /** Steps of Fermat's method, each of which tries one half of the sum of two factors. */
 const fermatSteps = 100n
@@ -17,7 +17,7 @@ const fermatSteps = 100n
 interface EdwardsCurve {
   readonly prime: bigint
   readonly bytes: number
-  /** The `y` of all points of small order, reduced. Points with another `x` have the same ones. */
+  /** The `y` of all points of small order, reduced. Each of these `y` belongs only to points of small order, whatever their `x` is. */
   readonly weak: readonly bigint[]
 }
 
@@ -31,7 +31,7 @@ const edwards: Readonly<Record<string, EdwardsCurve>> = {
   Ed448: { prime: prime448, bytes: 57, weak: [0n, 1n, prime448 - 1n] },
 }
 
-/** A key that verifies signatures, as the cryptographic library reads it; or why no signature under it proves anything. */
+/** Returns a key that verifies signatures, in the form of the cryptographic library; or why a signature by this key would prove nothing. */
 export async function verifyingKey(key: unknown): Promise<{ readonly key: object } | { readonly fault: string }> {
   if (!isObject(key)) return { fault: 'It is not an object.' }
   const fault = purposeFault(key)

@@ -56,7 +56,7 @@ export function canonicalResource(resource: string): string {
 
 /** Why a request is refused, and the answer to it. */
 export interface Refusal {
-  /** Reason in the audit log. */
+  /** Reason of the refusal, as the audit log names it. */
   readonly reason: 'no-token' | 'malformed-token' | 'bad-token' | 'unjudged-token' | 'scope'
   readonly status: 400 | 401 | 403 | 503
   readonly message: string

@@ -31,7 +31,7 @@ export function isOwnToken(token: string): boolean {
 export interface TokenFile {
   readonly tokens: readonly StoredToken[]
   readonly mark: string
-  /** Whether it lies on a local disk. */
+  /** Whether the file lies on a local disk. */
   readonly local: boolean
 }
 

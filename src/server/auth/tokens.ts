@@ -39,7 +39,7 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
   const current = async (): Promise<TokenFile | undefined> => {
     let mark = absentFileMark
     try {
-      // Each request comes here: on a local disk the call takes a fraction of the time of one to the thread pool.
+      // This call runs for each request. On a local disk, a synchronous one takes a fraction of the time of a call in the thread pool.
       mark = markOf(known?.local ? statSync(file, { bigint: true }) : await stat(file, { bigint: true }))
     } catch {}
     return mark === known?.mark ? known : read()

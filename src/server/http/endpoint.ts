@@ -39,7 +39,7 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<vo
 /** MCP over HTTP, for any server that accepts the requests. */
 export type Endpoint = ReturnType<typeof createEndpoint>
 
-/** @param asked Whether callers are authenticated: otherwise their shares cannot be told apart. */
+/** @param asked Whether callers are authenticated. Without authentication their shares cannot be told apart. */
 export function createEndpoint(options: EndpointOptions, asked: boolean) {
   const limits = completeLimits(options.limits, asked)
   const gate = createGate(limits.concurrent, limits.waiting, limits.perPrincipal)
@@ -70,7 +70,8 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     const message = await readPermitted(request, response, caller, given)
     if (message === undefined) return
     const { value } = message
-    // The body says that it is of this revision, or only the header (then the request is invalid).
+    // A message is of 2026-07-28 if its body declares a revision. If only the header names that revision, the request is invalid, and gets
+    // the error of that revision.
     const claims = isObject(value) && claimedRevision(value) !== undefined
     const isModern = claims || request.headers['mcp-protocol-version'] === modernRevision
     await (isModern ? modernHttp : legacyHttp).post(request, response, caller, value)

@@ -90,7 +90,10 @@ export function replaceAbsoluteTarget(request: WithTargetHost): void {
   request.url = path.startsWith('/') ? path : `/${path}`
 }
 
-/** Returns why a body is refused: only unencoded JSON in UTF-8 is accepted, with any other parameters. Forms and plain text, which any web page may send, are refused. */
+/**
+ * Returns why a body is refused. Only unencoded JSON in UTF-8 is accepted, with any other parameters. Forms and plain text, which any web
+ * page may send, are refused.
+ */
 export function mediaFault(request: IncomingMessage): string | undefined {
   const types = valuesOf(request, 'content-type')
   const [type = ''] = types

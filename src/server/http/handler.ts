@@ -193,8 +193,8 @@ function givenBody(request: IncomingMessage & { readonly body?: unknown }, { bod
 const ofConnection = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'proxy-connection', 'te'])
 
 /**
- * Creates a bridge, which passes requests of the Fetch standard to a Node server that listens on no port. Each request has its own in-memory connection, so it behaves like any other HTTP request, from the limit on
- * headers to back-pressure and disconnects.
+ * Creates a bridge, which passes requests of the Fetch standard to a Node server that listens on no port. Each request has its own
+ * in-memory connection, so it is handled like any other HTTP request, with the limit on headers, back-pressure and disconnects.
  */
 function createBridge<Note extends object>(server: Server) {
   const notes = new WeakMap<Duplex, Note>()

@@ -192,7 +192,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       await exchange(session.connection, response, caller, body, { trace })
     },
 
-    /** `GET`: the stream on which the server sends messages of its own accord. */
+    /** Handles `GET`: opens the stream of messages that answer no request. */
     openStream: async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
       if (!(request.headers.accept ?? '*/*').match(/\*\/\*|text\/(?:\*|event-stream)/))
         return refuse(response, 406, 'The Accept header does not allow an event stream.')

@@ -32,14 +32,14 @@ import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { paramHeadersFault, requestFault } from './guard.ts'
 
-/** Maximum number of principals whose channel is kept for their next request. */
+/** Maximum number of principals whose channels are cached for their next requests. */
 const maxChannels = 1000
 
 /** HTTP for 2026-07-28: every POST is independent. */
 export function createModernHttp(options: ServedOptions, gate: Gate, meter: Meter) {
   const channels = createChannels(options)
   const closing = new AbortController()
-  // It has one listener per stream.
+  // Each stream adds a listener, and Node warns above ten.
   setMaxListeners(0, closing.signal)
 
   /** Answers a request with one answer, after its notifications. */
@@ -89,7 +89,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       ? { value: await reply() }
       : await gate.run(reply, caller.share, () => untilTaken(response))
     if ('refused' in ran) return refuseBusy(message, response, caller, ran.refused)
-    // Its parts are read in slots of their own, so a slow reader occupies none.
+    // The parts of the content take slots of their own, so a slow reader occupies none meanwhile.
     if (ran.value !== undefined) await sendStreamed(response, ran.value, events)
   }
 
@@ -149,13 +149,13 @@ function createChannels(options: ServedOptions) {
       const channel = channels.get(key) ?? openView(options, principal, 'modern')
       // A failure is not cached.
       if (!channels.has(key)) channel.catch(() => channels.get(key) === channel && channels.delete(key))
-      // Move it to the end.
+      // Move the channel to the end: the first one is the least recently used.
       channels.delete(key)
       channels.set(key, channel)
       const [oldest] = channels
       if (channels.size > maxChannels && oldest !== undefined) {
         channels.delete(oldest[0])
-        // A request in flight on it loses its answer only if it outlives the next thousand principals.
+        // Close the channel a minute later. Only a request that runs longer than that loses its answer.
         setTimeout(() => void close(oldest[1]).catch(() => {}), 60_000).unref()
       }
       return channel

@@ -36,7 +36,7 @@ export function handleInTurn(handle: Handle, meter: Meter, onFirst?: (socket: So
 
   let last: Promise<unknown> = Promise.resolve()
 
-  /** Resolves in a turn of the event loop of its own: clients that wait for answers go before those that do not. */
+  /** Resolves in a turn of the event loop of its own, so clients that wait for their answers go before those that do not. */
   const turn = (): Promise<unknown> => {
     last = last.then(() => nextTurn())
     return last
@@ -50,7 +50,7 @@ export function handleInTurn(handle: Handle, meter: Meter, onFirst?: (socket: So
     const line: Line = { waiting: [], busy: false, paused: false, answering: undefined }
     lines.set(socket, line)
     onFirst?.(socket)
-    // Node resumes the socket by itself, for the body of a request and after an answer was read.
+    // Node resumes the socket by itself to read the body of a request, and after an answer: pause it again.
     socket.on('resume', () => {
       if (line.paused) socket.pause()
     })

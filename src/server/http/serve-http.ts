@@ -130,7 +130,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (!routes.has(route) && !posted) return refuse(response, 404, notFoundMessage)
     const known = await entrance.callerOf(request, response)
     if (known === undefined) return
-    // The base of the links is found out when one is asked for, which few requests do.
+    // Compute the base of links only when a link is created, which few requests need.
     const caller: Caller =
       links === undefined
         ? known
@@ -174,11 +174,11 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const { take, answering } = handleInTurn(handle, meter, room.asked)
 
   const server = createServer({ maxHeaderSize: limits.headers, ...deadlinesOf(limits), keepAliveTimeout: 10_000 }, take)
-  // The margin serves connections that are being refused.
+  // The additional connections are those that are being refused.
   server.maxConnections = limits.connections + 128
   meter.gauge('connections', () => liveness.size)
   const closeIdle = watchSockets(server, { liveness, addresses, meter, onRefused, answering, room })
-  // This call only validates: the guard itself needs the port, which the system may choose.
+  // This guard only checks the options: the real one needs the port, which the system may choose.
   createGuard({ ...options, port: options.port })
   if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
     throw invalid(

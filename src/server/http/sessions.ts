@@ -134,7 +134,7 @@ export function createMailbox(prefix: string) {
      */
     attach: (next: EventStream, lastId: string | undefined): boolean => {
       stream = next
-      // A client that does not name its last event may have missed any.
+      // A client that names no last event may have missed any event.
       let whole = count === 0
       if (lastId !== undefined) {
         const last = lastId.startsWith(`${prefix}-`) ? Number(lastId.slice(prefix.length + 1)) : Number.NaN

@@ -1,4 +1,7 @@
-/** ISO 8601 has the years 0 to 9999 without a sign; clients accept no others. In milliseconds since 1970. */
+/**
+ * Earliest and latest time that can be sent, in milliseconds since 1970: ISO 8601 writes the years 0 to 9999 without a sign, and clients
+ * accept no others.
+ */
 const [firstMs, lastMs] = [-62_167_219_200_000, 253_402_300_799_999]
 
 /** Whether a time, in milliseconds since 1970 (UTC), can be sent. */

@@ -135,7 +135,6 @@ export function optionalString(params: Params, name: string): string | undefined
   return (params[name] ?? undefined) === undefined ? undefined : requiredString(params, name)
 }
 
-/** Maximum number of arguments. */
 const maxArguments = 100
 
 /** @throws ResourceError `invalid` for a value that is not an object of strings. */

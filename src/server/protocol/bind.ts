@@ -129,7 +129,8 @@ function watchingOf(
       const { params, signal, view } = call
       const uri = requiredString(params, 'uri')
       const honoured = await subscription.add([uri], { signal })
-      // Nothing is ever sent for a resource whose source reports no changes, but it is there.
+      // Either the source reports no changes, or the resource cannot be read. This read throws in the second case only: in the first one
+      // the subscription succeeds, although nothing is ever sent.
       if (honoured.length === 0 && (await appAt(uri, toolbox, call)) === undefined)
         await view.read(uri, { signal }).catch(fallbackTo(undefined, 'too-large'))
       return {}
@@ -249,7 +250,7 @@ const skillMethods: Readonly<Record<string, Method>> = {
   'skills/get': async ({ params, revision, signal, view: { skills } }) => {
     const uri = requiredString(params, 'uri')
     const found = await skills?.get(uri, { signal }).catch(fallbackTo(undefined, 'not-found'))
-    // The extension wants this code on every revision. Absent and denied are the same bytes.
+    // The extension requires this code in every revision. The answers for an absent skill and a denied one are identical.
     if (found === undefined) throw new ProtocolError(codes.invalidParams, 'No skill is served there')
     return { skill: found.skill, ...cacheHintFields(found.cache, revision) }
   },

@@ -41,11 +41,11 @@ import type { EventOptions } from './event-options.ts'
 import type { AnswerSender } from './large.ts'
 import { type Call, type HeadersFault, type Method, withProgress } from './method.ts'
 
-/** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
+/** The two kinds of protocol revisions: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'
 
 export interface RequestOptions {
-  /** Its abort cancels the request; then it has no answer. The channel aborts it when the request times out. */
+  /** Aborting it cancels the request, which then has no answer. The channel aborts it when the request times out. */
   readonly cancel?: AbortController
   /** Receives the notifications of this request (progress, logs), all of them before its answer. */
   readonly onNotification?: ((notification: Notification) => void) | undefined
@@ -195,7 +195,7 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
       return { jsonrpc: '2.0', id, result: completeResult(name, result, spoken, served.server) }
     } catch (error) {
       if (signal.aborted) {
-        // The request was cancelled, or timed out, which is logged. Nobody gets this answer.
+        // The request was cancelled or has timed out, so nobody gets this answer. A time-out is logged where it happens.
         log('debug', 'a cancelled request ended with an error', { error })
         return failure(id, timedOut)
       }

@@ -57,8 +57,8 @@ const tooSlow: WireError = {
 }
 
 /**
- * A long-lived client: a pipe, or a session. Each message itself tells its era, so a client may probe with one and continue with
- * the other; nothing is remembered of the probe.
+ * A long-lived client: a pipe, or a session. Each message shows by itself which kind of revision it belongs to. So a client may probe with
+ * one kind and continue with the other, and no state of the probe is kept.
  */
 export type Connection = ReturnType<typeof createConnection>
 
@@ -84,7 +84,7 @@ export function createConnection(
   const channels = new Map<string, Promise<Channel>>()
   const inFlight = new Map<string, AbortController>()
   let listening = 0
-  // Do not replace this by a closure made where requests are answered: it would keep the last of them in memory.
+  // Do not move this variable into a closure that is made for each answer: that closure would keep the last answers in memory.
   let legacy: Channel | undefined
 
   const channelFor = (era: 'modern' | 'legacy'): Promise<Channel> => {

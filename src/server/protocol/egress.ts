@@ -54,7 +54,7 @@ function createClean({ scrub, scrubBytes, stream }: Scrubber, isOwn: (text: stri
     if (isOwn(text)) return text
     if (key === 'blob') return cleanBlob(text)
     const clean = scrub(text)
-    // It must stay a valid URI.
+    // A URI must stay a valid URI, so the mark in it is escaped.
     return key === 'uri' || key === 'uriTemplate'
       ? clean.replaceAll(redactedMark, encodeURIComponent(redactedMark))
       : clean

@@ -114,7 +114,7 @@ export function initializeResult({ revision }: Handshake, introduction: Introduc
   const { extensions: declared, events: _events, ...known } = capabilities
   const { [eventsExtension]: _, ...extensions } = declared ?? {}
   const { completions: _completions, ...older } = known
-  // Extensions are declared there since 2026-07-28; clients of the revision before look there too (SEP-2133).
+  // 2026-07-28 declares extensions in `capabilities.extensions`; clients of 2025-11-25 look there too (SEP-2133).
   const newest = declared === undefined || !isAtLeast(revision, '2025-11-25') ? known : { ...known, extensions }
   return {
     protocolVersion: revision,

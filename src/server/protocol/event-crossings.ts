@@ -16,19 +16,19 @@ export interface CrossingFilter {
 const steps = [1, 5, 15, 60, 300]
 const coarsest = 300
 const maxPoints = 120
-/** Time before a new subscription in which the latest sample of each series is looked for, in seconds. */
+/** Length of the time before a new subscription in which the latest sample of each series is searched, in seconds. */
 const baselineSeconds = 600
 /** Number of characters of the key of a series, and maximum number of keys in a position. */
 const keyLength = 6
 const maxKeys = 200
 
-/** Up to where series were evaluated. Clients get it as a part of the position: it has only what they were told or can read. */
+/** The state of an evaluation. Clients get it as a part of the position, so it contains only what they were told or can read. */
 interface Evaluated {
   /** Time of the last evaluated points, in seconds since 1970. */
   readonly at: number
   /** Keys of the series whose last value was beyond the threshold. */
   readonly beyond: readonly string[]
-  /** Whether more samples are there already. */
+  /** Whether more samples are known that were not evaluated yet. */
   readonly isBehind: boolean
 }
 
@@ -66,7 +66,7 @@ export function findCrossings(
     if (!isBeyond(point.value)) continue
     if (isNew && crossings.length === limit)
       return { crossings, after: crossings.at(-1)?.after ?? { at, beyond: known, isBehind: true } }
-    // The last one is the latest, so that the oldest are forgotten first.
+    // Add the key at the end: when there are too many, the keys that were added longest ago are dropped.
     beyond.add(point.key)
     if (isNew) crossings.push({ point, after: { at: done, beyond: [...beyond].slice(-maxKeys), isBehind: true } })
   }
@@ -82,7 +82,7 @@ export function crossingsOf(view: View, reader: ChangeReader, { uri, isBeyond }:
     const step = steps.find((one) => end - from <= one * maxPoints) ?? coarsest
     const { points, isPartial } = await read(view, uri, { start: Math.floor(from / step) * step, end, step }, signal)
     const { crossings, after } = findCrossings(points, { ...state, at: from }, isBeyond, limit)
-    // Samples of the current second may still come.
+    // More samples of the current second may still arrive.
     const at = after.at === from && crossings.length === 0 ? Math.max(from, end - 1) : after.at
     const isBehind = after.isBehind || step > 1
     return { crossings, after: { ...after, at, isBehind }, isPartial: isPartial || from > state.at }
@@ -107,7 +107,8 @@ export function crossingsOf(view: View, reader: ChangeReader, { uri, isBeyond }:
   return {
     follow: reader.follow,
     now: async (options = {}) => {
-      // A sample between the two is evaluated again, which does no harm; in the other order it would be lost.
+      // Get the position of the changes before the samples are read: a sample that arrives in between is evaluated twice. In the other
+      // order it would be lost.
       const position = await reader.now(options)
       return positionOf(position, await begin(options))
     },
@@ -174,7 +175,7 @@ async function readSeries(view: View, uri: string, { start, end, step }: Span, s
   return { points: objectsIn(shown.series).flatMap(pointsIn), isPartial: shown.omitted !== undefined }
 }
 
-/** As {@link readSeries}. There are no points if the series are gone, or may not be seen any more. */
+/** Does the same as {@link readSeries}, but returns no points if the series no longer exist, or may no longer be seen. */
 function readSeriesIfThere(...asked: Parameters<typeof readSeries>): ReturnType<typeof readSeries> {
   return readSeries(...asked).catch((error: unknown) => {
     if (isResourceError(error, 'not-found')) return { points: [], isPartial: false }

@@ -7,7 +7,7 @@ export interface Occurrence {
   /** Time in milliseconds since 1970. */
   readonly time: number
   readonly data: JsonObject
-  /** Returns the position after it. */
+  /** Returns the position after this event. */
   position(): string
 }
 

@@ -28,7 +28,7 @@ export function eventError(dialect: EventDialect, fault: EventFault, data: JsonO
   return new ProtocolError(errorCodes[dialect][fault], faultNames[fault], data)
 }
 
-/** Number of events of one answer: when the client names none, and at most. */
+/** Number of events of one answer: the default, and the maximum. */
 const pageLimits = { usual: 100, most: 1000 }
 /** Recommended time between two polls, in milliseconds. */
 const nextPollMs = 5000
@@ -59,7 +59,7 @@ export function askedIn(params: Params, dialect: EventDialect): RequestedSubscri
   }
 }
 
-/** Turns the error of a reached limit of subscriptions into that of the extension; returns others unchanged. */
+/** Converts the error of an exhausted limit of subscriptions to that of the extension. Other errors stay unchanged. */
 export function toExhaustedError(error: unknown, dialect: EventDialect): unknown {
   if (!isResourceError(error, 'invalid') || error.detail.reason !== 'too-many') return error
   const { reason, of, limit } = error.detail

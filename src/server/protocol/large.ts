@@ -43,7 +43,7 @@ export async function openLarge(
         if ('refused' in ran) throw new ResourceError('unavailable', 'Too many requests are in flight.')
         return ran.value
       }
-      // The request has its slot already.
+      // The first part needs no slot of its own: the request itself has one.
       const result = await read(of, { signal: waiting.signal })
       const [content] = result.contents
       if (content !== undefined) first = { result, content }
@@ -67,7 +67,7 @@ export async function openLarge(
     }
     return { ...first.result, contents: [streamed] }
   } catch (error) {
-    // The whole may be readable though its parts are not.
+    // A resource whose parts cannot be read may still be read as a whole.
     if (!isResourceError(error, 'invalid') && error !== withoutParts) throw error
     return undefined
   }

@@ -46,7 +46,7 @@ export async function listen(request: Request, options: StreamOptions): Promise<
   const over = new AbortController()
   const end = () => over.abort()
   const outbox = createOutbox(write, end, request.id)
-  // Not with `AbortSignal.any`: the long-lived signal of the service would remember every stream.
+  // Do not use `AbortSignal.any` here: the signal of the service lives long, and would keep a reference to every stream.
   setMaxListeners(0, closing)
   for (const one of [signal, closing]) one.addEventListener('abort', end)
   if (signal.aborted || closing.aborted) end()
@@ -152,7 +152,7 @@ export function createOutbox(
 
   const next = (): Notification | undefined => {
     const params = subscriptionId === undefined ? {} : { params: meta }
-    // Each is removed before it is written: a change from now on needs another notification.
+    // Remove a list before it is written: a change from now on needs another notification.
     for (const list of lists) {
       lists.delete(list)
       return { jsonrpc: '2.0', method: `notifications/${list}/list_changed`, ...params }

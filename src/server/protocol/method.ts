@@ -94,7 +94,7 @@ function isToken(token: unknown): token is string | number {
 
 /** The tools and the view that a client gets. */
 export interface ClientProfile {
-  /** Whether it gets the reading tools: for hosts in which a model does not list, read and search resources by itself. */
+  /** Whether the client gets the reading tools, for hosts in which a model does not list, read and search resources by itself. */
   readonly tools: boolean
   /** The tools `search` and `fetch`, as ChatGPT connectors require them. */
   readonly chatgpt?: true

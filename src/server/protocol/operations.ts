@@ -83,7 +83,7 @@ function uriIn(params: Params): string {
   }
 }
 
-/** Refuses to write. The answer is the same for every URI, so it tells nothing of what is there. */
+/** Refuses a write. The answer is the same for every URI, so it does not reveal whether a resource exists. */
 function refuse(uri: string, contents?: unknown): never {
   if (contents !== undefined && (!isObject(contents) || contents.uri !== uri))
     throw new ProtocolError(codes.invalidParams, 'The URI of the contents differs from the URI of the request.', {

@@ -111,7 +111,7 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
 }
 
 /**
- * Converts the contents of a read. Reads streams to their end first, unless the caller `streams` them: a JSON-RPC message is one piece.
+ * Converts the contents of a read. Reads streams to their end first, unless the caller `streams` a single content: a JSON-RPC message is one piece.
  *
  * @param turn Waits for the turn in which a large content may be written.
  */
@@ -122,24 +122,17 @@ export async function readToWire(
   streams = false,
 ): Promise<Wire> {
   const contents: Wire[] = []
-  const isAlone = result.contents.length === 1
+  const inPieces = streams && result.contents.length === 1
   // One content after the other: a stream is collected in memory.
   for (const content of result.contents)
-    contents.push(contentToWire(streams && isAlone ? streamOfLong(content) : await collected(content), revision))
-  // Formatting it as JSON, which follows, blocks all other requests.
+    contents.push(contentToWire(inPieces ? content : await collected(content), revision, inPieces))
+  // The message is formatted as JSON next, which blocks all other requests meanwhile.
   if (contents.some(({ text, blob }) => String(text ?? blob).length > longText)) await turn()
   return { contents, ...cacheHintFields(result.cache, revision) }
 }
 
 /** Size from which bytes are encoded in pieces while they are sent, in bytes: as one string of JSON they would be copied several times. */
 const longBytes = 64 * 1024
-
-/** Returns a content of many bytes as a stream of them. */
-function streamOfLong(content: ResourceContent): ResourceContent {
-  if (!('bytes' in content) || content.bytes.length < longBytes) return content
-  const { bytes, ...facts } = content
-  return { ...facts, stream: onePiece(bytes), length: bytes.length }
-}
 
 async function* onePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
@@ -225,8 +218,8 @@ export function completionToWire({ values, total, hasMore }: Completion): Wire {
   }
 }
 
-/** Converts a content. A stream is left to the caller, as a {@link BlobStream}. */
-function contentToWire(content: ResourceContent, revision: Revision): Wire {
+/** Converts a content. A stream and, `inPieces`, many bytes are left to the caller, as a {@link BlobStream}. */
+function contentToWire(content: ResourceContent, revision: Revision, inPieces = false): Wire {
   // Only the pages of this revision's specification show a name and a title, though its schema does not contain them.
   const isTitled = revision === '2025-06-18'
   const wire: Wire = { uri: content.uri }
@@ -235,6 +228,8 @@ function contentToWire(content: ResourceContent, revision: Revision): Wire {
   if (isMimeType(content.mimeType)) wire.mimeType = content.mimeType
   if ('text' in content) wire.text = content.text.toWellFormed()
   else if ('stream' in content) wire.blob = blobStreamOf(content)
+  else if (inPieces && content.bytes.length >= longBytes)
+    wire.blob = blobStreamOf({ stream: onePiece(content.bytes), length: content.bytes.length })
   else wire.blob = base64Of(content.bytes)
   return addMeta(wire, content, content.version, revision, isTitled ? textsIn(content) : noTexts)
 }
@@ -258,7 +253,7 @@ export function cacheHintFields(hint: CacheHint, revision: Revision): Wire {
   return { ttlMs, cacheScope: hint.scope === 'public' ? 'public' : 'private' }
 }
 
-/** Adds the members of a description. Page after page of them is written, so no object is created that is not sent. */
+/** Adds the members of a description to `wire`. It is called for every entry of a long list, so it creates no object that is not sent. */
 function describe(wire: Wire, facts: Description, revision: Revision, modified: number | undefined): Wire {
   const hasTitle = isAtLeast(revision, '2025-06-18')
   const { title, description, mimeType: type, audience, priority, icons } = facts

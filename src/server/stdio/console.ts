@@ -4,7 +4,7 @@
  */
 export function sendConsoleTo(stream: () => typeof process.stderr): () => void {
   const before = Object.getOwnPropertyDescriptor(globalThis, 'console')
-  // As Node defines it, so that a library can replace it.
+  // Define the property as Node does, so that a library can replace it.
   const set = (value: Console) =>
     Object.defineProperty(globalThis, 'console', { value, configurable: true, writable: true })
   let own: Console | undefined

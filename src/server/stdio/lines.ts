@@ -17,7 +17,7 @@ export function createWriter(output: Writable) {
   let gone = output.destroyed
   let timer: NodeJS.Timeout | undefined
   const { promise: failed, resolve: announce } = withResolvers<void>()
-  /** Continues the text that waits for the reader, if there is one. */
+  /** Lets a text that waits for the reader continue; does nothing if none waits. */
   let goOn = () => {}
   const fail = () => {
     gone = true
@@ -42,7 +42,7 @@ export function createWriter(output: Writable) {
     for (let start = 0; start < bytes.length; start += pieceBytes) {
       timer?.refresh()
       if (output.write(bytes.subarray(start, start + pieceBytes))) continue
-      // No race with `failed`: a promise that never settles keeps something of each race.
+      // Do not use `Promise.race` with `failed`: a pending promise keeps a reaction to each race in memory.
       await new Promise<void>((resolve) => {
         goOn = resolve
         if (gone || !output.writableNeedDrain) resolve()

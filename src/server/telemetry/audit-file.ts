@@ -184,7 +184,7 @@ async function rotate(file: string, keep: number): Promise<void> {
   await rename(file, `${file}.1`).catch(ignoreMissing)
 }
 
-/** The record of lost records, if there are some. */
+/** Returns the record that states how many records were lost; empty when none were. */
 const lossOf = (items: number): readonly string[] =>
   items === 0 ? [] : [`${JSON.stringify({ time: new Date().toISOString(), verb: 'lost', items })}\n`]
 

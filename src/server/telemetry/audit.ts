@@ -44,12 +44,12 @@ export interface AuditRecord {
   /** Subject of the request, if it has exactly one: a URI, a URI template, the name of a tool or a prompt, the path of a post. */
   readonly uri?: string
   /**
-   * `ok`; the kind of the error; `cancelled`; `denied`: a rule denies it, or none allows it, which the client cannot tell from
+   * `ok`; the kind of the error; `cancelled`; `denied`: a rule denies the request, or none allows it, which the client cannot tell from
    * `not-found`; `unheard`: the URI cannot be listened to; `failed`: a tool of another server reports a failure.
    *
-   * A refusal over HTTP has a status, too. Of authentication: `no-token`, `malformed-token`, `bad-token`, `unjudged-token`,
-   * `scope`, `host`, `no-link` (a link to a content that is forged or has expired). Of a limit: `rate`, `share`, `busy`, `sessions`, `connections`, `bad-tokens`, `too-large`. `left-out`: that
-   * many more refusals (`items`) were not recorded, since there were too many.
+   * A refusal over HTTP has a status, too. Of authentication: `no-token`, `malformed-token`, `bad-token`, `unjudged-token`, `scope`,
+   * `host`, `no-link` (a link to a content that is forged or has expired). Of a limit: `rate`, `share`, `busy`, `sessions`, `connections`,
+   * `bad-tokens`, `too-large`. `left-out`: there were too many refusals, and `items` of them have no record.
    */
   readonly outcome: string
   /** HTTP status of a refusal. */

@@ -103,7 +103,7 @@ async function readText(view: View, id: string, signal: AbortSignal): Promise<Re
     return await view.read(`${id}?as=text`, { signal })
   } catch (error) {
     signal.throwIfAborted()
-    // It has no such form: read it unchanged.
+    // The document has no form as text: read it unchanged.
     if (!isResourceError(error, 'invalid') && !isResourceError(error, 'not-found')) throw error
     return withoutStreams(await view.read(id, { signal }))
   }

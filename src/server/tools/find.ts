@@ -50,7 +50,7 @@ export function findTool(view: View): Tool {
     call: async (given, { signal }, report) => {
       const args = argumentsIn(given, findInput)
       const cursor = args.text('cursor')
-      // The matcher is large, and few servers are asked for it.
+      // The library for patterns is large, and few servers need it.
       const { grep } = await import('../../text/grep.ts')
       const answer = await grep((uri, options) => view.read(uri, options), args.required('uri'), {
         pattern: args.required('pattern'),

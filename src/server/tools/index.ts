@@ -86,7 +86,7 @@ async function childrenOf(view: View, uri: string, signal: AbortSignal) {
   }
 }
 
-/** Returns each entry with its direct children if it was opened: the first directories are. One that cannot be opened now stays closed. */
+/** Returns each entry. The first directories also have their direct children; a directory that cannot be opened now has none. */
 function opened(view: View, entries: readonly Resource[], signal: AbortSignal) {
   const toOpen = new Set(entries.filter(({ mimeType }) => mimeType === directoryMimeType).slice(0, maxOpened))
   return Promise.all(

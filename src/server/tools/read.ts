@@ -49,7 +49,7 @@ const contentSchema = objectSchema(['uri'], {
   reason: { type: 'string', description: 'Why it is the whole: unknown version, shorter, or not-text.' },
 })
 
-/** One content as it is shown. */
+/** A content, or the part of it that the answer shows. */
 interface ToolContent {
   readonly structured: JsonObject
   readonly text: string

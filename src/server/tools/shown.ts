@@ -67,8 +67,8 @@ export function lineOf({ uri, name, title, mimeType, size }: Resource): string {
 const maxEmpty = 20
 
 /**
- * Returns a part of a page of a view, since pages are longer than a model needs at once. The cursor consists of that of the page
- * and of the last URI shown.
+ * Returns a part of a page of a view, because pages are longer than a model needs at once. The cursor consists of the cursor of the page
+ * and the URI of the last entry that was shown.
  */
 export async function takePart(
   next: (cursor: string | undefined) => Promise<Page<Resource>>,

@@ -11,7 +11,7 @@ import type { CallbackUrl } from './subscribing.ts'
 
 /** The receiver of messages. */
 export interface Receiver {
-  /** The id of its subscription, as `hikidashi events` prints it. */
+  /** Id of the receiver's subscription, as `hikidashi events` prints it. */
   readonly id: string
   /** Name of the type of events. */
   readonly name: string

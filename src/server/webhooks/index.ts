@@ -89,13 +89,13 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     const { credential } = caller ?? {}
     const isKept = credential !== undefined && caller?.isRestorable === true
     const facts = isKept ? { given: asked.given, url: endpoint.text, secret, credential } : undefined
-    // Another request may have made it meanwhile.
+    // A concurrent request may have created the subscription meanwhile.
     const known = registry.get(id)
     if (known !== undefined) {
       const status = statusOf(known)
       known.signer.replace(secret)
       registry.refresh(known, { reader, until }, caller, facts)
-      // Events that it has not got yet are still sent.
+      // The refreshed subscription keeps its position, so events that the endpoint has not received yet are still sent.
       await keeper.written()
       return answerOf(known, false, status)
     }
@@ -104,7 +104,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     const made = { id, name, principal, endpoint, signer, reader, until, position, maxAgeMs: asked.maxAgeMs }
     try {
       const added = registry.add(made, caller, facts)
-      // A client that has the answer finds its subscription after a crash, too.
+      // Answer only when the subscription is stored: the client then finds it even after a crash.
       await keeper.written()
       return answerOf(added, isTruncated)
     } catch (error) {
@@ -166,7 +166,7 @@ async function beginningOf(
   if (cursor === undefined) return { position: await reader.now({ signal }), isTruncated: false }
   const page = { limit: 1, ...(maxAgeMs === undefined ? {} : { maxAgeMs }) }
   const { gap, position, occurrences } = await reader.since(cursor, page, { signal })
-  // The answer tells the gap; the events that are there begin after it.
+  // `isTruncated` tells the client of a gap. The subscription then begins with the events that are still there.
   return { position: gap && occurrences.length === 0 ? position : cursor, isTruncated: gap }
 }
 

@@ -75,7 +75,7 @@ export async function postMessage(message: WebhookMessage, { guard, ca, signal }
     let size = 0
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length
-      // A message is taken, whatever the rest of the answer says.
+      // The endpoint has accepted the message, so the rest of its answer does not matter.
       if (size > maxAnswerBytes) break
       chunks.push(chunk)
     }
@@ -93,7 +93,10 @@ function faultOfStatus(status: number): PostFault {
   return status >= 500 ? 'http_5xx' : 'http_4xx'
 }
 
-/** A refused address looks like one where nobody listens: an answer must not show which addresses exist in a private network. */
+/**
+ * Converts an error of a connection. A refused address gives the same fault as one at which nothing listens: the answer must not show which
+ * addresses exist in a private network.
+ */
 function faultOfError(error: unknown): PostFault {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const isTls = speaksNoTls(code) || /^(?:ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_)/.test(code)

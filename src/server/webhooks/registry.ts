@@ -8,7 +8,7 @@ import { eventError } from '../protocol/events.ts'
 import { newControlMessageId, type Receiver, type Sender } from './delivery.ts'
 import { createRun, type WebhookSubscription } from './run.ts'
 
-/** Keeps nothing. */
+/** A keeper that stores no subscriptions. */
 export const noSubscriptions: SubscriptionKeeper = {
   put: () => {},
   remove: () => {},
@@ -26,10 +26,10 @@ interface RegistryOptions {
   readonly limits: { readonly maxPerPrincipal: number; readonly maxTotal: number }
 }
 
-/** A subscription that begins. */
+/** The facts with which a subscription begins. */
 type Beginning = Receiver & Pick<WebhookSubscription, 'reader' | 'until' | 'position' | 'maxAgeMs'>
 
-/** The kept facts of a subscription that it does not have itself. Undefined: it ends with this process. */
+/** The facts that are stored for a later process, besides those of the running subscription. Undefined: the subscription ends with this process. */
 type KeptFacts = Pick<KeptSubscription, 'given' | 'url' | 'secret' | 'credential'> | undefined
 
 /** The running subscriptions. Each ends with its lifetime, with the credentials of its caller, or with its endpoint. */
@@ -65,7 +65,7 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
   }
   const terminate = (one: WebhookSubscription): void => {
     remove(one)
-    // When its end comes with that of its credentials, the client knew of it.
+    // Send no message if the lifetime ends now as well: the client knows that time.
     if (Date.now() < one.until - 1000) void tellEnd(one, one.over.signal)
   }
 

@@ -10,18 +10,18 @@ import { maxBodyBytes } from './post.ts'
 
 export interface WebhookSubscription extends Receiver, DeliveryState {
   reader: EventReader
-  /** The position up to which every event was taken, or given up. */
+  /** The position up to which every event was delivered or given up. */
   position: string
   /** Maximum age of the first events, in milliseconds. */
   maxAgeMs: number | undefined
-  /** Time at which it ends, in milliseconds since 1970. */
+  /** Time at which the subscription ends, in milliseconds since 1970. */
   until: number
   /** Whether events are sent. False after an event that the endpoint did not take, until the client refreshes the subscription. */
   isActive: boolean
   /** Set when there may be events to send. */
   readonly news: ReturnType<typeof createEvent>
   readonly over: AbortController
-  /** Ends what it holds. */
+  /** Releases the timers and listeners of the subscription. */
   release: () => void
 }
 
@@ -86,7 +86,7 @@ export function createRun({ sender, dialect, log, clean, remove, onTaken }: RunO
           return 'later' as const
         })
         if (outcome === 'gone') return remove(to)
-        // It waits for its client, who refreshes it when the endpoint works again.
+        // Nothing is sent until the client refreshes the subscription, which it does when its endpoint works again.
         if (outcome === 'failed') to.isActive = false
         if (outcome === 'later') await sleep(readAgainMs, signal)
         else await to.news.wait()

@@ -4,7 +4,7 @@ import { formatHttpUrl, type HttpUrl, parseHttpUrl } from '../../core/http-url.t
 import type { JsonObject } from '../../core/tool.ts'
 import { isObject, type Params, type ProtocolError, requiredString } from '../messages/messages.ts'
 
-/** The lifetime of a subscription, in milliseconds: when the client names none, at least, and at most. */
+/** The lifetime of a subscription, in milliseconds: the default, the minimum and the maximum. */
 export interface Lifetimes {
   readonly usual: number
   readonly least: number

@@ -5,7 +5,7 @@ import { eventError } from '../protocol/events.ts'
 import { newControlMessageId, type Receiver, reasonOf, type Sender } from './delivery.ts'
 import { createChallenge, isSameText } from './secret.ts'
 
-/** Time for which a verified endpoint stays verified, in milliseconds, and the number of endpoints. */
+/** Time for which a verified endpoint stays verified, in milliseconds, and maximum number of verified endpoints. */
 const verifiedMs = 24 * 3_600_000
 const maxVerified = 10_000
 /** Maximum number of verifications of one host in a minute. */

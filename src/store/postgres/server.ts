@@ -86,7 +86,7 @@ export function connectTo(options: PostgresStore['postgres']) {
   }
 
   return {
-    /** @throws ResourceError and errors of the server, which `failureOf` knows. */
+    /** @throws ResourceError; errors of the server, which {@link failureOf} converts. */
     ask: (sql: string, values?: readonly unknown[]) => borrow((ask) => ask(sql, values)),
     /** Runs several statements in one transaction. */
     within: (act: (ask: RunStatement) => Promise<void>) =>
@@ -119,9 +119,9 @@ function parserOf(oid: number, format?: 'text' | 'binary') {
 const reasons: Readonly<Record<string, Reason>> = {
   '08': 'gone',
   '25006': 'read-only', // read_only_sql_transaction
-  '28': 'gone', // it does not let us in
-  '3D': 'gone', // there is no such database
-  '3F': 'gone', // the schema was dropped: it is made again
+  '28': 'gone', // invalid_authorization_specification
+  '3D': 'gone', // invalid_catalog_name: there is no such database
+  '3F': 'gone', // invalid_schema_name: the schema was dropped, and is created again
   '40': 'busy', // deadlock_detected, serialization_failure
   '42501': 'read-only', // insufficient_privilege
   '42883': 'gone', // undefined_function
@@ -130,13 +130,13 @@ const reasons: Readonly<Record<string, Reason>> = {
   '53100': 'full', // disk_full
   '55P03': 'busy', // lock_not_available
   '57': 'gone', // admin_shutdown, cannot_connect_now
-  '57014': 'busy', // query_canceled, by its time-out
+  '57014': 'busy', // query_canceled, by the time-out of the statement
   '58': 'gone', // io_error
   XX001: 'damaged', // data_corrupted
   XX002: 'damaged', // index_corrupted
 }
 
-/** Codes after which the tables are looked up again, because somebody has removed them. */
+/** Codes for tables or functions that somebody has removed. The next use creates them again. */
 const missing: ReadonlySet<string> = new Set(['3F000', '42P01', '42883'])
 
 /** Converts an error to a ResourceError without text of the server and without its address. */
@@ -178,7 +178,7 @@ export function createListening(
   told: (connected: boolean) => void,
 ) {
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined
-  /** Resolves when there is a connection, or when the first attempt has failed: later writes are then reported late. */
+  /** Resolves when there is a connection, or when the first attempt has failed. After a failure, later writes are reported late. */
   let tried: Promise<void> = Promise.resolve()
 
   const news = createChangeQueue(() => {

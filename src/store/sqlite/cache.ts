@@ -10,7 +10,10 @@ interface Version {
   readonly revision: number
 }
 
-/** Limits of the cache: the number of counts, and of bytes in all lists together. A list of fewer bytes than `few` is looked up fast, and counts as `few`. */
+/**
+ * Limits of the cache: `counts`, the number of cached counts; `bytes`, the size of all lists together. A list shorter than `few` bytes is
+ * fast to look up: it is not cached, or counts as `few` bytes.
+ */
 const most = { counts: 50_000, bytes: 16 * 2 ** 20, few: 2000 }
 
 interface CachedTerms {
@@ -75,7 +78,7 @@ export function createLookupCache() {
       const found = find()
       return found.byteLength < most.few ? found : keep(kept, match, found)
     },
-    /** Like `ids`, but also caches short lists: finding them meant filtering a long one. */
+    /** Like `ids`, but also caches short lists: these are slow to find, because a long list has to be filtered for them. */
     chosen: (home: Version, match: string, find: () => SortedIds): SortedIds => {
       const kept = keptOf(home)
       return recall(kept, match) ?? keep(kept, match, find())

@@ -31,7 +31,7 @@ export const maxOpenAttempts = 3
 export interface OpenFile {
   readonly isInMemory: boolean
   readonly operations: SqliteOperations
-  /** Whether it is still the file at its path. Another process may have put it aside, or somebody may have deleted it. */
+  /** Whether this is still the file at its path. Another process may have put the file aside, or somebody may have deleted it. */
   isCurrent(): boolean
   /** Closes a damaged file, and renames it, unless another process has renamed it already. */
   putAside(): void
@@ -169,7 +169,7 @@ function prepare(database: Database): SqliteOperations {
   try {
     return createOperations(database)
   } catch (error) {
-    // A table is missing, though the version says that it is there.
+    // By its version, the file should have this table.
     throw codeOf(error) === 1 ? failure('damaged', 'a table is missing') : error
   }
 }
@@ -183,7 +183,7 @@ function make(file: string): void {
   }
 }
 
-/** Refuses anything but a regular file, and removes the permissions of other users. */
+/** Throws for anything but a regular file, and removes the permissions of other users. */
 function checkOwn(name: string): void {
   const found = look(name)
   if (found === undefined) return
@@ -231,12 +231,12 @@ function alone<Result>(file: string, act: () => Result): Result {
   }
 }
 
-/** Ignores an error while something is closed, because the caller can do nothing about it. */
+/** Runs a function that closes something, and ignores its error: the caller can do nothing about it. */
 function tryTo(act: () => void): void {
   try {
     act()
   } catch {
-    // See above.
+    // The caller can do nothing about it.
   }
 }
 

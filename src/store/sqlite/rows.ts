@@ -177,7 +177,7 @@ function surplus(statements: RowStatements, home: Home, bounds: EvictionLimits, 
 
 const homeOf = readerOf({ id: Number, revision: Number, removed: Number, rows: Number, bytes: Number })
 
-/** Greater than all earlier revisions, even those of a lost file, because it follows the clock. */
+/** Returns the next revision. It follows the clock, so it is greater than all earlier revisions, even those of a lost file. */
 function nextRevision(home: Home, now: number): number {
   return Math.max(home.revision + 1, now)
 }

@@ -102,7 +102,7 @@ function createLookup(statements: TextStatements) {
     const shared = beginnings.map((beginning) => tokenOf(home.id, beginning))
     return among === undefined ? totalsOf(home, tokens, shared) : countsAmong(home, tokens, among, shared)
   }
-  /** With a single term all parts are equal, so no more are looked up than requested. */
+  /** With a single term all parts are equally good, so only as many are looked up as are requested. */
   const firstOf = (home: TextCollection, term: WeightedTerm, limit: number): readonly number[] =>
     listIn(statements.firstIds.get(tokensOf(home, term), limit)?.ids) as readonly number[]
 

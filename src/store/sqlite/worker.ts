@@ -46,7 +46,7 @@ port?.on('message', (questions: readonly WorkerRequest[]) => {
 export function createKeeper(place: SqliteStore['sqlite'], warn: Warn) {
   let open: OpenFile | undefined
   let isStale = false
-  /** The fault because of which it could not be opened. This worker does not try again. */
+  /** The fault for which the file could not be opened. This worker does not try again. */
   let refusal: unknown
 
   const close = () => {

@@ -120,7 +120,7 @@ export function repairUtf8(bytes: Uint8Array): Buffer {
   return repaired
 }
 
-/** Types that are never text, whatever their bytes look like. */
+/** MIME types that are never text, whatever the bytes are. */
 const media = /^(?:image\/(?!svg\b)|audio\/|video\/|font\/|application\/(?:pdf|zip|gzip|wasm)\b)/
 
 /** First bytes of binary formats that may continue for long without a byte that no text contains. */

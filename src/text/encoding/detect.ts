@@ -19,13 +19,13 @@ import {
 import { likelihood, type Model, randomLikelihood, westernness } from './models.ts'
 import { detectSingleByte, western } from './single-byte.ts'
 
-/** Language group that an encoding implies; `western` covers the languages of Windows-1252. */
+/** Languages that share encodings. `western`: the languages that are written in Windows-1252. */
 type Language = 'ja' | 'zh' | 'ko' | 'western'
 
 /** Number of examined bytes of a text, from its beginning or from its first non-ASCII byte. */
 export const sampleBytes = 64 * 1024
 
-/** Number of these bytes that suffices for the likeliest encoding. */
+/** Number of bytes of the sample from which the likelihood of an encoding is computed. */
 const scoredBytes = 16 * 1024
 
 /**
@@ -64,7 +64,10 @@ export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Langua
   )
 }
 
-/** A western encoding is what most other code pages look like, too: without a known language, the library must find it as well. */
+/**
+ * Checks a guess of a western encoding, as which text in most other code pages can be read too. Unless a western language is expected, the
+ * detection library must find the same encoding.
+ */
 function confirmed(guess: string, { bytes }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
   const isSure = !isWestern(guess) || languages.includes('western') || mostlyAscii(bytes) !== undefined
   return isSure ? guess : detectSingleByte(bytes, guess)
@@ -92,7 +95,7 @@ interface Scored {
   readonly ends: boolean
 }
 
-/** From the character before the first that is not ASCII. `cut`: it may end within a character. */
+/** Returns a sample that begins one character before the first one that is not ASCII. `cut`: the sample may end within a character. */
 function sampleOf(bytes: Uint8Array): { readonly sample: Uint8Array; readonly cut: boolean } {
   const first = firstBeyondAscii(bytes)
   const end = first < sampleBytes ? sampleBytes : first + sampleBytes
@@ -141,7 +144,10 @@ function declared(head: Uint8Array, sample: Uint8Array): string | undefined {
   return decoded === undefined || /[\x80-\x9f\ue000-\uf8ff]/.test(decoded) ? undefined : label
 }
 
-/** One undecodable byte in a thousand is tolerated. Apostrophes of a Mac are not damage. */
+/**
+ * Returns the encoding of a text of which at most one byte in a thousand is not ASCII; undefined for any other text. If all of these bytes
+ * are apostrophes in Mac OS Roman, it is `macintosh`, otherwise UTF-8 with damaged bytes.
+ */
 function mostlyAscii(sample: Uint8Array): 'utf-8' | 'macintosh' | undefined {
   if (countHigh(sample) * 1000 > sample.length) return undefined
   const text = Buffer.from(sample.buffer, sample.byteOffset, sample.byteLength).toString('latin1')
@@ -179,7 +185,7 @@ function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Languag
   for (const label of western) {
     const text = decodeBytes(sample, label, 'strict')
     const score = text === undefined ? Number.NEGATIVE_INFINITY : westernness(text)
-    // They are rivals only in the characters that differ.
+    // Keep only the likelier western encoding: two of them differ in few characters, so neither would lead clearly.
     const rival = guesses.findIndex((guess) => isWestern(guess.label))
     const known = languages.includes('western') ? bonus : 0
     if (rival === -1) guesses.push({ label, score: score + known, least: leastWest })

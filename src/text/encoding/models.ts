@@ -28,7 +28,7 @@ const marks: readonly CharacterRange[] = [
 /** Cost (log probability) of a byte above 0x7F and an ASCII byte by chance. */
 const chance = Math.log(1 / 128) + Math.log(1 / 2)
 const letterByChance = Math.log(1 / 20)
-/** The cost of going from ASCII to the language or back, and of staying in it. */
+/** Logarithm of the probability that text changes between ASCII and the language, and of the probability that it does not. */
 const [crossing, staying] = [Math.log(0.15), Math.log(0.85)]
 
 function createTable(frequent: string, ranges: readonly CharacterRange[]): Float32Array {
@@ -79,8 +79,8 @@ export function likelihood(text: string, model: Model): number {
 }
 
 /**
- * The characters that a language is written with, the most frequent first, beyond ASCII. Counted over film subtitles and the
- * messages of the TypeScript compiler, so that speech and technical prose both have a say.
+ * The characters beyond ASCII of a language, most frequent first. They were counted in film subtitles and in the messages of the TypeScript
+ * compiler, as samples of speech and of technical prose.
  */
 
 const japanese =
@@ -172,9 +172,8 @@ const alphabets: readonly string[] = [
 ]
 
 /**
- * Returns the penalty for letters outside the best-matching alphabet. French and Danish rarely occur in one text; Czech,
- * Hungarian and Turkish, in neighbouring code pages, look like several languages at once: a text whose letters fit them better
- * is none of western Europe.
+ * Returns the penalty for letters outside of the best-matching alphabet of western Europe. A text that fits the letters of a neighbouring
+ * code page better (such as Czech, Hungarian or Turkish) is not western: infinity.
  */
 function strangers(letters: ReadonlyMap<string, number>): number {
   const all = [...letters.values()].reduce((sum, times) => sum + times, 0)
@@ -204,7 +203,7 @@ const shared = 'áâäçéëíîóôöúüßšž'
 
 const common = 'éèêëàâáäãåçñóôöòõúüûùíîïìæøßœ'
 const capitals = 'ÉÈÊËÀÂÁÄÃÅÇÑÓÔÖÒÕÚÜÛÙÍÎÏÌÆØŒ'
-/** Icelandic letters, and letters that Turkish and Slavic letters look like in this code page: no evidence. */
+/** Letters that prove nothing: those of Icelandic, and those as which Turkish and Slavic letters appear in this code page. */
 const rare = 'ðþýÿšžÐÞÝŠŽŸ'
 
 function weigh(character: string, previous: string, next: string): number {

@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module'
 import { decodeBytes } from './decode.ts'
 
-/** Labels of encodings by the names that the library has for them. An encoding without a label is recognized, so that its text is not taken for another one, but it is not decoded. */
+/**
+ * Labels of encodings by their names in the library. An encoding without a label is recognised, so that its text is not taken for another
+ * encoding, but not decoded.
+ */
 const labels: Readonly<Record<string, string>> = {
   'Windows-1250': 'windows-1250',
   'Windows-1251': 'windows-1251',
@@ -34,17 +37,20 @@ const options = {
   minimumThreshold: 0,
 }
 
-/** Encodings of western Europe: nearly every byte is a character of them, so that only a text that is expected to be in one is. */
+/** Encodings of western Europe. Almost every byte is a character in them, so they are detected only if a western language is expected. */
 export const western: readonly string[] = ['windows-1252', 'iso-8859-15']
 
-/** Minimum confidence of the library, also against another expectation, and its lead over the next encoding that makes another text. */
+/**
+ * Minimum confidence of the library in an encoding; the same if another encoding is expected; and minimum lead over the next encoding that
+ * gives another text.
+ */
 const [leastConfidence, leastAgainst, leastLead] = [0.1, 0.3, 0.005]
 /** Minimum number of different letters beyond ASCII: two fit too many languages. */
 const fewestLetters = 3
-/** Maximum share of the characters beyond ASCII that are where no text has them. */
+/** Maximum share of the characters beyond ASCII that are in a place where no text has them. */
 const mostMisplaced = 0.02
 
-/** A text in an encoding. Without a label: in one that is not read. */
+/** A text in an encoding. Without a label, the encoding is recognised but not decoded. */
 interface SingleByteText {
   readonly label: string | undefined
   readonly confidence: number
@@ -84,7 +90,10 @@ export function detectSingleByte(bytes: Uint8Array, expected?: string): string |
   return isSure && letters.size >= fewestLetters && !western.includes(best.label) ? best.label : undefined
 }
 
-/** Capitals after small letters, signs within words and before them, Latin letters beside others, words that begin with a final quote, unassigned characters. */
+/**
+ * Signs of a wrong encoding: capitals after small letters, signs within or before words, Latin letters beside letters of another script,
+ * words that begin with a final quote, unassigned characters.
+ */
 const wrong =
   /\p{Ll}\p{Lu}|\p{L}[\p{S}\p{No}¡¿]+\p{L}|(?![\p{ASCII}°€©])\p{S}\p{L}|[A-Za-z](?!\p{Script=Latin})\p{L}|(?!\p{Script=Latin})\p{L}[A-Za-z]|(?<![^\s])[’”]\p{L}|[\p{Co}\p{Cn}]/gu
 

@@ -14,7 +14,7 @@ import type { Redactor } from '../../secrets/redactor.ts'
 import { findShapes } from '../../secrets/shapes.ts'
 import { type CleanPart, contextBytes, type Window, windowBytes } from '../../secrets/window.ts'
 
-/** The key in `_meta` that tells that something was removed from a content. */
+/** Key in `_meta` of the mark that something was removed from a content. */
 export const redactedKey = 'dev.hikidashi/redacted'
 
 /** Increased whenever the same source can give another result, so that versions change. */
@@ -57,7 +57,7 @@ export function cleanFacts(content: ContentFacts, requested: string, seal: Seal)
   }
 }
 
-/** As {@link redactPhrase}, of a text that may be missing. */
+/** Like {@link redactPhrase}, for a text that may be undefined. */
 export function cleanPhrase(text: string | undefined): string | undefined {
   return text === undefined ? undefined : redactPhrase(text)
 }
@@ -126,8 +126,8 @@ export interface Cleaner {
    */
   whole(content: Content, requested: string, signal: AbortSignal, head?: string): Promise<Content>
   /**
-   * Yields the parts of a text at a path, from the beginning of a part on; at a fault, the last one is the reason why the rest is
-   * withheld.
+   * Yields the parts of a text without secrets, from the beginning of a part on. If the text cannot be scanned further, the last value is
+   * the reason.
    */
   parts(path: string, read: ReadPiece, from: number, signal: AbortSignal, head?: string): AsyncGenerator<Clean | Reason>
   facts(facts: ContentFacts, requested: string): ContentFacts
@@ -274,7 +274,7 @@ async function* cleanParts(
     const bytes = piece.bytes.subarray(piece.start === 0 ? 0 : whole.from, piece.final ? undefined : whole.to)
     const start = piece.start + (piece.start === 0 ? 0 : whole.from)
     const text = bytes.toString()
-    // A byte order mark is not among the bytes, which then begin after it.
+    // The source leaves out a byte order mark, so its first bytes may start after `at`.
     const begin = bytes.subarray(0, Math.max(0, at - start)).toString().length
     const part = await redact({ text, from: begin, final: piece.final, ...defined({ head }) })
     if (typeof part === 'string') {

@@ -85,7 +85,7 @@ export function createContentServer(
         const ran = await gate.run(
           ({ room }) => seen.read(part, { ...options, signal: waiting.signal, room }),
           caller.share,
-          // A part is followed by others, so it does not keep its slot until it is taken.
+          // A content that is read whole keeps its slot until the client has taken it. A part does not, because other parts follow it.
           part === uri ? () => untilTaken(response) : undefined,
         )
         if ('refused' in ran) throw new Refused(ran.refused)
