@@ -181,7 +181,7 @@ describe('serve', () => {
     [
       ['serve', '.', '--http', '0', '--tokens', 'docs/tokens.json'],
       1,
-      'docs/tokens.json lies in the folder that "file:',
+      'docs/tokens.json lies in the folder that the mount "file:',
     ],
   ])('%j exits with %i', async (args, code, message) => {
     const result = await cli(...args)

@@ -62,7 +62,7 @@ describe('hikidashi why', () => {
     ['docs/node_modules/p/i.js', 'tools', 'node_modules/ is not served: left out by default'],
     ['docs/draft/c.md', 'exclude', 'draft/ is not served: left out by "exclude": `draft/`'],
     ['docs/far.md', 'link-outside', `leads out of the folder: ${join(base, 'outside.md')}`],
-    ['docs/gone.md', 'link-broken', 'leads to nothing'],
+    ['docs/gone.md', 'link-broken', 'to something that does not exist'],
     ['docs/log.md', 'link-target', 'a.log (left out by .gitignore:3 `*.log`)'],
     ['docs/hard.md', 'hard-link', 'a second name'],
     ['docs/pipe', 'special-file', 'a device, a socket or a pipe'],
