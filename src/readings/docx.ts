@@ -239,7 +239,7 @@ function setProperty(paragraph: Paragraph, name: string, value: string): void {
   else if (name === 'w:ilvl') paragraph.depth = Math.min(8, Number(value) || 0)
 }
 
-/** What a style makes of a paragraph: a heading or an item of a list. */
+/** The level of a heading, or the list of an item, that a style gives to a paragraph. */
 interface ParagraphStyle {
   readonly level?: number
   readonly list?: string

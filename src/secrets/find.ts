@@ -6,7 +6,7 @@ import { findEncoded } from './encoded.ts'
 import { findHeaderSecrets, findJwkSecrets, findXmlKeySecrets } from './formats.ts'
 import { findKubernetesSecrets } from './kubernetes.ts'
 import { findAttributeSecrets, findElementSecrets } from './markup.ts'
-import { findAwsSecrets, findShapes } from './shapes.ts'
+import { findAwsSecrets, findKnownTokens } from './shapes.ts'
 import { findSqlSecrets } from './sql.ts'
 import { findTableSecrets } from './tables.ts'
 import { findUrlSecrets } from './urls.ts'
@@ -106,7 +106,7 @@ function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
         ...(style === 'code' ? [] : [...findAwsSecrets(text), ...findTableSecrets(text, path, head)]),
       ],
     ],
-    ['shapes', findShapes],
+    ['shapes', findKnownTokens],
   ]
   const kept = plain.filter(([layer]) => !without.includes(layer))
   if (without.includes('encoded')) return kept

@@ -2,7 +2,7 @@ import type { Span } from '../core/kit/sorted.ts'
 import { looksOpaque } from './keys.ts'
 import { isHarmless, isPlaceholder, scheme } from './references.ts'
 
-/** Without braces (YAML, TOML), a member this close to a `kty` belongs to the same key, in characters. */
+/** Maximum distance, in characters, between the `kty` of a JSON Web Key and its other members where no braces enclose the key (YAML, TOML). */
 const maxDistance = 8 * 1024
 
 /** The shortest private member that is known without a `kty` beside it, in characters: 15 bytes in base64url. */

@@ -115,7 +115,7 @@ const shapes: readonly Shape[] = [
 ]
 
 /** Returns the tokens in a text that have a recognisable form. */
-export function findShapes(text: string): readonly Span[] {
+export function findKnownTokens(text: string): readonly Span[] {
   const found: Span[] = []
   for (const { literals, pattern, check } of shapes) {
     if (!literals.some((literal) => text.includes(literal))) continue

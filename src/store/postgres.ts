@@ -13,7 +13,7 @@ import {
   type PostgresRow,
   type RunStatement,
 } from './postgres/server.ts'
-import { textsOn } from './postgres/texts.ts'
+import { textOperationsOn } from './postgres/texts.ts'
 import { failure, leases, limits, valueError } from './rules.ts'
 import type { Condition, Row } from './store.ts'
 
@@ -56,7 +56,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
     }
     log('warn', error.message)
   }
-  return { ...operationsOn(ask, schema.quoted), ...textsOn(ask, schema.quoted), watch: listening.watch, close }
+  return { ...operationsOn(ask, schema.quoted), ...textOperationsOn(ask, schema.quoted), watch: listening.watch, close }
 }
 
 /** The quoted name of a schema for statements, and the channel of its notifications. */

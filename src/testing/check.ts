@@ -6,7 +6,7 @@ import type { Principal, Provider } from '../core/provider.ts'
 import { checkAborts, checkEntries, checkListing, checkTemplates, checkWatch, type ListedEntries } from './listing.ts'
 import { checkMissing, checkReading, checkStat, type ExpectedEntry } from './reading.ts'
 import {
-  type Bounds,
+  type RunSettings,
   createRun,
   formatValue,
   type Problem,
@@ -133,7 +133,7 @@ function checkPresence(run: Run, listed: ListedEntries, expected: ReadonlyMap<st
   for (const path of paths) if (!expected.has(path)) run.fail('expected', 'it is listed, and should not be', path)
 }
 
-function boundsOf(options: CheckOptions): Bounds {
+function boundsOf(options: CheckOptions): RunSettings {
   return {
     limit: options.limit ?? 10_000,
     samples: options.samples ?? 24,

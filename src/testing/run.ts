@@ -17,7 +17,7 @@ export interface Problem {
 }
 
 /** The bounds of a run, with their defaults filled in. */
-export interface Bounds {
+export interface RunSettings {
   readonly limit: number
   readonly samples: number
   readonly timeoutMs: number
@@ -43,7 +43,7 @@ export const runEnded = Symbol('given up')
 /** Result of a call that exceeds its time-out. */
 export const timedOut = Symbol('late')
 
-export function createRun(provider: Provider, bounds: Bounds) {
+export function createRun(provider: Provider, bounds: RunSettings) {
   const problems: Problem[] = []
 
   /** Records that a promise is broken, at most 5 times for each promise. */
@@ -131,7 +131,7 @@ export function createRun(provider: Provider, bounds: Bounds) {
  * Returns the result of `work`, or {@link timedOut} when it exceeds the time-out. Rejects when the whole check is aborted.
  */
 export async function withTimeout<T>(
-  { timeoutMs, signal }: Pick<Bounds, 'timeoutMs' | 'signal'>,
+  { timeoutMs, signal }: Pick<RunSettings, 'timeoutMs' | 'signal'>,
   work: () => PromiseLike<T> | T,
 ): Promise<T | typeof timedOut> {
   signal.throwIfAborted()

@@ -374,7 +374,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('a column of numbers has its head above the numbers, and a date in a table stays in one line', async () => {
+  test('the head of a column of numbers is aligned right, as the numbers are, and a date in a table does not wrap', async () => {
     folder.write({
       'site/cups.csv': 'shop,cups\nUji,1200\nKyoto,98\n',
       'site/table.md': `| Day | Note |\n|---|---|\n| 2026-05-01 | ${'A long note about the guests. '.repeat(20)} |\n`,

@@ -201,7 +201,7 @@ describe('a store in PostgreSQL', () => {
     }
   })
 
-  test('is refused if its schema is of a newer version, of another program, or unknown', async () => {
+  test('is refused if its schema has a newer version or belongs to another program, or if the schema name or the connection string is invalid', async () => {
     await open()
     await server.run(`update ${schema}.meta set version = 99`)
     await expect(open()).rejects.toMatchObject({

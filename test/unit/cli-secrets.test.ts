@@ -159,7 +159,7 @@ describe('a command that opens a folder itself', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('writes a content of several parts without a secret across the border of two parts', async () => {
+  test('redacts a secret that lies across the border of two parts of a content', async () => {
     const mib = 1024 * 1024
     const text = `${'x'.repeat(mib - 8)}${secret}${'y'.repeat(mib)}`
     writeFileSync(join(cwd, 'large.txt'), text)

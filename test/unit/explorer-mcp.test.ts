@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { afterEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { isResourceError } from '../../src/core/errors.ts'
-import { type ChangesState, createChanges, type PageChange } from '../../src/explorer/web/mcp/changes.ts'
+import { type ChangesState, createPageSubscriptions, type PageChange } from '../../src/explorer/web/mcp/changes.ts'
 import { connect } from '../../src/explorer/web/mcp/connect.ts'
 import { type Endpoint, messagesOf, request } from '../../src/explorer/web/mcp/request.ts'
 import { useHttp } from '../support/http-service.ts'
@@ -196,7 +196,7 @@ describe('the subscriptions of the explorer page', () => {
   function hearing(url: string, waitsMs = [5]) {
     const states: ChangesState[] = []
     const heard: PageChange[] = []
-    const changes = createChanges(endpointAt(url), { onState: (state) => states.push(state), waitsMs, joiningMs: 5 })
+    const changes = createPageSubscriptions(endpointAt(url), { onState: (state) => states.push(state), waitsMs, joiningMs: 5 })
     return { changes, states, heard, tell: (change: PageChange) => heard.push(change) }
   }
 

@@ -34,7 +34,7 @@ export function define(command: Command, io: Io): void {
     .command('put')
     .description(
       `Stores the analyses of a file: one analysis or an array of them in JSON, or one on each line (JSON Lines). All of them are
-checked before the first is stored. Storing the same analysis again changes nothing. A running server tells its clients.`,
+checked before the first is stored. Storing the same analysis again changes only its tags and times. A running server tells its clients.`,
     )
     .argument('<file>', 'the file; - is stdin')
     .option('--config <file>', 'the configuration; by default hikidashi.json here')

@@ -126,8 +126,8 @@ export function replaceScalar({ start, end, writing, json }: Scalar, text: strin
 }
 
 /**
- * Returns the edits that remove parts of a value. An unquoted value is quoted when the mark could be misread: the mark begins
- * like a list.
+ * Returns the edits that replace parts of a value by `[redacted]`. An unquoted value that would then parse as a list gets quotes. A block
+ * scalar is replaced as a whole if a part begins at its start.
  */
 export function editScalar(scalar: Scalar, text: string, parts: readonly Span[]): readonly Edit[] {
   const { start, end, writing } = scalar

@@ -18,7 +18,7 @@ const readSize = readerOf({
 })
 
 /** Texts in the tables of a schema. The terms of a part are the lexemes of a tsvector, which is made here and not by PostgreSQL. */
-export function textsOn(ask: RunStatement, schema: string): AsPromises<TextOperations> {
+export function textOperationsOn(ask: RunStatement, schema: string): AsPromises<TextOperations> {
   const home = `(select id from ${schema}.homes where name = $1)`
   return {
     textsPut: async (name, texts) => {

@@ -11,7 +11,7 @@ import { isTableFile } from '../../secrets/assignments.ts'
 import { isCredentialFile } from '../../secrets/credential-files.ts'
 import { type Layer, redactPhrase } from '../../secrets/find.ts'
 import type { Redactor } from '../../secrets/redactor.ts'
-import { findShapes } from '../../secrets/shapes.ts'
+import { findKnownTokens } from '../../secrets/shapes.ts'
 import { type CleanPart, contextBytes, type Window, windowBytes } from '../../secrets/window.ts'
 
 /** Key in `_meta` of the mark that something was removed from a content. */
@@ -34,7 +34,7 @@ export function createSeal(key: Uint8Array, mode: string): Seal {
 
 /** Whether a path contains a secret. The entry is then left out, because naming it would reveal the secret. */
 export function isSecretPath(path: string): boolean {
-  return /[\w-]{16}/.test(path) && findShapes(path).length > 0
+  return /[\w-]{16}/.test(path) && findKnownTokens(path).length > 0
 }
 
 /** An entry without secrets, and without the size, which would reveal their length. */

@@ -113,7 +113,7 @@ function throwLater(error: unknown): void {
   })
 }
 
-export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
+export function createPageSubscriptions(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
   const { onState = () => {}, waitsMs = [500, 1000, 2000, 4000], joiningMs = 50 } = options
   /** Callers that wait until the latest additions are subscribed, to learn what the server agreed to. */
   let waiting: ((told: ChangeSet) => void)[] = []

@@ -3,7 +3,7 @@ import type { Wire } from '../../../client/wire.ts'
 import { fallbackTo, ResourceError } from '../../../core/errors.ts'
 import { defined, objectOf } from '../../../core/kit/object.ts'
 import type { PromptView, View } from '../../../core/view.ts'
-import { type Changes, type ChangesState, createChanges } from './changes.ts'
+import { type Changes, type ChangesState, createPageSubscriptions } from './changes.ts'
 import { bytesOfBase64, type Endpoint, request } from './request.ts'
 
 /** A server, as the page sees it. */
@@ -38,7 +38,7 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
   const { resources, prompts } = objectOf(discovered.capabilities)
   const { subscribe, listChanged } = objectOf(resources)
   const isLive = subscribe === true || listChanged === true || objectOf(prompts).listChanged === true
-  const changes = isLive ? createChanges(endpoint, onChanges === undefined ? {} : { onState: onChanges }) : undefined
+  const changes = isLive ? createPageSubscriptions(endpoint, onChanges === undefined ? {} : { onState: onChanges }) : undefined
   const tools = Array.isArray(listed.tools) ? listed.tools : []
   return {
     server: serverOf(discovered),
