@@ -91,7 +91,7 @@ describe('the audit log of a server', () => {
   test('is refused if a mount would serve it, or if it cannot be written', async () => {
     const { code, err } = await run(['serve', '--config', 'served.json', '--stdio'], { cwd: home })
     expect(code).toBe(1)
-    expect(err).toContain('audit.file: The audit log lies in the folder that "docs://notes" serves.')
+    expect(err).toContain('audit.file: The audit log lies in the folder that the mount "docs://notes" serves.')
     const config = JSON.parse(readFileSync(join(home, 'audited.json'), 'utf8')) as Record<string, unknown>
     writeFileSync(join(home, 'nowhere.json'), JSON.stringify({ ...config, audit: { file: audit } }))
     const nowhere = await run(['serve', '--config', 'nowhere.json', '--stdio'], { cwd: home })

@@ -144,7 +144,7 @@ describe('a value of a template of the api provider', () => {
   })
 
   test('cannot add structure to the path of "to", at any place', async () => {
-    expect(() => open([{ template: 'a{?q}', to: 'b/{q}' }])).toThrow(/may be left out/)
+    expect(() => open([{ template: 'a{?q}', to: 'b/{q}' }])).toThrow(/is optional in "template"/)
   })
 })
 

@@ -286,7 +286,7 @@ describe('a mounted server', () => {
       const { result } = await call('add')
       expect(result).toMatchObject({ isError: true })
       expect(result.structuredContent).toBeUndefined()
-      expect(JSON.stringify(result)).toContain('does not match the output schema')
+      expect(JSON.stringify(result)).toContain('does not match its output schema')
     }
   })
 

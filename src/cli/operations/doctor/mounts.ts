@@ -210,7 +210,7 @@ function fixOfFile(file: string, { detail: { fault, reason } }: ResourceError): 
     case 'read-only':
       return `Let this user write to ${dirname(file)}, or keep the store elsewhere: "store": { "sqlite": … }`
     case 'configuration':
-      return `Do that, or move ${file} and the results in it away. hikidashi then creates a new file, and indexes again.`
+      return `Do that, or move ${file} away, with the results in it. hikidashi then creates a new file, and indexes again.`
     default:
       return `Stop the other program that uses ${file}, or move the file away. hikidashi then creates a new file, and indexes again.`
   }
