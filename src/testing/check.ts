@@ -6,7 +6,6 @@ import type { Principal, Provider } from '../core/provider.ts'
 import { checkAborts, checkEntries, checkListing, checkTemplates, checkWatch, type ListedEntries } from './listing.ts'
 import { checkMissing, checkReading, checkStat, type ExpectedEntry } from './reading.ts'
 import {
-  type RunSettings,
   createRun,
   formatValue,
   type Problem,
@@ -14,6 +13,7 @@ import {
   promiseIds,
   promises,
   type Run,
+  type RunSettings,
   runEnded,
   sample,
 } from './run.ts'

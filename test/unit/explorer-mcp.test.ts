@@ -196,7 +196,11 @@ describe('the subscriptions of the explorer page', () => {
   function hearing(url: string, waitsMs = [5]) {
     const states: ChangesState[] = []
     const heard: PageChange[] = []
-    const changes = createPageSubscriptions(endpointAt(url), { onState: (state) => states.push(state), waitsMs, joiningMs: 5 })
+    const changes = createPageSubscriptions(endpointAt(url), {
+      onState: (state) => states.push(state),
+      waitsMs,
+      joiningMs: 5,
+    })
     return { changes, states, heard, tell: (change: PageChange) => heard.push(change) }
   }
 

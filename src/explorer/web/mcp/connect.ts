@@ -38,7 +38,9 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
   const { resources, prompts } = objectOf(discovered.capabilities)
   const { subscribe, listChanged } = objectOf(resources)
   const isLive = subscribe === true || listChanged === true || objectOf(prompts).listChanged === true
-  const changes = isLive ? createPageSubscriptions(endpoint, onChanges === undefined ? {} : { onState: onChanges }) : undefined
+  const changes = isLive
+    ? createPageSubscriptions(endpoint, onChanges === undefined ? {} : { onState: onChanges })
+    : undefined
   const tools = Array.isArray(listed.tools) ? listed.tools : []
   return {
     server: serverOf(discovered),
