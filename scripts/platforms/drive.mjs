@@ -132,7 +132,7 @@ async function expectListed(served, text) {
 
 /** Requires that resources are absent, however they are asked for. */
 async function expectAbsent(uris) {
-  for (const uri of uris) await expectCommand(['read', uri], /not found|nothing|no resource|invalid|not allowed/i, 4)
+  for (const uri of uris) await expectCommand(['read', uri], /does not exist|not found|invalid|not allowed/i, 4)
 }
 
 /** Abilities of the system, tried without hikidashi. */
