@@ -117,6 +117,7 @@ export async function writeStreamed(
       return
     }
     response.writeHead(200, headers)
+    if (blob.isInMemory === true) cutWhenSlow(response, blob.length)
     response.write(head)
     let written = around
     /** The last bytes of the pieces so far, which are fewer than three. */
@@ -227,13 +228,13 @@ export function openEventStream(response: HttpResponse, headers: Headers = {}, h
 
 /** Maximum number of bytes that wait for all slow readers together. Beyond it, the reader that has taken longest is cut. */
 const maxUnreadBytes = 256 * 1024 * 1024
-/** Answers that are written completely and not yet read, oldest first, each with the function that removes it. */
+/** Answers in memory that are not yet read, oldest first, each with the function that removes it. */
 const unread = new Map<ServerResponse, () => void>()
 let unreadBytes = 0
 
-function cutWhenSlow(response: HttpResponse): void {
+/** @param bytes Number of bytes that the answer holds in memory until it is read. Default: those that are written and not sent. */
+function cutWhenSlow(response: HttpResponse, bytes = response.writableLength): void {
   if (response.writableFinished) return
-  const bytes = response.writableLength
   const { slow } = response[limitsKey] ?? noLimits
   const timer = setTimeout(() => response.destroy(), slow)
   timer.unref()

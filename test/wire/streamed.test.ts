@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { ByteRange, Context, Provider } from '../../src/core/provider.ts'
@@ -185,6 +185,28 @@ describe('a large binary content over HTTP', () => {
       await channel.close()
     },
   )
+
+  test('that is in memory is cut off for a client that does not read it, as a text is', async () => {
+    // More than the buffers of the system between the two take.
+    await writeFile(join(root, 'clip.mp4'), movie.subarray(0, 7 * mib))
+    const catalog = createCatalog({ mounts: [{ address: 'file:///r', provider: await files({ root }) }] })
+    const { url, meter } = await serve({
+      view: (principal) => catalog.view(principal),
+      limits: { slow: 300, stalled: 600_000 },
+    })
+    const asked = { ...message, params: { ...message.params, uri: 'file:///r/clip.mp4' } }
+    const request = httpRequest(url, { method: 'POST', headers: { ...headers, 'mcp-name': asked.params.uri } })
+    request.on('error', () => {})
+    request.end(JSON.stringify(asked))
+    const response = await new Promise<import('node:http').IncomingMessage>((resolve) =>
+      request.once('response', resolve),
+    )
+    response.once('error', () => {})
+    response.pause()
+    await vi.waitFor(() => expect(meter.read().connections).toBe(0), 30_000)
+    request.destroy()
+    await catalog.close()
+  })
 
   test('is the same if a source reads each part in several steps', async () => {
     const limit = 300_000

@@ -50,7 +50,8 @@ async function find(argument: string, pattern: string, options: GrepCommandOptio
     const { next, ...found } = answer
     if (options.json) return writeJson(io.out, { ...found, ...(next && { next: next.from }) })
     await io.out.write(formatMatches(answer, coloursFor(io.out.isTerminal)), { isStyled: true })
-    if (answer.matches.length === 0) io.say(`No line matches, from line ${from} to line ${answer.lastLine}.`)
+    if (answer.lastLine < from) io.say(`The text has no line ${from}.`)
+    else if (answer.matches.length === 0) io.say(`No line matches, from line ${from} to line ${answer.lastLine}.`)
     if (answer.cutLines > 0) io.say(`Of ${answer.cutLines} very long lines, only the beginning was searched.`)
     if (next !== undefined) io.say(`There are more matches: --from ${next.from}`)
   })

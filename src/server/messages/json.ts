@@ -89,6 +89,8 @@ export const blobStreamKey = Symbol('blob')
 export interface BlobStream {
   readonly [blobStreamKey]: AsyncIterable<Uint8Array>
   readonly length: number
+  /** Whether all of the bytes are in memory until they are sent. */
+  readonly isInMemory?: boolean
 }
 
 export function blobStreamOf({ stream, length }: { stream: AsyncIterable<Uint8Array>; length: number }): BlobStream {

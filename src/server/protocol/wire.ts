@@ -229,7 +229,7 @@ function contentToWire(content: ResourceContent, revision: Revision, inPieces = 
   if ('text' in content) wire.text = content.text.toWellFormed()
   else if ('stream' in content) wire.blob = blobStreamOf(content)
   else if (inPieces && content.bytes.length >= longBytes)
-    wire.blob = blobStreamOf({ stream: onePiece(content.bytes), length: content.bytes.length })
+    wire.blob = { ...blobStreamOf({ stream: onePiece(content.bytes), length: content.bytes.length }), isInMemory: true }
   else wire.blob = base64Of(content.bytes)
   return addMeta(wire, content, content.version, revision, isTitled ? textsIn(content) : noTexts)
 }
