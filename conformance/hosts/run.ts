@@ -45,8 +45,8 @@ export interface HostOutcome {
 
 const uriIn = (folder: string) => `file://${folder}/docs/stock.md`
 const holds = `one shelf holds ${rareWord} tea`
-/** How often a task is begun again to see a context of the hook. */
-const hookTries = 3
+/** How long a task is begun again and again to see a context of the hook, in milliseconds. */
+const hookPatienceMs = 180_000
 const finds = (output: string) => output.includes('stock.md')
 
 /** Calls with the tools of the server, for hosts whose models have no tools for resources. */
@@ -172,9 +172,10 @@ async function runHost(node: string, host: Host, faults: string[]): Promise<void
       if (!finds(search)) faults.push(`the search finds nothing: ${search.slice(0, 300)}`)
       if (!read.includes(holds)) faults.push(`what is read is not there: ${read.slice(0, 300)}`)
       // The hook is silent rather than late, which the machine may be.
-      for (let left = hookTries; left > 0 && !model.begun().some((asked) => asked.includes(holds)); left--)
+      const hasContext = () => model.begun().some((asked) => asked.includes(holds))
+      for (const end = Date.now() + hookPatienceMs; !hasContext() && Date.now() < end; )
         await run([...program, ...args], own)
-      if (!model.begun().some((asked) => asked.includes(holds))) faults.push('the prompt has no context from the hook')
+      if (!hasContext()) faults.push('the prompt has no context from the hook')
       if (faults.length > 0) faults.push(`it offered ${model.offered().join(' ')}; it said ${said.slice(-500)}`)
     } finally {
       model.close()

@@ -1,13 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog, type Mount } from '../../src/core/catalog.ts'
 import { createMeasurements } from '../../src/core/log.ts'
+import type { ChangeReader, View } from '../../src/core/view.ts'
 import { metrics } from '../../src/providers/metrics/index.ts'
 import { addToken } from '../../src/server/auth/token-file.ts'
-import { findCrossings } from '../../src/server/protocol/event-crossings.ts'
+import { crossingsOf, findCrossings } from '../../src/server/protocol/event-crossings.ts'
 import { eventClient, pollUntil } from '../support/event-client.ts'
 import { useHttp } from '../support/http-service.ts'
 import { until } from '../support/live.ts'
@@ -222,5 +223,44 @@ describe('the search for crossings', () => {
     const many = Array.from({ length: 250 }, (_, i) => point(1, 11, `k${i}`))
     const { after } = findCrossings(many, known, above, 999)
     expect([after.beyond.length, after.beyond[0], after.beyond.at(-1)]).toEqual([200, 'k50', 'k249'])
+  })
+
+  test('reads the current second again until it is over, and reports a crossing in it once', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_000_100 })
+    cleanups.push(() => vi.useRealTimers())
+    let value = 1
+    const spans: number[] = []
+    /** A series that has the present value at each point. */
+    const read: View['read'] = async (uri) => {
+      const [start = 0, end = 0] = ['start', 'end'].map((name) => Number(new URL(uri).searchParams.get(name)))
+      spans.push(end - start)
+      const points = Array.from({ length: end - start + 1 }, (_, index) => [start + index, value])
+      return {
+        contents: [{ uri, mimeType: 'application/json', text: JSON.stringify({ series: [{ labels: {}, points }] }) }],
+      }
+    }
+    const changes: Pick<ChangeReader, 'now' | 'since'> = {
+      now: async () => 'p',
+      since: async () => ({ changes: [], gap: true, more: false, position: 'p' }),
+    }
+    const reader = crossingsOf({ read } as View, changes as ChangeReader, { uri: waiting, isBeyond: above })
+    let position = await reader.now()
+    const values: unknown[] = []
+    for (const [milliseconds, next] of [
+      [200, 11],
+      [300, 12],
+      [400, 13],
+      [1200, 14],
+      [1300, 2],
+      [2400, 15],
+    ] as const) {
+      vi.setSystemTime(1_000_000 + milliseconds)
+      value = next
+      const page = await reader.since(position, { limit: 10 })
+      values.push(...page.occurrences.map(({ data }) => (data as { value: number }).value))
+      position = page.position
+    }
+    expect(values).toEqual([11, 15])
+    expect(Math.min(...spans)).toBeGreaterThan(0)
   })
 })

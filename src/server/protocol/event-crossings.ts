@@ -78,12 +78,13 @@ export function crossingsOf(view: View, reader: ChangeReader, { uri, isBeyond }:
   /** Evaluates the samples after a state, as many as one read has. */
   const evaluate = async (state: Evaluated, limit: number, read: typeof readSeries, { signal }: CallOptions) => {
     const end = Math.ceil(Date.now() / 1000)
-    const from = Math.max(state.at, end - coarsest * maxPoints)
+    // More samples of the current second may still arrive, so the point at its end is never done.
+    const latest = end - 1
+    const from = Math.min(Math.max(state.at, end - coarsest * maxPoints), latest)
     const step = steps.find((one) => end - from <= one * maxPoints) ?? coarsest
     const { points, isPartial } = await read(view, uri, { start: Math.floor(from / step) * step, end, step }, signal)
     const { crossings, after } = findCrossings(points, { ...state, at: from }, isBeyond, limit)
-    // More samples of the current second may still arrive.
-    const at = after.at === from && crossings.length === 0 ? Math.max(from, end - 1) : after.at
+    const at = after.at === from && crossings.length === 0 ? latest : Math.min(after.at, latest)
     const isBehind = after.isBehind || step > 1
     return { crossings, after: { ...after, at, isBehind }, isPartial: isPartial || from > state.at }
   }
