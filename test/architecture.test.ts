@@ -158,7 +158,7 @@ describe('the source code', () => {
         `${word}\\s*[!=]==?\\s*[\\w.]*\\bprovider\\b`,
         `\\bswitch \\([\\w.]*provider\\)`,
         `${word}[^\\n]*\\]\\)?\\.(?:includes|has|indexOf)\\([\\w.]*provider\\b`,
-        `\\b(?:sourceOf|sourceNamed)\\([^\\n]*\\.name\\s*[!=]==?`,
+        `\\b(?:mountSource|sourceNamed)\\([^\\n]*\\.name\\s*[!=]==?`,
       ].join('|'),
     )
     const samples = [
@@ -168,7 +168,7 @@ describe('the source code', () => {
       "'files' === mount.provider",
       'switch (config.provider) {',
       "['inline', 'env'].includes(config.provider)",
-      "sourceOf(config).name === 'git'",
+      "mountSource(config).name === 'git'",
     ]
     for (const sample of samples) expect(sample).toMatch(comparison)
     const faults = texts.filter(({ file, text }) => {
@@ -250,7 +250,7 @@ describe('the source code', () => {
     expect(names.length).toBeLessThanOrEqual(most)
   })
 
-  test('declares each type name in at most three files, and has the unit in the name of a number', () => {
+  test('declares each name of a type or function in at most three files, and has the unit in the name of a number', () => {
     expect(repeatedNames(code)).toEqual([])
     expect(code.flatMap(({ file, withoutUnit }) => withoutUnit.map((name) => `${file} ${name}`))).toEqual([])
   })

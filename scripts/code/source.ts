@@ -34,8 +34,8 @@ export interface SourceFile {
   readonly comments: readonly Comment[]
   /** String literals and the pieces of templates. A piece after a placeholder begins with `…`. */
   readonly texts: readonly Comment[]
-  /** Names of the types that the file declares at its top level. */
-  readonly types: readonly string[]
+  /** Names of the types and functions that the file declares at its top level. */
+  readonly declarations: readonly string[]
   /** Names of constants that do not end with the unit in their comment. */
   readonly withoutUnit: readonly string[]
 }
@@ -56,9 +56,10 @@ export function readSource(): readonly SourceFile[] {
   return files.map((file) => parse(file, readFileSync(join(source, file), 'utf8')))
 }
 
-/** Returns the text of one file as a {@link SourceFile}. The text is parsed at the first access to its functions or comments. */
+/** Returns the text of one file as a {@link SourceFile}. The text is parsed when its declarations, functions, comments or texts are first used. */
 export function parse(file: string, text: string): SourceFile {
   let tree: ts.SourceFile | undefined
+  let declarations: readonly string[] | undefined
   let functions: readonly CodeFunction[] | undefined
   let comments: readonly Comment[] | undefined
   let texts: readonly Comment[] | undefined
@@ -71,10 +72,13 @@ export function parse(file: string, text: string): SourceFile {
     lines: text.split('\n').length - 1,
     imports: importsOf(file, text),
     loads: [...text.matchAll(/\bimport\(\s*'(\.[^'\n]+\.tsx?)'/g)].map(([, name = '']) => join(dirname(file), name)),
-    types: [...text.matchAll(/^(?:export )?(?:interface|type|class) (\w+)/gm)].map(([, name = '']) => name),
     withoutUnit: [...text.matchAll(measuredConstant)].flatMap(([, unit = '', name = '']) =>
       name.endsWith(nameEnds.get(unit) ?? '') ? [] : [name],
     ),
+    get declarations() {
+      declarations ??= declarationsOf(parsed())
+      return declarations
+    },
     get functions() {
       functions ??= functionsOf(file, parsed())
       return functions
@@ -112,6 +116,21 @@ function importsOf(file: string, text: string): readonly Import[] {
       .filter((member) => member.trim() !== '')
     const onlyTypes = members?.every((member) => member.trim().startsWith('type ')) ?? false
     return { file: join(dirname(file), name), typeOnly: type !== undefined || onlyTypes }
+  })
+}
+
+function declarationsOf(tree: ts.SourceFile): readonly string[] {
+  const isFunction = ({ initializer }: ts.VariableDeclaration) =>
+    initializer !== undefined && (ts.isArrowFunction(initializer) || ts.isFunctionExpression(initializer))
+  return tree.statements.flatMap((statement) => {
+    if (ts.isVariableStatement(statement))
+      return statement.declarationList.declarations.flatMap((one) => (isFunction(one) ? [one.name.getText(tree)] : []))
+    const isDeclaration =
+      ts.isFunctionDeclaration(statement) ||
+      ts.isInterfaceDeclaration(statement) ||
+      ts.isTypeAliasDeclaration(statement) ||
+      ts.isClassDeclaration(statement)
+    return isDeclaration && statement.name !== undefined ? [statement.name.text] : []
   })
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import type { Connection, Link } from './connection.ts'
-import { statusOf, unavailable } from './errors.ts'
+import { errorHttpStatus, unavailable } from './errors.ts'
 import { createFeed, type NotificationFeed } from './feed.ts'
 import { type Batch, type ChangeSet, createListeners, emptyChangeSet, isEmptyChangeSet } from './listeners.ts'
 
@@ -51,7 +51,7 @@ export function createRemoteChanges(link: Link, maxFailures: number) {
   const feed = createSteadyFeed(link, {
     wanted: listeners.wanted,
     hear: (method, { uri }) => {
-      const kind = kindOf(method)
+      const kind = listChange(method)
       if (kind !== undefined) collect([], kind)
       if (method === 'notifications/resources/updated' && typeof uri === 'string') collect(listeners.concernedBy(uri))
     },
@@ -70,7 +70,7 @@ export function createRemoteChanges(link: Link, maxFailures: number) {
 }
 
 /** Returns the list that a notification is about; undefined for a notification about no list. */
-function kindOf(method: string): Partial<Omit<Batch, 'uris'>> | undefined {
+function listChange(method: string): Partial<Omit<Batch, 'uris'>> | undefined {
   if (method === 'notifications/resources/list_changed') return { listed: true }
   if (method === 'notifications/prompts/list_changed') return { prompts: true }
   return method === 'notifications/tools/list_changed' ? { tools: true } : undefined
@@ -214,5 +214,5 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
 
 /** Whether the server refuses this client, so that a retry is of no use. */
 function isRefusal(error: unknown): error is ResourceError {
-  return isResourceError(error) && [401, 403].includes(Number(error.detail.status ?? statusOf(error.cause)))
+  return isResourceError(error) && [401, 403].includes(Number(error.detail.status ?? errorHttpStatus(error.cause)))
 }

@@ -139,7 +139,7 @@ export function httpFault(status: number): string {
 }
 
 /** Returns the HTTP status that a failure came with; 0 when it has none. */
-export function statusOf(error: unknown): number {
+export function errorHttpStatus(error: unknown): number {
   return error instanceof SdkHttpError ? error.status : 0
 }
 

@@ -9,7 +9,7 @@ import { printableText } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
 import { openConnection } from './open.ts'
 import type { Target } from './target.ts'
-import { cursorOf, textOf, type Wire } from './wire.ts'
+import { cursorOf, nonEmptyText, type Wire } from './wire.ts'
 
 /** Maximum number of pages of a list that are checked. */
 const maxPages = 50
@@ -35,13 +35,13 @@ export async function examine(target: Target, limits: Limits, tell: Tell): Promi
     return tell('connect', failed(found, fixes.join(' ') || 'Check that it is an MCP server.'))
   }
   try {
-    tell('connect', ok(describe(connection)))
+    tell('connect', ok(describeServer(connection)))
     tell('capabilities', capabilities(connection))
     if (!connection.hasResources) return
     const { resources, found } = await list(connection)
     tell('list', found)
     tell('templates', await templates(connection))
-    const reading = await read(connection, resources)
+    const reading = await checkResourceReads(connection, resources)
     if (reading !== undefined) tell('read', reading)
     const subscribing = await subscribe(connection, resources)
     if (subscribing !== undefined) tell('subscribe', subscribing)
@@ -51,7 +51,7 @@ export async function examine(target: Target, limits: Limits, tell: Tell): Promi
   }
 }
 
-function describe({ about: { name, version }, revision }: Connection): string {
+function describeServer({ about: { name, version }, revision }: Connection): string {
   const who =
     name === undefined ? 'a server without a name' : `${printableText(name)} ${printableText(version ?? '')}`.trim()
   return `${who}, which speaks MCP ${printableText(revision)}`
@@ -71,8 +71,13 @@ function capabilities({ about, hasResources, tells }: Connection): CheckResult {
 async function list(
   connection: Connection,
 ): Promise<{ readonly resources: readonly Wire[]; readonly found: CheckResult }> {
-  const { items, pages, fault, isEnd } = await pagesOf(connection, 'resources/list', 'ListResourcesResult', 'resources')
-  const uris = items.flatMap((item) => textOf(item.uri) ?? [])
+  const { items, pages, fault, isEnd } = await readListing(
+    connection,
+    'resources/list',
+    'ListResourcesResult',
+    'resources',
+  )
+  const uris = items.flatMap((item) => nonEmptyText(item.uri) ?? [])
   const twice = uris.find((uri, i) => uris.indexOf(uri) !== i && i < 5000)
   const amount = `${counted(items.length, 'resource')} on ${counted(pages, 'page')}${isEnd ? '' : ', and more'}`
   const found =
@@ -84,7 +89,7 @@ async function list(
 const counted = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
 async function templates(connection: Connection): Promise<CheckResult> {
-  const listed = await pagesOf(
+  const listed = await readListing(
     connection,
     'resources/templates/list',
     'ListResourceTemplatesResult',
@@ -93,7 +98,7 @@ async function templates(connection: Connection): Promise<CheckResult> {
   if (listed.fault !== undefined) return listed.fault
   for (const { uriTemplate } of listed.items)
     try {
-      compileTemplate(textOf(uriTemplate) ?? '')
+      compileTemplate(nonEmptyText(uriTemplate) ?? '')
     } catch (error) {
       if (!isResourceError(error)) throw error
       const shown = printableText(String(uriTemplate))
@@ -102,7 +107,7 @@ async function templates(connection: Connection): Promise<CheckResult> {
   return ok(counted(listed.items.length, 'template'))
 }
 
-async function pagesOf(
+async function readListing(
   connection: Connection,
   method: string,
   schema: 'ListResourcesResult' | 'ListResourceTemplatesResult',
@@ -122,7 +127,7 @@ async function pagesOf(
       if (isNone) return listed(true)
       return listed(false, failed(`${method} failed. ${error.message}`, 'Look at the log of the server.'))
     }
-    const fault = await faultOf(schema, answer)
+    const fault = await findSchemaViolation(schema, answer)
     if (fault !== undefined) return listed(false, failed(`The answer to ${method} is malformed: ${fault}.`, conform))
     const page = answer[key]
     for (const item of Array.isArray(page) ? page : []) items.push(objectOf(item))
@@ -137,14 +142,17 @@ async function pagesOf(
 
 const conform = 'Correct it in the server: https://modelcontextprotocol.io/specification has the schema.'
 
-async function read(connection: Connection, resources: readonly Wire[]): Promise<CheckResult | undefined> {
+async function checkResourceReads(
+  connection: Connection,
+  resources: readonly Wire[],
+): Promise<CheckResult | undefined> {
   const small = resources.filter(({ size }) => typeof size !== 'number' || size <= maxReadBytes).slice(0, maxReads)
   if (small.length === 0) return undefined
   for (const { uri } of small) {
     const shown = printableText(String(uri))
     try {
       const answer = await connection.request('resources/read', { uri }, undefined)
-      const fault = await faultOf('ReadResourceResult', answer)
+      const fault = await findSchemaViolation('ReadResourceResult', answer)
       if (fault !== undefined) return failed(`The answer to reading ${shown} is malformed: ${fault}.`, conform)
       if (Array.isArray(answer.contents) && answer.contents.length === 0)
         return failed(`Reading ${shown} returns no content.`, 'Return a content, or the error for a missing resource.')
@@ -158,7 +166,7 @@ async function read(connection: Connection, resources: readonly Wire[]): Promise
 
 /** Checks that a server accepts a subscription. Undefined if it declares no notifications of changes, or lists no resource. */
 async function subscribe(connection: Connection, resources: readonly Wire[]): Promise<CheckResult | undefined> {
-  const uri = textOf(resources[0]?.uri)
+  const uri = nonEmptyText(resources[0]?.uri)
   if (!connection.tells.updated || uri === undefined) return undefined
   try {
     if (connection.listen === undefined) {
@@ -211,7 +219,7 @@ async function unknown(connection: Connection): Promise<CheckResult> {
 }
 
 /** Returns how an answer violates the schema of the specification; undefined when it does not. */
-async function faultOf(
+async function findSchemaViolation(
   schema: 'ListResourcesResult' | 'ListResourceTemplatesResult' | 'ReadResourceResult',
   answer: Wire,
 ): Promise<string | undefined> {

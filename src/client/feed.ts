@@ -3,7 +3,7 @@ import { isResourceError } from '../core/errors.ts'
 import type { Connection } from './connection.ts'
 import { isUnknownMethod } from './failures.ts'
 import type { ServerStream } from './http.ts'
-import { type ChangeSet, type ChangeStream, createSteadyStream, emptyChangeSet, keyOf } from './listeners.ts'
+import { type ChangeSet, type ChangeStream, createSteadyStream, emptyChangeSet, uriKey } from './listeners.ts'
 
 /** The notifications of one connection. They arrive through `Connection.hear`. */
 export type NotificationFeed = ReturnType<typeof createFeed>
@@ -62,10 +62,10 @@ function listening({ listen }: Connection, lose: () => void): FeedTerms {
     })
     if (opened === undefined) return undefined
     const { honoredFilter, closed, close } = opened
-    const honoured = new Set(honoredFilter.resourceSubscriptions?.map(keyOf))
+    const honoured = new Set(honoredFilter.resourceSubscriptions?.map(uriKey))
     return {
       told: {
-        uris: new Set([...uris].filter((uri) => honoured.has(keyOf(uri)))),
+        uris: new Set([...uris].filter((uri) => honoured.has(uriKey(uri)))),
         list: honoredFilter.resourcesListChanged === true,
         prompts: honoredFilter.promptsListChanged === true,
         tools: honoredFilter.toolsListChanged === true,

@@ -116,7 +116,7 @@ export function paceLines(stream: Readable, flood: FloodLimit): void {
   }
   stream.on('data', (chunk: Buffer) => {
     if (flood.isCut) return
-    const pieces = piecesOf(chunk, linesPerTurn)
+    const pieces = splitAtLineEnds(chunk, linesPerTurn)
     if (pieces.length === 1) hear(chunk)
     else void hearAll(pieces)
   })
@@ -125,7 +125,7 @@ export function paceLines(stream: Readable, flood: FloodLimit): void {
 const newline = 0x0a
 
 /** Splits a chunk at line ends into pieces of at most `lines` lines. */
-function piecesOf(chunk: Uint8Array, lines: number): readonly Buffer[] {
+function splitAtLineEnds(chunk: Uint8Array, lines: number): readonly Buffer[] {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const pieces: Buffer[] = []
   let start = 0
@@ -144,7 +144,7 @@ function piecesOf(chunk: Uint8Array, lines: number): readonly Buffer[] {
 export function paceEvents(flood: FloodLimit): TransformStream<Uint8Array, Uint8Array> {
   return new TransformStream({
     transform: async (chunk, controller) => {
-      for (const piece of piecesOf(chunk, eventLinesPerTurn)) {
+      for (const piece of splitAtLineEnds(chunk, eventLinesPerTurn)) {
         if (flood.isCut) return controller.terminate()
         const begun = performance.now()
         flood.addBytes(piece.length)

@@ -161,7 +161,7 @@ function changeFor({ uris, list, prompts, tools }: Listening, batch: Batch) {
 
 /**
  * The URIs that are listened to, each with the number of its listeners. They are kept as the server spells them; for comparison,
- * {@link keyOf} makes one key of all spellings.
+ * {@link uriKey} makes one key of all spellings.
  */
 export function createUriCounts() {
   const counts = new Map<string, number>()
@@ -174,7 +174,7 @@ export function createUriCounts() {
     /** Adds a listener of a URI to the count. */
     add: (uri: string) => {
       counts.set(uri, (counts.get(uri) ?? 0) + 1)
-      const key = keyOf(uri)
+      const key = uriKey(uri)
       const known = spellings.get(key) ?? new Set<string>()
       spellings.set(key, known.add(uri))
     },
@@ -183,14 +183,14 @@ export function createUriCounts() {
       const left = (counts.get(uri) ?? 0) - 1
       if (left > 0) return void counts.set(uri, left)
       counts.delete(uri)
-      const key = keyOf(uri)
+      const key = uriKey(uri)
       const known = spellings.get(key)
       known?.delete(uri)
       if (known?.size === 0) spellings.delete(key)
     },
     /** Returns the URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
     of: function* (uri: string): Iterable<string> {
-      for (let key = keyOf(uri); ; key = key.slice(0, key.lastIndexOf('/'))) {
+      for (let key = uriKey(uri); ; key = key.slice(0, key.lastIndexOf('/'))) {
         yield* spellings.get(key) ?? []
         if (!key.includes('/')) return
       }
@@ -199,7 +199,7 @@ export function createUriCounts() {
 }
 
 /** Returns a key that all spellings of a URI share, since servers differ in the characters that they escape. */
-export function keyOf(uri: string): string {
+export function uriKey(uri: string): string {
   const bare = uri.endsWith('/') ? uri.slice(0, -1) : uri
   return bare
     .replace(/^[^:/?#]+:(?:\/\/[^/?#]*)?/, (start) => start.toLowerCase())

@@ -15,7 +15,7 @@ type RequestId = string | number
  */
 export function normalizeMessage(value: unknown, asked?: RequestId): unknown {
   if (Array.isArray(value)) return value.map((one) => normalizeMessage(one, asked))
-  if (!isObject(value)) return asked === undefined ? value : refused(asked, 'it is not an object')
+  if (!isObject(value)) return asked === undefined ? value : errorResponse(asked, 'it is not an object')
   const { method, params } = value
   const id = isId(value.id) ? value.id : undefined
   if (typeof method === 'string') {
@@ -25,8 +25,8 @@ export function normalizeMessage(value: unknown, asked?: RequestId): unknown {
   const answered = id ?? asked
   // The SDK refuses a value that is not a JSON-RPC message.
   if (answered === undefined || !('jsonrpc' in value || 'id' in value)) return value
-  const fault = faultOf(value)
-  if (fault !== undefined) return refused(answered, fault)
+  const fault = answerFault(value)
+  if (fault !== undefined) return errorResponse(answered, fault)
   const { error, result } = value
   if (isObject(error)) {
     const { code, message, data } = error
@@ -36,7 +36,7 @@ export function normalizeMessage(value: unknown, asked?: RequestId): unknown {
 }
 
 /** Returns the member of an answer that cannot be read, and why. */
-function faultOf({ jsonrpc, result, error }: Wire): string | undefined {
+function answerFault({ jsonrpc, result, error }: Wire): string | undefined {
   if (jsonrpc !== '2.0') return 'jsonrpc is not "2.0"'
   if (error !== undefined && error !== null) {
     if (!isObject(error)) return 'error is not an object'
@@ -93,7 +93,7 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(kept.map(([key, one]) => [key, withoutNulls(one)]))
 }
 
-function refused(id: RequestId, message: string): unknown {
+function errorResponse(id: RequestId, message: string): unknown {
   return { jsonrpc: '2.0', id, error: { code: unreadableCode, message } }
 }
 

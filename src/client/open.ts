@@ -12,10 +12,10 @@ import {
 } from './connection.ts'
 import {
   causesOf,
+  errorHttpStatus,
   memoryError,
   printableText,
   rpcErrorOf,
-  statusOf,
   systemCode,
   toResourceError,
   unavailable,
@@ -61,13 +61,13 @@ async function openUrl(target: UrlTarget, limits: Limits): Promise<Connection> {
   try {
     return await streamable('auto').catch((error: unknown) => {
       // Some old servers crash at the first request of a newer client.
-      if (statusOf(error) >= 500) return streamable('legacy')
+      if (errorHttpStatus(error) >= 500) return streamable('legacy')
       throw error
     })
   } catch (error) {
     limits.signal.throwIfAborted()
     // The fallback that the specification prescribes for servers that know only server-sent events.
-    if (![400, 404, 405].includes(statusOf(error))) throw urlFault(url, error)
+    if (![400, 404, 405].includes(errorHttpStatus(error))) throw urlFault(url, error)
     return sse().catch(() => {
       limits.signal.throwIfAborted()
       throw urlFault(url, error)
@@ -142,7 +142,7 @@ function urlFault(url: URL, error: unknown): ResourceError {
   const cannot = (what: string) => unavailable(`Cannot connect to ${shown}: ${what}`, error)
   const noServer = (how: string) =>
     unavailable(`There is no MCP server at ${shown}: ${how}. Check the path, which is often /mcp.`, error)
-  const status = statusOf(error)
+  const status = errorHttpStatus(error)
   if ([404, 405, 501].includes(status)) return noServer(`it answered with HTTP ${status}`)
   const target =
     status >= 300 && status < 400 ? /Redirect\D* to (\S+) not followed/.exec(messageOf(error))?.[1] : undefined

@@ -18,7 +18,7 @@ import {
   directoryPageOf,
   filledPromptOf,
   lastSegment,
-  mountsOf,
+  parseMounts,
   promptPageOf,
   resourcePageOf,
   templatePageOf,
@@ -53,7 +53,7 @@ export function createRequests(ask: SendRequest, decode = decodeBase64, convertI
     /** Lists resources. `mounts`: the mounts of a hikidashi server, which its first page names; undefined for other servers. */
     resources: async (cursor: Cursor, options: Options) => {
       const answer = await ask('resources/list', defined({ cursor }), options)
-      const mounts = mountsOf(answer)?.map((mount) => ({ ...mount, mimeType: mount.mimeType ?? directoryMimeType }))
+      const mounts = parseMounts(answer)?.map((mount) => ({ ...mount, mimeType: mount.mimeType ?? directoryMimeType }))
       return { page: await pageOf(answer, resourcePageOf), mounts }
     },
     templates: async (cursor: Cursor, options: Options) =>
@@ -109,7 +109,7 @@ export function rootsOf(resources: readonly Resource[]): readonly Resource[] {
 }
 
 /** Returns the direct children of a directory, sorted by URI; undefined when it has none and is not listed as a directory. */
-export function childrenOf(resources: readonly Resource[], uri: string): readonly Resource[] | undefined {
+export function directChildren(resources: readonly Resource[], uri: string): readonly Resource[] | undefined {
   const base = directoryBase(uri)
   const children = new Map<string, Resource>()
   let isDirectory = false

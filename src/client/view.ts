@@ -9,9 +9,16 @@ import type { Link } from './connection.ts'
 import { printableText } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
 import { outputFault } from './output-schema.ts'
-import { childrenOf, createRequests, isInventedRoot, type Requests, rootsOf, type VariableRequest } from './requests.ts'
+import {
+  createRequests,
+  directChildren,
+  isInventedRoot,
+  type Requests,
+  rootsOf,
+  type VariableRequest,
+} from './requests.ts'
 import { brokenOutput, type RemoteTool, type RemoteTools, type RemoteView } from './target.ts'
-import { blockOf, cursorOf, decodeBase64, descriptionOf, listOf, metaOf, textOf, type Wire } from './wire.ts'
+import { blockOf, cursorOf, decodeBase64, descriptionOf, listOf, metaOf, nonEmptyText, type Wire } from './wire.ts'
 
 const noCache = { ttlMs: 0, scope: 'private' } as const
 
@@ -221,7 +228,7 @@ function createGathering(
     options: CallOptions | undefined,
   ): Promise<Page<Resource> | undefined> => {
     const resources = await gatherOnce(options)
-    const children = childrenOf(resources, uri)
+    const children = directChildren(resources, uri)
     if (children !== undefined) return { items: children, cache: noCache }
     if (resources.some((resource) => resource.uri === uri))
       throw invalid('This resource is not a directory.', 'not-a-directory')
@@ -326,7 +333,7 @@ function createRemoteTools(link: Link, paged: Paged): RemoteTools {
 /** Returns the tool, or nothing for one without a name, which cannot be called. */
 function toolsOf(item: unknown): readonly RemoteTool[] {
   const wire = objectOf(item)
-  const name = textOf(wire.name)
+  const name = nonEmptyText(wire.name)
   if (name === undefined) return []
   const { title, description, icons } = descriptionOf(wire)
   const hints = objectOf(wire.annotations)
@@ -340,7 +347,7 @@ function toolsOf(item: unknown): readonly RemoteTool[] {
   return [
     {
       name,
-      ...defined({ title: title ?? textOf(hints.title), description, icons, meta: metaOf(wire) }),
+      ...defined({ title: title ?? nonEmptyText(hints.title), description, icons, meta: metaOf(wire) }),
       inputSchema: objectOf(wire.inputSchema),
       ...(isObject(wire.outputSchema) ? { outputSchema: wire.outputSchema } : {}),
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),

@@ -1,5 +1,5 @@
 import { ResourceError } from '../core/errors.ts'
-import { defined, objectOf, textsIn } from '../core/kit/object.ts'
+import { defined, objectOf, stringItems } from '../core/kit/object.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Audience, Completion, FilledPrompt, Icon, PromptMessage } from '../core/provider.ts'
 import { decodeComponent } from '../core/uri.ts'
@@ -39,7 +39,7 @@ export async function resourcePageOf(
   convert = resourcesIn,
 ): Promise<Omit<Page<Resource>, 'nextCursor'>> {
   const addresses = objectOf(answer._meta)[metaKeys.unavailable]
-  const unavailable = textsIn(addresses)
+  const unavailable = stringItems(addresses)
   return {
     items: await convertItems(listOf(answer, 'resources'), convert),
     cache: cacheOf(answer),
@@ -69,10 +69,10 @@ export async function templatePageOf(
 ): Promise<Omit<Page<ResourceTemplate>, 'nextCursor'>> {
   const items = await convertItems(listOf(answer, 'resourceTemplates'), (item): readonly ResourceTemplate[] => {
     const wire = objectOf(item)
-    const uriTemplate = textOf(wire.uriTemplate)
+    const uriTemplate = nonEmptyText(wire.uriTemplate)
     if (uriTemplate === undefined) return []
     const meta = metaOf(wire)
-    return [{ uriTemplate, name: textOf(wire.name) ?? uriTemplate, ...descriptionOf(wire), ...defined({ meta }) }]
+    return [{ uriTemplate, name: nonEmptyText(wire.name) ?? uriTemplate, ...descriptionOf(wire), ...defined({ meta }) }]
   })
   return { items, cache: cacheOf(answer) }
 }
@@ -83,7 +83,7 @@ export function cursorOf({ nextCursor }: Wire): string | undefined {
 }
 
 /** Returns the mounts of a hikidashi server, which its first page names; undefined for any other server. */
-export function mountsOf({ _meta }: Wire): readonly Resource[] | undefined {
+export function parseMounts({ _meta }: Wire): readonly Resource[] | undefined {
   const mounts = objectOf(_meta)[metaKeys.mounts]
   return Array.isArray(mounts) ? resourcesOf(mounts) : undefined
 }
@@ -98,12 +98,12 @@ export function contentsOf(answer: Wire, asked: string, decode = decodeBase64): 
   return listOf(answer, 'contents').map((item) => {
     const wire = objectOf(item)
     const facts = {
-      uri: uriOf(wire) ?? asked,
+      uri: wireUri(wire) ?? asked,
       ...defined({
-        name: textOf(wire.name),
-        title: textOf(wire.title),
-        mimeType: textOf(wire.mimeType),
-        version: versionOf(wire),
+        name: nonEmptyText(wire.name),
+        title: nonEmptyText(wire.title),
+        mimeType: nonEmptyText(wire.mimeType),
+        version: resourceVersion(wire),
         meta: metaOf(wire),
       }),
     }
@@ -137,19 +137,19 @@ export function resourcesOf(items: readonly unknown[]): readonly Resource[] {
 /** Returns the resource that an item of a list describes; nothing if it has no URI. */
 function resourcesIn(item: unknown): readonly Resource[] {
   const wire = objectOf(item)
-  const uri = uriOf(wire)
+  const uri = wireUri(wire)
   if (uri === undefined) return []
   const facts = {
     size: countOf(wire.size),
-    modified: timeOf(objectOf(wire.annotations).lastModified),
-    version: versionOf(wire),
+    modified: parseIsoTime(objectOf(wire.annotations).lastModified),
+    version: resourceVersion(wire),
     meta: metaOf(wire),
   }
-  return [{ uri, name: textOf(wire.name) ?? lastSegment(uri), ...descriptionOf(wire), ...defined(facts) }]
+  return [{ uri, name: nonEmptyText(wire.name) ?? lastSegment(uri), ...descriptionOf(wire), ...defined(facts) }]
 }
 
-function versionOf({ _meta }: Wire): string | undefined {
-  return textOf(objectOf(_meta)[metaKeys.version])
+function resourceVersion({ _meta }: Wire): string | undefined {
+  return nonEmptyText(objectOf(_meta)[metaKeys.version])
 }
 
 /** Returns the members of `_meta` except the version. */
@@ -162,9 +162,9 @@ export function descriptionOf(wire: Wire) {
   const { audience, priority } = objectOf(wire.annotations)
   const roles = Array.isArray(audience) ? new Set<Audience>(audience.filter(isAudience)) : new Set<Audience>()
   return defined({
-    title: textOf(wire.title),
-    description: textOf(wire.description),
-    mimeType: textOf(wire.mimeType),
+    title: nonEmptyText(wire.title),
+    description: nonEmptyText(wire.description),
+    mimeType: nonEmptyText(wire.mimeType),
     priority: typeof priority === 'number' && priority >= 0 && priority <= 1 ? priority : undefined,
     audience: roles.size > 0 ? [...roles] : undefined,
     icons: iconsOf(wire.icons),
@@ -181,7 +181,7 @@ function iconsOf(items: unknown): readonly Icon[] | undefined {
     const { src, mimeType, sizes, theme } = objectOf(item)
     if (typeof src !== 'string' || !/^(https|data):/.test(src)) return []
     const facts = {
-      mimeType: textOf(mimeType),
+      mimeType: nonEmptyText(mimeType),
       sizes: Array.isArray(sizes) ? sizes.filter((size) => typeof size === 'string') : undefined,
       theme: theme === 'light' || theme === 'dark' ? theme : undefined,
     } as const
@@ -191,7 +191,7 @@ function iconsOf(items: unknown): readonly Icon[] | undefined {
 }
 
 /** Parses ISO 8601 to milliseconds since 1970. A time without a zone counts as UTC, not as this machine's zone. */
-function timeOf(text: unknown): number | undefined {
+function parseIsoTime(text: unknown): number | undefined {
   if (typeof text !== 'string') return undefined
   const time = Date.parse(/^\d{4}-\d\d-\d\dT[\d:.]+$/.test(text) ? `${text}Z` : text)
   return Number.isFinite(time) ? time : undefined
@@ -231,11 +231,11 @@ export function listOf(answer: Wire, name: string): readonly unknown[] {
 }
 
 /** Returns a URI as the server spells it: with another spelling it would be another resource. */
-function uriOf({ uri }: Wire): string | undefined {
+function wireUri({ uri }: Wire): string | undefined {
   return typeof uri === 'string' && uri !== '' ? uri : undefined
 }
 
-export function textOf(value: unknown): string | undefined {
+export function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value.toWellFormed() : undefined
 }
 
@@ -254,12 +254,12 @@ export async function promptPageOf(
 ): Promise<Omit<Page<ListedPrompt>, 'nextCursor'>> {
   const items = await convertItems(listOf(answer, 'prompts'), (item): readonly ListedPrompt[] => {
     const wire = objectOf(item)
-    const name = textOf(wire.name)
+    const name = nonEmptyText(wire.name)
     // A prompt without a name cannot be requested.
     if (name === undefined) return []
     const { title, description, icons } = descriptionOf(wire)
     const meta = metaOf(wire)
-    const declared = Array.isArray(wire.arguments) ? wire.arguments.flatMap(argumentsOf) : []
+    const declared = Array.isArray(wire.arguments) ? wire.arguments.flatMap(parsePromptArgument) : []
     return [
       {
         name,
@@ -271,9 +271,9 @@ export async function promptPageOf(
   return { items, cache: cacheOf(answer) }
 }
 
-function argumentsOf(item: unknown): readonly ListedArgument[] {
+function parsePromptArgument(item: unknown): readonly ListedArgument[] {
   const wire = objectOf(item)
-  const name = textOf(wire.name)
+  const name = nonEmptyText(wire.name)
   if (name === undefined) return []
   const { title, description } = descriptionOf(wire)
   const required = typeof wire.required === 'boolean' ? wire.required : undefined
@@ -282,7 +282,7 @@ function argumentsOf(item: unknown): readonly ListedArgument[] {
 
 /** @throws ResourceError `internal` for an answer without messages, or with a content of an unknown type. */
 export function filledPromptOf(answer: Wire, decode = decodeBase64): FilledPrompt<PromptContent> {
-  const description = textOf(answer.description)
+  const description = nonEmptyText(answer.description)
   const messages = listOf(answer, 'messages').map((item): PromptMessage<PromptContent> => {
     const { role, content } = objectOf(item)
     const block = blockOf(objectOf(content), decode)
@@ -297,7 +297,7 @@ export function blockOf(wire: Wire, decode = decodeBase64): PromptContent | unde
   const { type, text, data, mimeType } = wire
   if (type === 'text' && typeof text === 'string') return { text: text.toWellFormed() }
   if ((type === 'image' || type === 'audio') && typeof data === 'string')
-    return { bytes: decode(data), mimeType: textOf(mimeType) ?? `${type}/*` }
+    return { bytes: decode(data), mimeType: nonEmptyText(mimeType) ?? `${type}/*` }
   const [resource] = type === 'resource' ? contentsOf({ contents: [wire.resource] }, '', decode) : []
   if (resource !== undefined) return { resource }
   const [link] = type === 'resource_link' ? resourcesOf([wire]) : []

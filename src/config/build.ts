@@ -9,7 +9,7 @@ import { type LazyStore, lazyStore, type MountSettings, type Searchable } from '
 import type { OpeningState } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
-import { hasTools, isSearch, type PlannedMount, sourceOf } from './plan.ts'
+import { hasTools, isSearch, mountSource, type PlannedMount } from './plan.ts'
 
 /** Returns a function for the key of the versions of redacted contents. With the same key after a restart, an index stays valid. */
 function createVersionKey(
@@ -84,7 +84,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     planned.find((mount) => parseAddress(mount.address).text === parseAddress(address).text)
   const searchable: Searchable = {
     reader: (address) => catalog?.reader(address),
-    addresses: planned.flatMap(({ address, config }) => (sourceOf(config).isUnsearched === true ? [] : [address])),
+    addresses: planned.flatMap(({ address, config }) => (mountSource(config).isUnsearched === true ? [] : [address])),
     refined: async (address) => {
       const mount = plannedAt(address)
       return (await mount?.refine?.().catch(() => undefined)) ?? mount?.config
@@ -114,7 +114,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
       log,
       ...defined({ pages, changes }),
       // Earlier texts are kept only if a mount needs the store anyway.
-      ...(store !== undefined && planned.some(({ config }) => sourceOf(config).keeps === true)
+      ...(store !== undefined && planned.some(({ config }) => mountSource(config).keeps === true)
         ? {
             earlier: async () => {
               const texts = (await import('./earlier.ts')).createTextHistory(store.open, planned, rest.scrubber)

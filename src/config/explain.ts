@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { memberOf } from '../core/kit/object.ts'
-import { nearest, refusal, typeNames, typeOf, unknownWord } from '../schema/refusals.ts'
+import { describeType, nearest, refusal, typeNames, unknownWord } from '../schema/refusals.ts'
 import type { Schema } from '../schema/types.ts'
 import { loadConfigSchema } from './schema.ts'
 import { outsideMount } from './schema-parts.ts'
@@ -86,7 +86,7 @@ function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_type': {
       const wanted = typeNames[issue.expected] ?? issue.expected
       if (issue.input === undefined) return refusal('The key is missing.', `Add it; its value is ${wanted}.`)
-      return refusal(`The value is ${typeOf(issue.input)}.`, `It must be ${wanted}.`)
+      return refusal(`The value is ${describeType(issue.input)}.`, `It must be ${wanted}.`)
     }
     case 'invalid_value':
       return unknownWord(issue.input, issue.values.map(String), 'value')

@@ -20,7 +20,7 @@ import { documents } from '../wrap/documents.ts'
 import { limited, type Outcome } from '../wrap/limited.ts'
 import { linked } from '../wrap/linked.ts'
 import { polled } from '../wrap/polled.ts'
-import { folderIn, isSearch, methodsOf, type PlannedMount, sourceOf } from './plan.ts'
+import { folderIn, isSearch, methodsOf, mountSource, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 
 /**
@@ -98,7 +98,7 @@ async function openSource(planned: PlannedMount, settings: MountSettings): Promi
 function mountOf({ address, aliases, config }: PlannedMount, opened: Provider, settings: MountSettings): Mount {
   const { title, description, link, access, scopes, cache } = config
   const { timeout, pause, ...limits } = config.limits ?? {}
-  const source = sourceOf(config)
+  const source = mountSource(config)
   const told = link === undefined ? opened : linked(opened, { link, ...defined({ except: source.isUnlinked }) })
   return {
     address,
@@ -112,13 +112,13 @@ function mountOf({ address, aliases, config }: PlannedMount, opened: Provider, s
     ...(access === undefined ? {} : { access: compileAccess(access) }),
     ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(source, config) } }),
     ...(source.isDerived === true ? { derived: true } : {}),
-    kind: kindOf(source, config),
+    kind: mountKind(source, config),
     ...defined({ writers: source.writers?.(config) }),
   }
 }
 
 /** Returns the kind of the data of a mount, as the explorer shows it. A source with a label serves more than one resource, unless it says so. */
-function kindOf(source: Source, config: MountConfig): MountKind {
+function mountKind(source: Source, config: MountConfig): MountKind {
   const { name, noun = name, icon, label, purpose, isLive, folder, searches } = source
   const isSingle = source.isSingle?.(config) ?? (label === undefined ? undefined : false)
   const isSearch = searches === undefined ? undefined : true
@@ -136,7 +136,7 @@ export async function openLazily(
   planned: PlannedMount,
   settings: MountSettings,
 ): Promise<Mount & Partial<DeferredMount>> {
-  if (sourceOf(planned.config).writers === undefined) return deferMount(planned, settings)
+  if (mountSource(planned.config).writers === undefined) return deferMount(planned, settings)
   const mount = await openMount(planned, settings).catch(fallbackTo(undefined))
   return mount ?? deferMount(planned, settings)
 }
@@ -164,7 +164,7 @@ export function countOutcomes(
 
 async function openProvider(planned: PlannedMount, settings: MountSettings): Promise<Provider> {
   const { config } = planned
-  const { open } = await sourceOf(config).open()
+  const { open } = await mountSource(config).open()
   // TypeScript cannot see that a source and its options belong together.
   return open(config as never, openContext(planned, settings))
 }
@@ -183,7 +183,7 @@ function openContext(
 /** Adds the polling of `poll`. @throws ResourceError `invalid` for a source that reports changes by itself, or never changes. */
 async function withPolling(provider: Provider, config: MountConfig): Promise<Provider> {
   const { poll } = config
-  const source = sourceOf(config)
+  const source = mountSource(config)
   if (poll === undefined || source.isPolling === true) return provider
   const refusal =
     provider.watch === undefined
@@ -251,7 +251,7 @@ export function folderOf(planned: PlannedMount): string | undefined {
  * @throws ResourceError `invalid` for a folder that cannot be opened.
  */
 export async function openMountLeftOut(planned: PlannedMount) {
-  const load = sourceOf(planned.config).leftOut
+  const load = mountSource(planned.config).leftOut
   if (load === undefined) return undefined
   const { leftOut } = await load()
   // TypeScript cannot see that a source and its options belong together.

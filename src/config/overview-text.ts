@@ -4,7 +4,7 @@ import type { Principal } from '../core/provider.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import { parseAddress } from '../core/uri.ts'
 import type { MountOpening, OpenedCatalog } from './build.ts'
-import { isSearch, kindOf, type PlannedMount, reportsChanges, searchesOf, seesAnyOf, servesFiles } from './plan.ts'
+import { isSearch, mountNoun, type PlannedMount, reportsChanges, searchesOf, seesAnyOf, servesFiles } from './plan.ts'
 
 export interface OverviewSources {
   /** The name of the server. */
@@ -51,7 +51,7 @@ export async function writeOverview(sources: OverviewSources, principal: Princip
     ...rows.slice(0, maxRows).map(writeRow),
     ...(more > 0 ? ['', `Further mounts: ${more.toLocaleString('en')}.`] : []),
     '',
-    ...adviceOn(rows),
+    ...usageAdvice(rows),
     '',
   ].join('\n')
 }
@@ -118,7 +118,7 @@ function writeRow(row: OverviewRow): string {
 
 /** The title of a mount, or an empty text, and the kind of its data. */
 function mountName({ config }: PlannedMount): { readonly title: string; readonly kind: string } {
-  return { title: config.title === undefined ? '' : cleanText(config.title).trim(), kind: kindOf(config) }
+  return { title: config.title === undefined ? '' : cleanText(config.title).trim(), kind: mountNoun(config) }
 }
 
 function stateOf({ opening, progress, reader }: OverviewRow): string {
@@ -163,7 +163,7 @@ function changesOf({ config }: PlannedMount, progress: MountProgress | undefined
 }
 
 /** Returns advice on the use of the mounts. The examples have addresses of this server. */
-function adviceOn(rows: readonly OverviewRow[]): readonly string[] {
+function usageAdvice(rows: readonly OverviewRow[]): readonly string[] {
   const search = rows.find(({ mount }) => isSearch(mount.config))
   const files = rows.find(({ mount }) => servesFiles(mount.config))
   return [
@@ -197,7 +197,7 @@ export async function writeLlms(sources: OverviewSources, principal: Principal, 
     '',
     `> This server serves ${rows.length === 0 ? 'data' : count} as MCP resources, to read only. An MCP client reads them at ${endpoint}.`,
     '',
-    ...(rows.length === 0 ? ['Nothing is mounted.'] : adviceOn(rows)),
+    ...(rows.length === 0 ? ['Nothing is mounted.'] : usageAdvice(rows)),
     ...(rows.length === 0 ? [] : ['', '## Mounts', '', ...rows.slice(0, maxMounts).map(linkTo)]),
     ...(more > 0 ? [`- Further mounts: ${more.toLocaleString('en')}.`] : []),
     '',

@@ -14,7 +14,7 @@ import type {
   View,
 } from '../core/view.ts'
 import type { OverviewSources } from './overview-text.ts'
-import { isSearch, kindOf, type PlannedMount, seesAnyOf, servesFiles } from './plan.ts'
+import { isSearch, mountNoun, type PlannedMount, seesAnyOf, servesFiles } from './plan.ts'
 
 const resource: Resource = {
   uri: overviewUri,
@@ -41,7 +41,7 @@ export function withOverview(views: Views, sources: OverviewSources): Views {
     const { writeOverview } = await import('./overview-text.ts')
     return writeOverview(sources, principal)
   }
-  const watch = createWatch(textFor, compareIntervalMs)
+  const watch = createOverviewWatch(textFor, compareIntervalMs)
   /** The mounts that a list names as unavailable. */
   const addressesFor = (principal: Principal) => {
     const catalog = opened()
@@ -116,7 +116,7 @@ interface Watcher {
  * Compares the overview of every listening principal periodically. Returns a function that adds a listener, and resolves to a
  * function that removes the listener again.
  */
-function createWatch(textFor: (principal: Principal) => Promise<string>, compareIntervalMs: number) {
+function createOverviewWatch(textFor: (principal: Principal) => Promise<string>, compareIntervalMs: number) {
   const watchers = new Set<Watcher>()
   let timer: ReturnType<typeof setInterval> | undefined
   let isComparing = false
@@ -233,7 +233,7 @@ function write(mounts: readonly PlannedMount[]): string {
   const example = data.find(({ address, config }) => servesFiles(config) && address.length <= maxAddress)
   const template = example && formatTemplate(parseAddress(example.address), '{+path}')
   return [
-    `This server serves data as MCP resources, to read only: ${summaryOf(data)}.`,
+    `This server serves data as MCP resources, to read only: ${summarizeMounts(data)}.`,
     ...(search === undefined
       ? ['Nothing is indexed: list resources, and find them by name.']
       : [`Search: read ${search.address}?q=WORDS, or call search_resources.`]),
@@ -245,17 +245,17 @@ function write(mounts: readonly PlannedMount[]): string {
   ].join(' ')
 }
 
-function summaryOf(mounts: readonly PlannedMount[]): string {
-  if (mounts.length <= maxNamed) return mounts.map(nameOf).join(', ') || 'a search'
+function summarizeMounts(mounts: readonly PlannedMount[]): string {
+  if (mounts.length <= maxNamed) return mounts.map(describeMount).join(', ') || 'a search'
   const counts = new Map<string, number>()
-  for (const { config } of mounts) counts.set(kindOf(config), (counts.get(kindOf(config)) ?? 0) + 1)
+  for (const { config } of mounts) counts.set(mountNoun(config), (counts.get(mountNoun(config)) ?? 0) + 1)
   const some = [...counts].sort(([, a], [, b]) => b - a).slice(0, maxNamed)
   const rest = counts.size > some.length ? ' and others' : ''
   return `${mounts.length} mounts (${some.map(([kind, count]) => `${count} ${kind}`).join(', ')}${rest})`
 }
 
-function nameOf({ address, config }: PlannedMount): string {
-  const words = (config.title ?? kindOf(config)).replace(controls, ' ').trim()
+function describeMount({ address, config }: PlannedMount): string {
+  const words = (config.title ?? mountNoun(config)).replace(controls, ' ').trim()
   const short = words.split(/\s+/).slice(0, maxTitle.words).join(' ').slice(0, maxTitle.length).toWellFormed()
   return address.length > maxAddress ? short : `${short} at ${address}`
 }

@@ -47,7 +47,7 @@ export function planConfig({ mounts, folder, isTrusted, linkedRoots = true }: Co
 }
 
 /** Returns the source of a mount. @throws TypeError for a mount of no source, which no configuration has. */
-export function sourceOf({ provider }: MountConfig): Source {
+export function mountSource({ provider }: MountConfig): Source {
   const source = sourceNamed(provider)
   if (source === undefined) throw new TypeError(`There is no source ${provider}.`)
   return source
@@ -55,13 +55,13 @@ export function sourceOf({ provider }: MountConfig): Source {
 
 /** Returns the name of the folder that a mount serves, as its options have it; undefined if it serves none. */
 export function folderIn(config: MountConfig): string | undefined {
-  const { folder } = sourceOf(config)
+  const { folder } = mountSource(config)
   const name = folder === undefined ? undefined : config[folder.option]
   return typeof name === 'string' ? name : undefined
 }
 
 function aliasesIn(address: string, config: MountConfig, folder: string): Pick<PlannedMount, 'aliases'> {
-  const name = sourceOf(config).folder?.prefix === undefined ? folderIn(config) : undefined
+  const name = mountSource(config).folder?.prefix === undefined ? folderIn(config) : undefined
   return name === undefined ? {} : aliasesOf(address, resolveFolder(name, folder))
 }
 
@@ -133,7 +133,7 @@ export function reportsChanges(config: MountConfig): boolean {
 
 /** The optional methods that the provider of a mount will have when it is open, from its configuration alone. */
 export function methodsOf(config: MountConfig): DeferredAbilities {
-  const source = sourceOf(config)
+  const source = mountSource(config)
   const {
     watch = false,
     prompts = false,
@@ -151,7 +151,7 @@ export function hasTools(config: MountConfig): boolean {
 
 /** Whether somebody may write into one of these mounts. */
 export function hasWriters(mounts: readonly PlannedMount[]): boolean {
-  return mounts.some(({ config }) => (sourceOf(config).writers?.(config) ?? []).length > 0)
+  return mounts.some(({ config }) => (mountSource(config).writers?.(config) ?? []).length > 0)
 }
 
 /** Whether a mount serves the files of a folder as they are. */
@@ -166,7 +166,7 @@ export function isSearch({ provider }: MountConfig): boolean {
 /** Returns the searches among the mounts, and the mounts that they search. */
 export function searchedMounts(mounts: readonly PlannedMount[]): readonly PlannedMount[] {
   const searched = mounts.flatMap(({ config }) => {
-    const { searches } = sourceOf(config)
+    const { searches } = mountSource(config)
     const over = searches && config[searches.option]
     return Array.isArray(over) ? over.map((address) => parseAddress(String(address)).text) : []
   })
@@ -271,8 +271,8 @@ async function openSkills(below: readonly string[], log: Log) {
 }
 
 /** Returns the kind of data of a mount as a noun: for mounts without a title, and for counts of mounts. */
-export function kindOf(config: MountConfig): string {
-  const { name, noun = name } = sourceOf(config)
+export function mountNoun(config: MountConfig): string {
+  const { name, noun = name } = mountSource(config)
   return noun
 }
 

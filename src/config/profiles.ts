@@ -96,11 +96,11 @@ function matcher(patterns: readonly string[]): (text: string) => boolean {
   const compiled = patterns.map((pattern) => pattern.toLowerCase().split('*'))
   return (given) => {
     const name = given.toLowerCase()
-    return compiled.some((parts) => matches(name, parts))
+    return compiled.some((parts) => isPatternMatch(name, parts))
   }
 }
 
-function matches(name: string, parts: readonly string[]): boolean {
+function isPatternMatch(name: string, parts: readonly string[]): boolean {
   const [first = '', ...rest] = parts
   const last = rest.pop()
   if (last === undefined) return name === first

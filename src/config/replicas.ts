@@ -3,7 +3,7 @@ import type { Log } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
 import type { LongResultBounds, LongResults, SharedChanges } from '../core/shared.ts'
 import type { LazyStore } from '../providers/source.ts'
-import { sourceOf } from './plan.ts'
+import { mountSource } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 
 /** Shares the changes of a source with the other replicas. */
@@ -12,7 +12,7 @@ export async function withReplicas(
   config: MountConfig,
   { address, changes }: { readonly address: string; readonly changes: SharedChanges },
 ): Promise<Provider> {
-  const sharing = config.poll === undefined ? sourceOf(config).changes : 'polled'
+  const sharing = config.poll === undefined ? mountSource(config).changes : 'polled'
   if (sharing === undefined || provider.watch === undefined) return provider
   const { shared } = await import('../wrap/shared.ts')
   return shared(provider, { changes, source: address, isPolled: sharing === 'polled' })

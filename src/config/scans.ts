@@ -33,14 +33,14 @@ const bounds = { rows: 100_000, bytes: 256 * 1024 * 1024 }
 export function openScans({ languages, maxPages, timeout }: OcrConfig, settings: ScanSettings): Scans {
   const { log, store } = settings
   return createScans({
-    reader: createReader(languages),
+    reader: createPictureReader(languages),
     log,
     ...defined({ maxPages, timeoutMs: timeout }),
     ...(store === undefined ? {} : { kept: createKept(store, JSON.stringify([languages, maxPages]), settings) }),
   })
 }
 
-function createReader(languages: readonly string[]): PictureReader {
+function createPictureReader(languages: readonly string[]): PictureReader {
   let installed: InstalledOcr | undefined
   return {
     missing: async (signal) => {

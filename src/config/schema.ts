@@ -217,7 +217,7 @@ export const settingsShape = {
 }
 
 /** Returns the schema of `mounts`, given the schema of a mount. */
-function mountsOf(mount: z.Schema<MountConfig>) {
+function createMountsSchema(mount: z.Schema<MountConfig>) {
   return z
     .record(z.string(), mount)
     .refine((mounts) => Object.keys(mounts).length > 0, {
@@ -237,7 +237,7 @@ function mountsOf(mount: z.Schema<MountConfig>) {
  */
 export function configSchemaOf(mount: z.Schema<MountConfig>) {
   const { $schema, name, instructions, ...others } = settingsShape
-  return z.strictObject({ $schema, name, instructions, mounts: mountsOf(mount), ...others })
+  return z.strictObject({ $schema, name, instructions, mounts: createMountsSchema(mount), ...others })
 }
 
 /** Loads the schema of `hikidashi.json` with all sources, and with some from outside. */

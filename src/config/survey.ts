@@ -48,7 +48,7 @@ const languageOfLabel: Readonly<Record<string, SurveyedLanguage>> = {
 
 /** Surveys the first documents of a folder, beginning with those near its top. */
 export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
-  const paths = await filesIn(folder, documents, maxDocuments)
+  const paths = await findFiles(folder, documents, maxDocuments)
   const found = new Set<SurveyedLanguage>()
   let frontMatter = false
   for await (const start of severalAtATime(paths, (path) => startOf(folder, path))) {
@@ -90,7 +90,7 @@ function postgresIn(dotenv: Buffer): string | undefined {
 /** SQLite databases, recognized by their first bytes. Databases of hikidashi itself are left out. */
 export async function sqliteIn(folder: string): Promise<readonly string[]> {
   const found: string[] = []
-  for (const path of await filesIn(folder, /\.(?:db|db3|s3db|sqlite|sqlite3)$/i, maxDatabases)) {
+  for (const path of await findFiles(folder, /\.(?:db|db3|s3db|sqlite|sqlite3)$/i, maxDatabases)) {
     const start = await startOf(folder, path)
     const isDatabase = start.toString('latin1', 0, 16) === 'SQLite format 3\0'
     if (isDatabase && start.toString('latin1', 68, 72) !== 'hiki') found.push(path)
@@ -99,7 +99,7 @@ export async function sqliteIn(folder: string): Promise<readonly string[]> {
 }
 
 /** Returns some files, by their paths in the folder, beginning with those near its top. */
-async function filesIn(folder: string, pattern: RegExp, most: number): Promise<readonly string[]> {
+async function findFiles(folder: string, pattern: RegExp, most: number): Promise<readonly string[]> {
   const found: string[] = []
   let level: readonly string[] = ['']
   let left = maxFolders
@@ -108,7 +108,7 @@ async function filesIn(folder: string, pattern: RegExp, most: number): Promise<r
     const below: string[] = []
     const looked = level.slice(0, left)
     left -= looked.length
-    for await (const { directory, entries } of severalAtATime(looked, (one) => entriesOf(folder, one))) {
+    for await (const { directory, entries } of severalAtATime(looked, (one) => listDirectory(folder, one))) {
       const names = entries.map(({ name }) => name)
       if (isGitDirectory((name) => names.includes(name))) continue
       if (directory !== '' && names.includes('.git') && (await isCopyIn(folder, directory, top))) continue
@@ -125,7 +125,7 @@ async function filesIn(folder: string, pattern: RegExp, most: number): Promise<r
   return found
 }
 
-async function entriesOf(folder: string, directory: string) {
+async function listDirectory(folder: string, directory: string) {
   const entries = await openWithin(join(folder, directory), { folder, symlinks: 'deny' }, ({ at }) =>
     readdir(at, { withFileTypes: true }),
   ).catch(() => [])

@@ -46,19 +46,19 @@ async function trustedPath(file: string): Promise<string> {
 }
 
 /** Returns the SHA-256 digest in hexadecimal. It loads node:crypto at the first call, to keep starts fast. */
-function digestOf(content: string | Uint8Array): string {
+function sha256Hex(content: string | Uint8Array): string {
   return process.getBuiltinModule('node:crypto').createHash('sha256').update(content).digest('hex')
 }
 
 function recordName(file: string, sha256: string): string {
-  return `${digestOf(`${file}\0${sha256}`)}.json`
+  return `${sha256Hex(`${file}\0${sha256}`)}.json`
 }
 
 /** Whether this user trusts a configuration with exactly this content. */
 export async function isTrusted(file: string, content: Uint8Array, env: Env = process.env): Promise<boolean> {
   const path = await trustedPath(file).catch(() => undefined)
   if (path === undefined) return false
-  const sha256 = digestOf(content)
+  const sha256 = sha256Hex(content)
   const record = await readRecord(join(recordsFolder(env), recordName(path, sha256)))
   return record?.file === path && record.sha256 === sha256
 }
@@ -69,7 +69,7 @@ export async function isTrusted(file: string, content: Uint8Array, env: Env = pr
  * @throws the system error if the state folder cannot be written.
  */
 export async function recordTrust(file: string, content: Uint8Array, env: Env = process.env): Promise<TrustRecord> {
-  const record = { file: await trustedPath(file), sha256: digestOf(content), at: new Date().toISOString() }
+  const record = { file: await trustedPath(file), sha256: sha256Hex(content), at: new Date().toISOString() }
   const folder = recordsFolder(env)
   makeFolder(folder, 0o700)
   const temporary = join(folder, `.${process.getBuiltinModule('node:crypto').randomBytes(8).toString('hex')}`)
@@ -108,7 +108,7 @@ export async function listTrust(env: Env = process.env): Promise<readonly TrustR
 export async function trustState({ file, sha256 }: TrustRecord): Promise<'trusted' | 'changed' | 'gone'> {
   const content = await readFile(file).catch(() => undefined)
   if (content === undefined) return 'gone'
-  return digestOf(content) === sha256 ? 'trusted' : 'changed'
+  return sha256Hex(content) === sha256 ? 'trusted' : 'changed'
 }
 
 /** Reads a record. A record of another user, or one that others may write, is ignored. */

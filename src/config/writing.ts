@@ -36,7 +36,7 @@ export function writingOf(catalog: Catalog): WriteAccess | undefined {
   /** Refuses to replace a result that the principal may not see. */
   const checkVisible: CheckVisible = (mount, value, principal) => {
     const id = typeof value === 'object' && value !== null && 'id' in value ? value.id : undefined
-    if (typeof id === 'string' && isWrittenAlike(id) && !catalog.allows(principal, uriOf(mount, id)))
+    if (typeof id === 'string' && isWrittenAlike(id) && !catalog.allows(principal, resultUri(mount, id)))
       throw notFound('the id may not be seen')
   }
 
@@ -44,7 +44,7 @@ export function writingOf(catalog: Catalog): WriteAccess | undefined {
     signal.throwIfAborted()
     checkVisible(mount, value, principal)
     const stored = await mount.provider.put(value)
-    return { ...stored, uri: uriOf(mount, stored.id) }
+    return { ...stored, uri: resultUri(mount, stored.id) }
   }
 
   return {
@@ -78,7 +78,7 @@ type Put = (mount: WritableMount, value: unknown, context: Context) => Promise<S
 /** @throws ResourceError `not-found` for an id that the principal may not see. */
 type CheckVisible = (mount: WritableMount, value: unknown, principal: Principal) => void
 
-function uriOf({ address }: WritableMount, id: string): string {
+function resultUri({ address }: WritableMount, id: string): string {
   return formatUri(parseAddress(address), `results/${id}`)
 }
 

@@ -6,8 +6,8 @@ import type { ContextCall } from './asked.ts'
 import { assemble, measure } from './assemble.ts'
 import { manifestFor } from './manifest.ts'
 import { rankAll } from './rank.ts'
-import { createReader, excluderOf, matcherOf } from './reader.ts'
-import { piecesOf, timeOf } from './render.ts'
+import { createContextReader, excluderOf, matcherOf } from './reader.ts'
+import { formatIsoTime, toOutputBlocks } from './render.ts'
 import { type AssembleOptions, type Candidate, defaultLimits, type Explanation, type OmittedItem } from './types.ts'
 
 /**
@@ -32,12 +32,12 @@ async function assembled(view: View, options: AssembleOptions): Promise<ToolAnsw
     ...manifestFor(options, result),
     items: items.map(({ uri, resource, level, tokens: each, levels, required, explanation, notes: told }) => ({
       uri,
-      ...factsOf(resource),
+      ...resourceMetadata(resource),
       level,
       tokens: each,
       ...defined({ levels }),
       required,
-      explanation: shortened(explanation),
+      explanation: roundExplanation(explanation),
       notes: told,
     })),
     omitted: omitted.slice(0, most.omitted).map(omittedToJson),
@@ -47,7 +47,7 @@ async function assembled(view: View, options: AssembleOptions): Promise<ToolAnsw
     ...(format === 'mcp' ? {} : { text }),
   }
   if (blocks === undefined || blocks.length === 0) return { text: text === '' ? nothing : text, structured }
-  const [note, ...rest] = piecesOf(blocks)
+  const [note, ...rest] = toOutputBlocks(blocks)
   return {
     text: note !== undefined && 'text' in note ? note.text : '',
     structured,
@@ -66,7 +66,7 @@ async function suggested(view: View, options: AssembleOptions, limit: number): P
     ...options.limits,
     read: Math.min(most.suggested, options.limits?.read ?? most.suggested),
   }
-  const reader = createReader(view, limits, await excluderOf(view, options), options)
+  const reader = createContextReader(view, limits, await excluderOf(view, options), options)
   const { candidates, notes, freshness } = await rankAll(view, options, limits, reader)
   // Pinned resources are part of the context already.
   const pinned = matcherOf((options.pins ?? []).map((pin) => (typeof pin === 'string' ? pin : pin.uri)))
@@ -87,9 +87,9 @@ async function suggested(view: View, options: AssembleOptions, limit: number): P
 function suggestionOf({ resource, explanation, required }: Candidate): JsonObject {
   return {
     uri: resource.uri,
-    ...factsOf(resource),
+    ...resourceMetadata(resource),
     required: required !== undefined,
-    explanation: shortened(explanation),
+    explanation: roundExplanation(explanation),
   }
 }
 
@@ -115,7 +115,7 @@ async function measured(view: View, options: AssembleOptions): Promise<ToolAnswe
       items: items.map(({ uri, resource, level, tokens: each, levels, missing, notes }) =>
         missing
           ? { uri, missing, tokens: 0, level, notes }
-          : { uri, ...factsOf(resource), missing, level, tokens: each, levels, notes },
+          : { uri, ...resourceMetadata(resource), missing, level, tokens: each, levels, notes },
       ),
       notes: [],
     },
@@ -123,8 +123,8 @@ async function measured(view: View, options: AssembleOptions): Promise<ToolAnswe
 }
 
 /** Metadata of a resource for a basket. */
-function factsOf({ name, title, mimeType, size, modified }: Resource): JsonObject {
-  const at = timeOf(modified)
+function resourceMetadata({ name, title, mimeType, size, modified }: Resource): JsonObject {
+  const at = formatIsoTime(modified)
   return {
     name,
     ...defined({ title, mimeType, size, lastModified: at }),
@@ -137,12 +137,12 @@ function omittedToJson({ uri, reason, of, tokens, explanation }: OmittedItem): J
     reason,
     ...defined({ of }),
     ...(tokens === undefined || !Number.isFinite(tokens) ? {} : { tokens }),
-    explanation: shortened(explanation),
+    explanation: roundExplanation(explanation),
   }
 }
 
 /** Rounds off insignificant digits. */
-function shortened({ score, factors }: Explanation): JsonObject {
+function roundExplanation({ score, factors }: Explanation): JsonObject {
   const round = (value: number) => Math.round(value * 10_000) / 10_000
   return { score: round(score), factors: factors.map((factor) => ({ ...factor, value: round(factor.value) })) }
 }

@@ -6,8 +6,8 @@ import { type CopyFinder, createCopyFinder, shinglesOf } from './collapse.ts'
 import { type FormedResource, type FormOptions, formsOf, type ResourceForm } from './forms.ts'
 import { countCommonEntries, orderItems, type PackedResources, packAfter, prefixesOf } from './prefix.ts'
 import { rankAll } from './rank.ts'
-import { createReader, excluderOf, pathOf } from './reader.ts'
-import { blocksOf, type RenderedPart, type Renderer, rendererOf, timeOf } from './render.ts'
+import { createContextReader, decodeUriPath, excluderOf } from './reader.ts'
+import { blocksOf, formatIsoTime, type RenderedPart, type Renderer, rendererOf } from './render.ts'
 import { openCounter } from './tokens.ts'
 import {
   type Assembled,
@@ -45,7 +45,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const opening = openCounter(encoding)
   opening.catch(() => {})
   const renderer = rendererOf(format)
-  const reader = createReader(view, limits, await excluderOf(view, options), options)
+  const reader = createContextReader(view, limits, await excluderOf(view, options), options)
   const { candidates, terms, notes, freshness } = await rankAll(view, options, limits, reader)
 
   const counter = await opening
@@ -89,7 +89,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const count = (part: RenderedPart) => counter.count(renderer.part(part, 1), signal)
   const bounds = { budget: usable, cap, frame, items: limits.items }
   const packing = await packAfter(formed, earlier, { renderer, count }, bounds)
-  if (packing === undefined) throw tooMuch(formed, frame, usable)
+  if (packing === undefined) throw overBudgetError(formed, frame, usable)
   const { items, packed } = packing
 
   const taken = [...items].flatMap(([item, each]) => {
@@ -101,7 +101,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const prefixes = prefixesOf(parts, renderer)
   const manifest = chosen.map((each, index) => manifestOf(each, prefixes[index]))
   return {
-    text: textOf(
+    text: joinParts(
       parts.map((part, index) => renderer.part(part, index + 1)),
       renderer,
     ),
@@ -134,7 +134,7 @@ function unreadableNotes(chosen: readonly ChosenForm[]): readonly string[] {
   ]
 }
 
-function textOf(parts: readonly string[], { head, tail }: Renderer): string {
+function joinParts(parts: readonly string[], { head, tail }: Renderer): string {
   return parts.length === 0 ? '' : [head, ...parts, tail].join('')
 }
 
@@ -171,7 +171,7 @@ async function itemOf(
 
 /** The number of different words of the query in the best section of a text. Ranking has divided the text already. */
 function matchedIn({ resource: { uri, mimeType } }: Candidate, text: string, terms: ReadonlySet<string>): number {
-  const sections = sectionsOf({ text, path: pathOf(uri), mimeType }, terms)
+  const sections = sectionsOf({ text, path: decodeUriPath(uri), mimeType }, terms)
   return Math.max(0, ...sections.map(({ found: { counts } }) => counts.filter((times) => times > 0).length))
 }
 
@@ -179,7 +179,7 @@ function manifestOf({ candidate, form, reading }: ChosenForm, prefix: string | u
   const { uri, modified, version: listed } = candidate.resource
   const read = reading !== undefined && 'text' in reading ? reading : undefined
   const version = read?.version ?? listed
-  const at = timeOf(modified)
+  const at = formatIsoTime(modified)
   return {
     uri,
     level: form.part.level,
@@ -228,7 +228,7 @@ function refuseUnreadable(formed: readonly FormedResource[]): void {
     throw new ResourceError('unavailable', `Required resources cannot be read now: ${name(silent)}`)
 }
 
-function tooMuch(formed: readonly FormedResource[], frame: number, usable: number): ResourceError {
+function overBudgetError(formed: readonly FormedResource[], frame: number, usable: number): ResourceError {
   const required = formed.filter(({ candidate }) => candidate.required !== undefined)
   const sizes = required.map(({ candidate, forms }) => ({ uri: candidate.resource.uri, tokens: forms[0]?.tokens ?? 0 }))
   const needed = sizes.reduce((sum, { tokens }) => sum + tokens, frame)
@@ -275,7 +275,7 @@ export async function measure(
   const limits = checkOptions(given)
   const counter = await openCounter(encoding)
   const renderer = rendererOf(format)
-  const reader = createReader(view, limits, await excluderOf(view, options), options)
+  const reader = createContextReader(view, limits, await excluderOf(view, options), options)
   const { candidates, terms } = await rankAll(view, given, limits, reader)
   const readings = await reader.read(candidates.map(({ resource }) => resource.uri))
   const forming = { counter, renderer, format, terms, most: Number.POSITIVE_INFINITY, countLevels: true, signal }

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { createRecent } from '../core/kit/lru.ts'
-import { hashOf } from '../text/words.ts'
+import { fnv1aHash } from '../text/words.ts'
 
 /** Digest and shingle hashes of a text, for comparing it with other texts. */
 interface Shingles {
@@ -41,7 +41,7 @@ async function makeShingles(text: string, sha256: string): Promise<Shingles> {
   for (let from = 0; from < text.length; ) {
     const to = text.indexOf('\n', from + slice)
     const end = to < 0 ? text.length : to
-    for (const word of text.slice(from, end).match(words) ?? []) hashes.push(hashOf(word))
+    for (const word of text.slice(from, end).match(words) ?? []) hashes.push(fnv1aHash(word))
     from = end
     if (from < text.length) await turn()
   }

@@ -2,7 +2,7 @@ import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { outlineOf } from '../text/structure.ts'
 import type { TextReading } from './memory.ts'
-import { pathOf, type ReadOutcome } from './reader.ts'
+import { decodeUriPath, type ReadOutcome } from './reader.ts'
 import { isXmlText, type RenderedPart, type Renderer } from './render.ts'
 import type { Counter } from './tokens.ts'
 import type { Candidate, Format, Level, LevelTokens, LineRange } from './types.ts'
@@ -98,13 +98,13 @@ export async function formsOf(
     const { level, ranges } = one
     const part = partOf(one)
     const form: ResourceForm = { part, tokens: 0, worth: one.worth ?? worth[level], ...defined({ ranges }) }
-    if (one === wanted || level === 'link') form.tokens = await tokensOf(part, one.digest, given, all)
+    if (one === wanted || level === 'link') form.tokens = await countPartTokens(part, one.digest, given, all)
     else {
       // Do not count yet: most forms would not be chosen even with this lower bound, so they are never counted.
       form.tokens = minTokensOf(one.body ?? '')
       if (form.tokens > given.most) continue
       form.count = async () => {
-        form.tokens = await tokensOf(part, one.digest, given, given.most)
+        form.tokens = await countPartTokens(part, one.digest, given, given.most)
         form.count = undefined
       }
     }
@@ -112,7 +112,7 @@ export async function formsOf(
   }
   const levels = async () => {
     const found: Partial<Record<Level, number>> = {}
-    for (const one of countable) found[one.level] = await tokensOf(partOf(one), one.digest, given, all)
+    for (const one of countable) found[one.level] = await countPartTokens(partOf(one), one.digest, given, all)
     return found
   }
   const notes: string[] = []
@@ -126,7 +126,9 @@ export async function formsOf(
     candidate,
     ...defined({ reading }),
     forms,
-    size: isText ? sizeOf(reading.text, index < leading.candidates ? leading.share * given.most : 0) : sizes.least,
+    size: isText
+      ? estimateTextTokens(reading.text, index < leading.candidates ? leading.share * given.most : 0)
+      : sizes.least,
     notes,
     ...(given.countLevels === true ? { levels } : {}),
   }
@@ -155,7 +157,7 @@ function notesOf(reading: ReadOutcome | undefined): readonly string[] {
   return reading !== undefined && 'fault' in reading ? [`a link alone: ${faults[reading.fault]}`] : []
 }
 
-function sizeOf(text: string, least: number): number {
+function estimateTextTokens(text: string, least: number): number {
   return Math.min(sizes.most, Math.max(sizes.least, least, Buffer.byteLength(text) / sizes.bytesPerToken))
 }
 
@@ -222,7 +224,7 @@ function outlineFor({ text, sha256 }: TextReading, path: string, mimeType: strin
 }
 
 /** The tokens of a part; if there are more than `most`, any number above it. */
-async function tokensOf(
+async function countPartTokens(
   part: RenderedPart,
   digest: string | undefined,
   given: FormOptions,
@@ -250,7 +252,7 @@ function bodiesOf(
   const bodies: Body[] = [{ level: 'link' }]
   if (reading === undefined || !('text' in reading)) return bodies
   const { text, sha256 } = reading
-  const path = pathOf(resource.uri)
+  const path = decodeUriPath(resource.uri)
   const mimeType = reading.isOfDocument === true ? reading.mimeType : (resource.mimeType ?? reading.mimeType)
   bodies.push({ level: 'outline', ...outlineFor(reading, path, mimeType) })
   const shown = { text, path, mimeType, found }

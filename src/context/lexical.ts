@@ -3,7 +3,7 @@ import type { Resource } from '../core/view.ts'
 import { bm25, rarityIn, rarityOf, type TermCounts } from '../text/relevance.ts'
 import { bagOf, createBagCount, createTermCount } from '../text/words.ts'
 import type { Memory } from './memory.ts'
-import { type ContextReader, pathOf, type ReadOutcome } from './reader.ts'
+import { type ContextReader, decodeUriPath, type ReadOutcome } from './reader.ts'
 import { compareUris, type ScoredDocument, scaleScores } from './searched.ts'
 import type { Limits } from './types.ts'
 
@@ -41,7 +41,7 @@ export async function matchWords(
   const countInBag = createBagCount(terms)
   const named: TermCounts[] = []
   for (const [position, resource] of resources.entries()) {
-    named.push(countIn(nameOf(resource)))
+    named.push(countIn(metadataText(resource)))
     if (position % 256 === 255) await turn()
   }
   const names = bm25(named)
@@ -126,8 +126,8 @@ async function* ahead(
   }
 }
 
-function nameOf({ uri, title, description }: Resource): string {
-  return [pathOf(uri), title ?? '', description ?? ''].join(' ')
+function metadataText({ uri, title, description }: Resource): string {
+  return [decodeUriPath(uri), title ?? '', description ?? ''].join(' ')
 }
 
 /** Whether a resource may be text within the size limit. Others are not read for the search. */

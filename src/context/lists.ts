@@ -3,7 +3,7 @@ import type { Resource } from '../core/view.ts'
 import { bm25, type TermCounts } from '../text/relevance.ts'
 import { estimateRarity, isReadable, type LexicalResult, matchWords } from './lexical.ts'
 import type { Memory } from './memory.ts'
-import { type ContextReader, folderOf, pathOf } from './reader.ts'
+import { type ContextReader, decodeUriPath, folderOf } from './reader.ts'
 import {
   compareUris,
   type RankedList,
@@ -90,7 +90,7 @@ export async function findCandidates(
     entries:
       labelScore === undefined || isSearched
         ? []
-        : lessOutside(scaleScores(resources.map(({ uri }) => [uri, labelScore(pathOf(uri))] as const))),
+        : lessOutside(scaleScores(resources.map(({ uri }) => [uri, labelScore(decodeUriPath(uri))] as const))),
     weight: weights.label,
   }
   const sections = await bySection(known, names, contents, words, terms, reader)
@@ -175,7 +175,7 @@ async function sectionsOfAll(
     if (reading === undefined || !('text' in reading)) return []
     const of = {
       text: reading.text,
-      path: pathOf(uri),
+      path: decodeUriPath(uri),
       mimeType: known.get(uri)?.mimeType ?? reading.mimeType,
     }
     return [[uri, sectionsOf(of, terms)] as const]

@@ -90,13 +90,13 @@ export function differences(before: Manifest, after: Manifest): readonly Differe
  * @throws ResourceError `invalid` for other JSON.
  */
 export function parseManifest(json: string): Manifest {
-  const value = parsed(json)
+  const value = parseJsonArgument(json)
   if (!isObject(value) || !Array.isArray(value.manifest)) throw invalid('This is not a manifest.', 'argument')
   const { now, query, pinsOnly, budget, reserve, halfLife, tokens, sha256, reusedPrefixTokens } = value
   const encoding = encodings.find((one) => one === value.encoding)
   const format = formats.find((one) => one === value.format)
   const audience = (['user', 'assistant'] as const).find((one) => one === value.audience)
-  const [excludes, mounts] = [textsIn(value.excludes), textsIn(value.mounts)]
+  const [excludes, mounts] = [optionalStrings(value.excludes), optionalStrings(value.mounts)]
   return {
     ...(typeof now === 'string' && !Number.isNaN(Date.parse(now)) ? { now } : {}),
     ...(typeof query === 'string' ? { query } : {}),
@@ -121,7 +121,7 @@ export function parseManifest(json: string): Manifest {
  * @throws ResourceError `invalid` for other JSON.
  */
 export function parseBasket(json: string): readonly Pin[] {
-  const value = parsed(json)
+  const value = parseJsonArgument(json)
   const items = isObject(value) ? (value.manifest ?? value.items) : value
   if (!Array.isArray(items)) throw noBasket()
   const pins = items.filter((item) => !isNote(item)).flatMap(pinsIn)
@@ -172,7 +172,7 @@ function rangeIn(value: unknown) {
   return typeof start === 'number' && typeof end === 'number' ? [{ start, end }] : []
 }
 
-function parsed(json: string): unknown {
+function parseJsonArgument(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
@@ -180,6 +180,6 @@ function parsed(json: string): unknown {
   }
 }
 
-function textsIn(value: unknown): readonly string[] | undefined {
+function optionalStrings(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : undefined
 }

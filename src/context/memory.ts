@@ -71,14 +71,14 @@ export function createMemory(): (caller: string) => Memory {
         if (key === undefined) return
         readings.set(key, { ...facts, keyLength: key.length })
         if (texts.get(facts.sha256) === undefined)
-          texts.set(facts.sha256, { text, bytes: overheadBytes + bytesOf(text) })
+          texts.set(facts.sha256, { text, bytes: overheadBytes + textMemoryBytes(text) })
       },
     }
   }
 }
 
 /** Returns the memory of a text in bytes: V8 stores Latin-1 text in one byte per character, other text in two. */
-function bytesOf(text: string): number {
+function textMemoryBytes(text: string): number {
   return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
 }
 

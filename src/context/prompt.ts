@@ -65,7 +65,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
         throw invalid('The request has an argument that this prompt does not have.', 'argument')
     const query = given.get('query')?.trim() ?? ''
     if (query === '') throw invalid('The argument "query" is missing.', 'argument', { argument: 'query' })
-    const [budget, mounts] = [given.get('budget')?.trim(), wordsIn(given.get('mounts'))]
+    const [budget, mounts] = [given.get('budget')?.trim(), splitList(given.get('mounts'))]
     const asked = parseContextCall(
       {
         query,
@@ -78,7 +78,10 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
     const signal = call?.signal
     try {
       return await turns.run(share, signal, async () => {
-        const [{ assemble }, { piecesOf }] = await Promise.all([import('./assemble.ts'), import('./render.ts')])
+        const [{ assemble }, { toOutputBlocks: piecesOf }] = await Promise.all([
+          import('./assemble.ts'),
+          import('./render.ts'),
+        ])
         const { blocks = [] } = await assemble(view, {
           ...asked.options,
           ...defined({ signal, changes, limits, memory }),
@@ -98,7 +101,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
     if (name === 'budget') return completionOf(budgets.filter((budget) => budget.startsWith(value.trim())))
     if (name !== 'mounts') return { values: [] }
     const [, before = '', typed = ''] = /^(.*[\s,])?([^\s,]*)$/s.exec(value) ?? []
-    const taken = new Set(wordsIn(before))
+    const taken = new Set(splitList(before))
     const addresses = (await view.mounts(call)).map(({ uri }) => uri.replace(/\/$/, ''))
     const begun = addresses.filter((address) => address.startsWith(typed) && !taken.has(address))
     return completionOf(begun.map((address) => before + address))
@@ -108,9 +111,11 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
     ...inner,
     list,
     get: async (request, call) =>
-      request.name === assembleName ? fill(request, call) : required(inner).get(named(request), call),
+      request.name === assembleName ? fill(request, call) : required(inner).get(restorePromptName(request), call),
     complete: async (request, call) =>
-      request.name === assembleName ? complete(request, call) : required(inner).complete(named(request), call),
+      request.name === assembleName
+        ? complete(request, call)
+        : required(inner).complete(restorePromptName(request), call),
   }
   return { ...view, prompts }
 }
@@ -120,11 +125,11 @@ function required(inner: PromptView | undefined): PromptView {
   return inner
 }
 
-function named<Request extends { readonly name: string }>(request: Request): Request {
+function restorePromptName<Request extends { readonly name: string }>(request: Request): Request {
   return request.name === renamed ? { ...request, name: assembleName } : request
 }
 
-function wordsIn(text = ''): readonly string[] {
+function splitList(text = ''): readonly string[] {
   return text.split(/[\s,]+/).filter((word) => word !== '')
 }
 

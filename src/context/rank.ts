@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { requiredPriority } from '../core/entry.ts'
 import { isResourceError } from '../core/errors.ts'
-import { pagesOf } from '../core/kit/groups.ts'
+import { iteratePages } from '../core/kit/groups.ts'
 import { defined } from '../core/kit/object.ts'
 import { searchStatusMimeType } from '../core/search-answer.ts'
 import type { Resource, View } from '../core/view.ts'
@@ -106,7 +106,7 @@ export async function rankAll(
   }
 
   // A pinned resource is wanted in any mount and for any audience.
-  const bySpelling = await findPinned(view, pins.map(uriOf), listed.resources, signal)
+  const bySpelling = await findPinned(view, pins.map(pinUri), listed.resources, signal)
   const required = requiredOf(pins, resources, bySpelling, isExcluded)
   // Read pins first, so that other reads do not use up the limit of bytes.
   await reader.read([...required.keys()])
@@ -172,7 +172,7 @@ function nothingIn(mounts: readonly string[]): string {
 /** With `pinsOnly`, nothing else is searched. */
 async function onlyPins(view: View, options: AssembleOptions, isExcluded: (uri: string) => boolean): Promise<Ranked> {
   const { query = '', pins = [], signal } = options
-  const known = await describePins(view, pins.map(uriOf), signal)
+  const known = await describePins(view, pins.map(pinUri), signal)
   const candidates = [...requiredOf(pins, [], known, isExcluded).values()].map(
     ({ resource, level }): Candidate => ({
       resource,
@@ -204,7 +204,7 @@ async function findPinned(
   return known
 }
 
-function uriOf(pin: string | Pin): string {
+function pinUri(pin: string | Pin): string {
   return typeof pin === 'string' ? pin : pin.uri
 }
 
@@ -250,7 +250,7 @@ async function describePins(
     let left = [...wanted].filter((uri) => folderOf(uri) === folder).length
     let pages = 0
     try {
-      for await (const { items } of pagesOf(
+      for await (const { items } of iteratePages(
         (query) => view.directory({ uri: folder, ...query }, options),
         endAtRepeatedPage,
       )) {

@@ -63,7 +63,7 @@ export async function ranksOf(tokens: Buffer | readonly EncodedToken[]) {
   return {
     /** The rank of the token with these bytes, or with those of a part of them. */
     get: (text: string, start = 0, end = text.length): number | undefined => {
-      for (let slot = hashOf(text, start, end) & mask; ; slot = (slot + 1) & mask) {
+      for (let slot = hashTextRange(text, start, end) & mask; ; slot = (slot + 1) & mask) {
         const rank = (slots[slot] ?? 0) - 1
         if (rank < 0) return undefined
         if (isAt(rank, text, start, end - start)) return rank
@@ -74,7 +74,7 @@ export async function ranksOf(tokens: Buffer | readonly EncodedToken[]) {
 
 export type Ranks = Awaited<ReturnType<typeof ranksOf>>
 
-/** Returns the hash that `hashOf` returns for the same bytes as a text. */
+/** Returns the hash that `hashTextRange` returns for the same bytes as a text. */
 function hashOfBytes(bytes: Uint8Array, start: number, end: number): number {
   let hash = 0x811c9dc5 | 0
   for (let index = start; index < end; index++) hash = Math.imul(hash ^ (bytes[index] ?? 0), 0x01000193)
@@ -82,14 +82,14 @@ function hashOfBytes(bytes: Uint8Array, start: number, end: number): number {
 }
 
 /** Returns FNV-1a of a range of a text, with the upper bits mixed into the lower ones. */
-function hashOf(text: string, start: number, end: number): number {
+function hashTextRange(text: string, start: number, end: number): number {
   let hash = 0x811c9dc5 | 0
   for (let index = start; index < end; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
   return hash ^ (hash >>> 15)
 }
 
 /** The bytes of a text in UTF-8, as characters from 0 to 255. */
-export function bytesOf(text: string): string {
+export function toBinaryString(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII characters are their own bytes
   return /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1')
 }

@@ -25,7 +25,7 @@ interface ReadFault {
  *
  * @param isExcluded Whether to leave out a resource that is read along with others, such as a child of a folder.
  */
-export function createReader(
+export function createContextReader(
   view: View,
   limits: Limits,
   isExcluded: (uri: string) => boolean,
@@ -55,7 +55,7 @@ export function createReader(
         if (!isExcluded(content.uri)) shown.push(content)
         else if ('stream' in content) await leave(content.stream)
       }
-      const form = formOf(shown)
+      const form = chooseReadingForm(shown)
       if (form !== undefined) {
         for (const content of shown) if ('stream' in content) await leave(content.stream)
         return { fault: 'not-text', form }
@@ -132,12 +132,12 @@ export function createReader(
   }
 }
 
-export type ContextReader = ReturnType<typeof createReader>
+export type ContextReader = ReturnType<typeof createContextReader>
 
 /**
  * The form in which a single document is read: Markdown if its source supports it. `undefined`: it is not such a document.
  */
-function formOf(contents: readonly ResourceContent[]): string | undefined {
+function chooseReadingForm(contents: readonly ResourceContent[]): string | undefined {
   const [content, ...others] = contents
   if (content === undefined || others.length > 0) return undefined
   // The source of a page is text for people; that of a notebook, or of a PDF in ASCII, is not.
@@ -152,7 +152,7 @@ async function readingOf(contents: readonly ResourceContent[], limit: number): P
   const texts: string[] = []
   let left = limit
   for (const content of contents) {
-    const found = await textOf(content, left)
+    const found = await readContentText(content, left)
     if (typeof found !== 'string') return found
     left -= Buffer.byteLength(found)
     if (left < 0) return { fault: 'too-large' }
@@ -168,7 +168,7 @@ async function readingOf(contents: readonly ResourceContent[], limit: number): P
   }
 }
 
-async function textOf(
+async function readContentText(
   content: ResourceContent,
   limit: number,
 ): Promise<string | Exclude<ReadOutcome, { text: string }>> {
@@ -177,7 +177,7 @@ async function textOf(
     await leave(content.stream)
     return { fault: 'too-large' }
   }
-  const bytes = 'bytes' in content ? content.bytes : await gather(content.stream, limit)
+  const bytes = 'bytes' in content ? content.bytes : await collectStream(content.stream, limit)
   if (bytes === undefined || bytes.length > limit) return { fault: 'too-large' }
   return isText(bytes) ? Buffer.from(bytes).toString('utf8') : { fault: 'not-text' }
 }
@@ -187,7 +187,7 @@ async function leave(stream: AsyncIterable<Uint8Array>): Promise<void> {
   await stream[Symbol.asyncIterator]().return?.()
 }
 
-async function gather(stream: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array | undefined> {
+async function collectStream(stream: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of stream) {
@@ -242,7 +242,7 @@ export async function excluderOf(
   if (globs.length === 0) return isNamed
   const within = createAddressFinder((await view.mounts(defined({ signal }))).map(({ uri }) => uri))
   const matchesBelow = (place: string | undefined, uri: string, matches: (path: string) => boolean) =>
-    place !== undefined && uri.startsWith(place) && matches(pathOf(uri.slice(place.length).replace(/^\//, '')))
+    place !== undefined && uri.startsWith(place) && matches(decodeUriPath(uri.slice(place.length).replace(/^\//, '')))
   return (raw) => {
     if (isNamed(raw)) return true
     const uri = canonicalUri(raw)
@@ -255,7 +255,7 @@ export async function excluderOf(
 function decodedGlob(glob: string): string {
   return glob
     .split('/')
-    .map((segment) => (/[*[{]/.test(segment) ? pathOf(segment) : escapeGlob(pathOf(segment))))
+    .map((segment) => (/[*[{]/.test(segment) ? decodeUriPath(segment) : escapeGlob(decodeUriPath(segment))))
     .join('/')
 }
 
@@ -275,7 +275,7 @@ export function folderOf(uri: string): string {
 }
 
 /** Returns the decoded path of a URI, for people to read. */
-export function pathOf(uri: string): string {
+export function decodeUriPath(uri: string): string {
   const [path = ''] = uri.split(/[?#]/)
   try {
     return decodeURIComponent(path)
@@ -291,7 +291,7 @@ const prose = /^[^.]+$|\.(?:md|mdx|markdown|rst|txt|adoc)$/i
 /** Whether a resource is a history of changes, such as a changelog, which none of the terms names. */
 export function isHistory(uri: string, terms: ReadonlySet<string>): boolean {
   if (terms.size === 0) return false
-  const name = baseName(pathOf(uri))
+  const name = baseName(decodeUriPath(uri))
   if (!histories.test(name) || !prose.test(name)) return false
   return !termsIn(name.replace(/\.[^.]*$/, '')).some((term) => terms.has(term))
 }

@@ -68,13 +68,13 @@ function markdownPart({ resource, level, body }: RenderedPart, index: number): s
 
 /** Returns title and description of a resource in quotes, since they are untrusted as well. */
 function aboutOf({ title, description }: Resource): string {
-  const about = shortened(oneLine([title, description].filter((text) => text !== undefined).join(': ')))
+  const about = shortenDescription(oneLine([title, description].filter((text) => text !== undefined).join(': ')))
   if (about === '') return ''
   const quotes = fenceFor(about, 1)
   return `${quotes} ${about} ${quotes}\n\n`
 }
 
-function shortened(text: string): string {
+function shortenDescription(text: string): string {
   return text.length <= 200 ? text : `${text.slice(0, 199).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
@@ -91,7 +91,7 @@ const escapes: Readonly<Record<string, string>> = {
   '\r': '&#13;',
 }
 // XML parsers replace line breaks in attributes by spaces, and normalize carriage returns.
-const attribute = (text: string) => escaped(oneLine(text))
+const attribute = (text: string) => escapeXml(oneLine(text))
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these cannot stand in XML 1.0 in any way
 const notXml = /[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g
@@ -101,7 +101,7 @@ export function isXmlText(text: string): boolean {
   return text.search(notXml) < 0
 }
 
-function escaped(text: string): string {
+function escapeXml(text: string): string {
   return text.replace(notXml, '\ufffd').replace(/[&<>"\r]/g, (character) => escapes[character] ?? character)
 }
 
@@ -118,7 +118,7 @@ function xmlPart({ resource, level, body }: RenderedPart, index: number): string
     .flatMap(([name, value]) => (value === undefined ? [] : [` ${name}="${attribute(value)}"`]))
     .join('')
   if (body === undefined) return `<document${attributes}/>\n`
-  return `<document${attributes}>${escaped(body)}</document>\n`
+  return `<document${attributes}>${escapeXml(body)}</document>\n`
 }
 
 function jsonPart({ resource, level, body }: RenderedPart, index: number): string {
@@ -141,21 +141,21 @@ function blockOf({ resource, level, body }: RenderedPart): ContentBlock {
     uri,
     name,
     ...defined({ title }),
-    ...(description === undefined ? {} : { description: shortened(description) }),
+    ...(description === undefined ? {} : { description: shortenDescription(description) }),
     ...type,
     ...facts,
   }
 }
 
 /** A time in RFC 3339. `undefined`: it is unknown, or out of range. */
-export function timeOf(milliseconds: number | undefined): string | undefined {
+export function formatIsoTime(milliseconds: number | undefined): string | undefined {
   return milliseconds !== undefined && Math.abs(milliseconds) <= 8.64e15
     ? new Date(milliseconds).toISOString()
     : undefined
 }
 
 function annotationsOf({ audience, priority, modified }: Resource): { readonly annotations?: Annotations } {
-  const at = timeOf(modified)
+  const at = formatIsoTime(modified)
   const annotations = {
     ...defined({ audience, priority, lastModified: at }),
   }
@@ -166,16 +166,16 @@ function annotationsOf({ audience, priority, modified }: Resource): { readonly a
 type OutputBlock = { readonly text: string } | { readonly resource: EmbeddedText } | { readonly link: Resource }
 
 /** Content blocks in the form of tools and prompts, from which the server writes each revision of the protocol. */
-export function piecesOf(blocks: readonly ContentBlock[]): readonly OutputBlock[] {
+export function toOutputBlocks(blocks: readonly ContentBlock[]): readonly OutputBlock[] {
   return blocks.map((block) => {
     if (block.type === 'text') return { text: block.text }
-    if (block.type === 'resource') return { resource: { ...block.resource, ...factsOf(block.annotations) } }
+    if (block.type === 'resource') return { resource: { ...block.resource, ...parseAnnotations(block.annotations) } }
     const { type: _, annotations, ...link } = block
-    return { link: { ...link, ...factsOf(annotations) } }
+    return { link: { ...link, ...parseAnnotations(annotations) } }
   })
 }
 
-function factsOf({ audience, priority, lastModified }: Annotations = {}) {
+function parseAnnotations({ audience, priority, lastModified }: Annotations = {}) {
   return {
     ...defined({ audience, priority }),
     ...(lastModified === undefined ? {} : { modified: Date.parse(lastModified) }),

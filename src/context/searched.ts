@@ -1,5 +1,5 @@
 import { isResourceError } from '../core/errors.ts'
-import { pagesOf } from '../core/kit/groups.ts'
+import { iteratePages } from '../core/kit/groups.ts'
 import { defined } from '../core/kit/object.ts'
 import { overviewUri } from '../core/meta.ts'
 import type { Audience } from '../core/provider.ts'
@@ -53,7 +53,7 @@ export async function searchAll(
 ): Promise<SearchOutcome> {
   const options = signal === undefined ? {} : { signal }
   const templates: ResourceTemplate[] = []
-  for await (const page of pagesOf((cursor) => view.templates(cursor, options), endAtRepeatedPage))
+  for await (const page of iteratePages((cursor) => view.templates(cursor, options), endAtRepeatedPage))
     templates.push(...page.items)
   const lists: (readonly ScoredDocument[])[] = []
   const lines = new Map<string, LineRange[]>()
@@ -64,8 +64,8 @@ export async function searchAll(
   const searched = searchable(query)
   for (const reason of searchMounts(templates)) {
     const [answer, status] = await Promise.all([
-      textAt(view, () => reason.uriOf({ query: searched, limit, audience, ...(fresh ? { fresh } : {}) }), options),
-      textAt(view, () => reason.status, options),
+      tryReadText(view, () => reason.uriOf({ query: searched, limit, audience, ...(fresh ? { fresh } : {}) }), options),
+      tryReadText(view, () => reason.status, options),
     ])
     const found = answer === undefined ? undefined : parseFound(answer)
     signal?.throwIfAborted()
@@ -79,13 +79,13 @@ export async function searchAll(
     if (searched.length < query.length)
       notes.push(`the search at ${reason.address} used only the first ${searched.length} characters of the query`)
     covered.push(...coveredBy(reason, status))
-    lists.push(collect(found, lines))
-    resources.push(...found.hits.map(resourceOf))
+    lists.push(collectHits(found, lines))
+    resources.push(...found.hits.map(documentResource))
   }
   return { lists, lines, resources, covered, notes, freshness: freshnessOf(answers) }
 }
 
-async function textAt(view: View, uri: () => string, options: { readonly signal?: AbortSignal }) {
+async function tryReadText(view: View, uri: () => string, options: { readonly signal?: AbortSignal }) {
   try {
     const { contents } = await view.read(uri(), options)
     const [content] = contents
@@ -103,7 +103,7 @@ function coveredBy({ address }: SearchMount, status: string | undefined): readon
   return [address, ...current.map((mount) => mount.address)]
 }
 
-function collect({ hits }: SearchAnswer, lines: Map<string, LineRange[]>): readonly ScoredDocument[] {
+function collectHits({ hits }: SearchAnswer, lines: Map<string, LineRange[]>): readonly ScoredDocument[] {
   const documents = new Map<string, number>()
   for (const { document, lines: range, score } of hits) {
     documents.set(document, Math.max(score, documents.get(document) ?? 0))
@@ -112,7 +112,7 @@ function collect({ hits }: SearchAnswer, lines: Map<string, LineRange[]>): reado
   return scaleScores(documents)
 }
 
-function resourceOf({ document, title, mimeType, modified, priority, audience }: FoundHit): Resource {
+function documentResource({ document, title, mimeType, modified, priority, audience }: FoundHit): Resource {
   const time = modified === undefined ? Number.NaN : Date.parse(modified)
   return {
     uri: document,
@@ -136,7 +136,7 @@ export async function listAll(view: View, limits: Limits, signal?: AbortSignal):
   const notes = new Set<string>()
   const resources = new Map<string, Resource>()
   if (limits.listed === 0) return { resources: [], notes: [] }
-  for await (const page of pagesOf((query) => view.list(query, defined({ signal })), endAtRepeatedPage)) {
+  for await (const page of iteratePages((query) => view.list(query, defined({ signal })), endAtRepeatedPage)) {
     for (const address of page.unavailable ?? []) notes.add(`${address} does not answer`)
     for (const resource of page.items) {
       if (isNoDocument(resource) || resources.has(resource.uri)) continue

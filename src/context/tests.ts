@@ -1,6 +1,6 @@
 import { compileGlobs } from '../core/glob.ts'
 import { baseName } from '../core/path.ts'
-import { pathOf } from './reader.ts'
+import { decodeUriPath } from './reader.ts'
 import type { Candidate, Factor } from './types.ts'
 
 /** Globs of tests, as the tools of most languages name them. */
@@ -41,11 +41,13 @@ export function rankTestsLower(candidates: readonly Candidate[], terms: Readonly
 
 function isTest({ resource }: Candidate): boolean {
   // Check by a fast regular expression first: globs take long, and there may be thousands of candidates.
-  return /test|spec|e2e/i.test(resource.uri) && isTestPath(pathOf(resource.uri).replace(/^[^:]*:\/\/[^/]*\//, ''))
+  return (
+    /test|spec|e2e/i.test(resource.uri) && isTestPath(decodeUriPath(resource.uri).replace(/^[^:]*:\/\/[^/]*\//, ''))
+  )
 }
 
 /** The name of a file without its ending and the marks of a test. */
 function subjectOf({ resource }: Candidate): string {
-  const bare = baseName(pathOf(resource.uri)).replace(/(?<=.)\.[^.]*$/, '')
+  const bare = baseName(decodeUriPath(resource.uri)).replace(/(?<=.)\.[^.]*$/, '')
   return bare.replace(/^test_|[._-](?:tests?|spec)$|(?<=[a-z\d])Tests?$/g, '')
 }

@@ -12,7 +12,7 @@ export type Encoding = 'o200k_base' | 'cl100k_base'
 export const encodings: readonly Encoding[] = ['o200k_base', 'cl100k_base']
 
 /** Loads node:crypto at its first use: a server starts with this module, and counts tokens later. */
-function digestOf(text: string): string {
+function hashText(text: string): string {
   const { createHash } = process.getBuiltinModule('node:crypto')
   return createHash('sha256').update(text.toWellFormed()).digest('base64')
 }
@@ -38,7 +38,7 @@ interface Vocabulary {
   readonly pattern: RegExp
   readonly ranks: Ranks
   /** The bytes of a text in UTF-8, as characters from 0 to 255. */
-  readonly bytesOf: (text: string) => string
+  readonly toBinaryString: (text: string) => string
 }
 
 /** Maximum length of cached pieces in UTF-16 units, and their maximum number: of ASCII pieces, and of others. */
@@ -50,29 +50,30 @@ const counters = new Map<Encoding, Promise<Counter>>()
 
 /** The counter of an encoding, whose tables are loaded at the first use. */
 export function openCounter(encoding: Encoding): Promise<Counter> {
-  const open = counters.get(encoding) ?? load(encoding).then((vocabulary) => createCounter(encoding, vocabulary))
+  const open =
+    counters.get(encoding) ?? loadVocabulary(encoding).then((vocabulary) => createCounter(encoding, vocabulary))
   counters.set(encoding, open)
   return open
 }
 
-async function load(encoding: Encoding): Promise<Vocabulary> {
+async function loadVocabulary(encoding: Encoding): Promise<Vocabulary> {
   // A server starts with this module, and counts tokens later.
-  const { bytesOf, ranksOf } = await import('./ranks.ts')
+  const { toBinaryString, ranksOf } = await import('./ranks.ts')
   if (encoding === 'o200k_base') {
     const [{ O200KBase }, { default: tokens }] = await Promise.all([
       import('gpt-tokenizer/encodingParams/o200k_base'),
       import('gpt-tokenizer/bpeRanks/o200k_base'),
     ])
-    return { pattern: O200KBase([]).tokenSplitRegex, ranks: await ranksOf(tokens), bytesOf }
+    return { pattern: O200KBase([]).tokenSplitRegex, ranks: await ranksOf(tokens), toBinaryString }
   }
   const [{ Cl100KBase }, { default: tokens }] = await Promise.all([
     import('gpt-tokenizer/encodingParams/cl100k_base'),
     import('gpt-tokenizer/bpeRanks/cl100k_base'),
   ])
-  return { pattern: Cl100KBase([]).tokenSplitRegex, ranks: await ranksOf(tokens), bytesOf }
+  return { pattern: Cl100KBase([]).tokenSplitRegex, ranks: await ranksOf(tokens), toBinaryString }
 }
 
-function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabulary): Counter {
+function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: Vocabulary): Counter {
   /** The tokens of each ASCII piece. They are few, so they are counted at once. */
   const tokensOf = new Uint8Array(remembered.pieces)
   const pieces = createAsciiTable(remembered.pieces, remembered.units, (piece, number) => {
@@ -84,7 +85,7 @@ function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabula
   function* otherSteps(piece: string): Generator<void, number> {
     const known = others.get(piece)
     if (known !== undefined) return known
-    const bytes = bytesOf(piece)
+    const bytes = toBinaryString(piece)
     const tokens = bytes.length <= shortBytes ? mergeShort(bytes, ranks) : yield* mergeSteps(bytes, ranks)
     if (others.size >= remembered.others) others.clear()
     if (piece.length <= remembered.units) others.set(ownCopy(piece), tokens)
@@ -116,7 +117,7 @@ function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabula
     count: async (text, signal, most = Number.POSITIVE_INFINITY) => {
       if (text.length > maxCounted)
         throw new ResourceError('too-large', 'The text is too long to count its tokens.', { limit: maxCounted })
-      const key = text.length < 256 ? ownCopy(text) : digestOf(text)
+      const key = text.length < 256 ? ownCopy(text) : hashText(text)
       const known = texts.get(key)
       if (known !== undefined) return known
       const work = steps(text, most)

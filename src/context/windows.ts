@@ -52,7 +52,7 @@ export function windowsOf(
     }
     if (chosen.length === before || (made.length > 0 && units > 0.8 * shown.text.length)) continue
     before = chosen.length
-    const ranges = joined(chosen)
+    const ranges = mergeLineRanges(chosen)
     made.push({
       text: written(lines, ranges),
       ranges,
@@ -76,7 +76,7 @@ export function windowsAt(text: string, ranges: readonly LineRange[]): string | 
 
 function written(lines: readonly string[], ranges: readonly LineRange[]): string {
   return ranges
-    .map(({ start, end }) => [`[lines ${start}-${end}]`, ...lines.slice(start - 1, end).map(shorten)].join('\n'))
+    .map(({ start, end }) => [`[lines ${start}-${end}]`, ...lines.slice(start - 1, end).map(shortenLine)].join('\n'))
     .join('\n…\n')
 }
 
@@ -102,7 +102,7 @@ function scored(sections: readonly Section[], terms: ReadonlySet<string>, found:
 }
 
 /** Sorts blocks, and joins adjacent ones. */
-function joined(blocks: readonly LineRange[]): readonly LineRange[] {
+function mergeLineRanges(blocks: readonly LineRange[]): readonly LineRange[] {
   const ranges: { start: number; end: number }[] = []
   for (const { start, end } of [...blocks].sort((a, b) => a.start - b.start)) {
     const range = ranges.at(-1)
@@ -152,9 +152,9 @@ export function sectionsOf(of: Sectioned, terms: ReadonlySet<string>): readonly 
   const last = remembered.get(of.text)
   if (last !== undefined && last.of.path === of.path && last.of.mimeType === of.mimeType) return last.sections
   const lines = of.text.split('\n')
-  const sections = cutOf(lines, of).map(({ start, end }) => {
+  const sections = splitSections(lines, of).map(({ start, end }) => {
     const ofLines = lines.slice(start - 1, end)
-    const shown = ofLines.map(shorten).join('\n')
+    const shown = ofLines.map(shortenLine).join('\n')
     const found = terms.size === 0 ? { counts: [], length: 1 } : count(shown)
     return { start, end, units: shown.length, found }
   })
@@ -172,12 +172,12 @@ export function bestSection(sections: readonly Section[], rarity: readonly numbe
 }
 
 /** A line as it is shown. */
-function shorten(line: string): string {
+function shortenLine(line: string): string {
   return line.length <= size.line ? line : `${line.slice(0, size.line - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
 /** Splits a text before headings and declarations, and long parts at empty lines. */
-function cutOf(lines: readonly string[], { path, mimeType }: Sectioned): readonly LineRange[] {
+function splitSections(lines: readonly string[], { path, mimeType }: Sectioned): readonly LineRange[] {
   const starts = startsIn(lines, path, mimeType)
   const sections: { start: number; end: number }[] = []
   let start = 0

@@ -81,7 +81,7 @@ export function compileVerdict(
 ): (principal: Principal, path: string, others?: readonly string[]) => Verdict {
   const unnamed: Verdict = { allowed: false, rule: undefined }
   const compiled = rules.map((rule, index) => ({
-    names: namesOf(rule),
+    names: compileRoleTests(rule),
     matches: rule.match === undefined ? () => true : matchEvery([rule.match].flat()),
     allowed: { allowed: true, rule: index } as const,
     denied: { allowed: false, rule: index } as const,
@@ -108,7 +108,7 @@ function matchEvery(patterns: readonly string[]): PathTest {
 
 function compileRulesReach(rules: readonly AccessRule[]): (principal: Principal, directory: string) => Reach {
   const compiled = rules.map((rule) => ({
-    names: namesOf(rule),
+    names: compileRoleTests(rule),
     reach: rule.match === undefined ? () => 'all' as const : compileReach([rule.match].flat()),
   }))
   return (principal, directory) => {
@@ -129,7 +129,7 @@ function wider(a: Reach, b: Reach): Reach {
 }
 
 /** Returns the tests for the roles that a rule allows and denies. */
-function namesOf(rule: AccessRule) {
+function compileRoleTests(rule: AccessRule) {
   const named = (names: readonly string[] | undefined) => {
     const roles = new Set(names)
     if (roles.has('*')) return () => true
@@ -167,12 +167,12 @@ export function decoyOf(path: string, isClosed: (directory: string) => boolean):
   unguessable ??= makeUnguessable()
   // A source also looks for other spellings of a name that is not ASCII. The decoy of such a name has an accented letter, so that it takes as long.
   const letter = isComposable(name) ? '\u00e9' : '0'
-  segments[at] = `${unguessable}${hashOf(name)}${letter}`.padEnd(name.length - ending.length, '0') + ending
+  segments[at] = `${unguessable}${shortNameHash(name)}${letter}`.padEnd(name.length - ending.length, '0') + ending
   return segments.join('/')
 }
 
 /** FNV-1a, in three characters. It only keeps names apart; the random prefix keeps the name unguessable. */
-function hashOf(text: string): string {
+function shortNameHash(text: string): string {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   return (((hash >>> 15) ^ hash) & 0x7fff).toString(32).padStart(3, '0')

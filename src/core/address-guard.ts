@@ -160,7 +160,7 @@ export function sendGuarded(guard: Guard, request: GuardedRequest): Promise<Inco
 function send(guard: Guard, { url, headers, body, signal, ca }: GuardedRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const refusal = guard.refusal(url)
-    if (refusal !== undefined) return reject(refused(refusal))
+    if (refusal !== undefined) return reject(hostRefusalError(refusal))
     const options: RequestOptions & { ca?: string } = {
       method: body === undefined ? 'GET' : 'POST',
       hostname: url.host,
@@ -188,7 +188,7 @@ function send(guard: Guard, { url, headers, body, signal, ca }: GuardedRequest):
     request.on('upgrade', (_, socket) => socket.destroy())
     request.on('socket', (socket) =>
       socket.once('connect', () => {
-        if (!guard.allows(socket.remoteAddress)) request.destroy(refused(notPublic))
+        if (!guard.allows(socket.remoteAddress)) request.destroy(hostRefusalError(notPublic))
       }),
     )
     request.on('error', reject)
@@ -196,6 +196,6 @@ function send(guard: Guard, { url, headers, body, signal, ca }: GuardedRequest):
   })
 }
 
-function refused(why: string): Error {
+function hostRefusalError(why: string): Error {
   return Object.assign(new Error(why), { code: refusedHost })
 }

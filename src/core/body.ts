@@ -70,13 +70,13 @@ function onlyContent({ contents }: ReadResult): ResourceContent {
 }
 
 function wholeBody(content: ResourceContent): Body {
-  const facts = factsOf(content)
+  const facts = bodyMetadata(content)
   if ('stream' in content) {
     const { stream, length } = content
     return {
       ...facts,
       length,
-      bytes: (start = 0, end = length) => cut(stream, start, end),
+      bytes: (start = 0, end = length) => sliceStream(stream, start, end),
       release: () => void stream[Symbol.asyncIterator]().return?.(),
     }
   }
@@ -99,7 +99,7 @@ async function openParts(read: ReadFor, uri: string, options: ReadOptions, error
   const part = async (start: number, end = Number.POSITIVE_INFINITY, searchedTo = -1): Promise<ContentPart> => {
     const last = Math.min(end, start + step) - 1
     try {
-      const found = partOf(
+      const found = toContentPart(
         onlyContent(await read(`${uri}${uri.includes('?') ? '&' : '?'}bytes=${start}-${last}`, options)),
         error,
       )
@@ -134,7 +134,7 @@ async function openParts(read: ReadFor, uri: string, options: ReadOptions, error
     }
   }
   return {
-    ...factsOf(first.content),
+    ...bodyMetadata(first.content),
     length: 'bytes' in first.content ? first.size : undefined,
     bytes,
     release: () => {},
@@ -152,7 +152,7 @@ interface ContentPart {
 }
 
 /** Returns the part that a content holds. `error` is thrown for a source without parts: the error of the read of the whole resource. */
-function partOf(content: ResourceContent, error: Error): ContentPart {
+function toContentPart(content: ResourceContent, error: Error): ContentPart {
   const facts = content.meta?.[metaKeys.part]
   if ('stream' in content || typeof facts !== 'object' || facts === null) throw error
   const { first, last, next, size } = facts as { first?: unknown; last?: unknown; next?: unknown; size?: unknown }
@@ -166,7 +166,7 @@ function partOf(content: ResourceContent, error: Error): ContentPart {
   }
 }
 
-function factsOf({ mimeType, version, uri }: ResourceContent) {
+function bodyMetadata({ mimeType, version, uri }: ResourceContent) {
   return {
     mimeType,
     version,
@@ -179,7 +179,7 @@ function factsOf({ mimeType, version, uri }: ResourceContent) {
   }
 }
 
-async function* cut(stream: AsyncIterable<Uint8Array>, start: number, end: number): AsyncGenerator<Uint8Array> {
+async function* sliceStream(stream: AsyncIterable<Uint8Array>, start: number, end: number): AsyncGenerator<Uint8Array> {
   let at = 0
   for await (const chunk of stream) {
     const piece = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at))

@@ -177,7 +177,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     const context: Context = { ...contextOf(options), most }
     try {
       const result = await readNow(uri, context)
-      return options.keep === true ? await kept(state, locate(uri), result) : result
+      return options.keep === true ? await keepResultText(state, locate(uri), result) : result
     } catch (error) {
       if (most !== undefined && isResourceError(error) && isOverReadLimit(error))
         return readLarge(uri, options, Number(error.detail.size))
@@ -300,7 +300,7 @@ interface Located {
 }
 
 /** Keeps the text of a whole resource. Its version is then that of the text. */
-async function kept(
+async function keepResultText(
   { earlier }: CatalogState,
   { mount, path, parsed }: Located,
   result: ReadResult,

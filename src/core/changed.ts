@@ -22,7 +22,8 @@ const maxListed = 100_000
  * whether it has changed.
  */
 const unsteady = '~'
-const plain = (version: string) => (version.endsWith(unsteady) ? version.slice(0, -unsteady.length) : version)
+const stripUnsteadySuffix = (version: string) =>
+  version.endsWith(unsteady) ? version.slice(0, -unsteady.length) : version
 
 /** The version of each listed resource by its URI; empty if it has none. */
 type Versions = ReadonlyMap<string, string>
@@ -48,7 +49,7 @@ export async function changedResources(
   const isSame = before !== undefined && hasSame(before, now)
   const token = isSame && since !== undefined ? since : randomBytes(16).toString('base64url')
   if (!isSame) await texts.put(keyOf(token), JSON.stringify([...now]))
-  const found = before === undefined ? [] : [...differences(before, now)].filter(isWanted(uri, options.allows))
+  const found = before === undefined ? [] : [...diffVersions(before, now)].filter(isWanted(uri, options.allows))
   const shown = found.slice(0, limit)
   const of = (kind: Found['kind']) => shown.flatMap((one) => (one.kind === kind ? [one.resource] : []))
   return {
@@ -115,12 +116,13 @@ function hasSame(before: Versions, now: Versions): boolean {
   return before.size === now.size && [...now].every(([uri, version]) => before.get(uri) === version)
 }
 
-function* differences(before: Versions, now: Versions): Generator<Found> {
-  const of = (version: string) => (version === '' ? {} : { version: plain(version) })
+function* diffVersions(before: Versions, now: Versions): Generator<Found> {
+  const of = (version: string) => (version === '' ? {} : { version: stripUnsteadySuffix(version) })
   for (const [uri, version] of now) {
     const earlier = before.get(uri)
     if (earlier === undefined) yield { kind: 'created', resource: { uri, ...of(version) } }
-    else if (earlier !== version) yield { kind: 'updated', resource: { uri, ...of(version), before: plain(earlier) } }
+    else if (earlier !== version)
+      yield { kind: 'updated', resource: { uri, ...of(version), before: stripUnsteadySuffix(earlier) } }
   }
   for (const [uri, version] of before) if (!now.has(uri)) yield { kind: 'deleted', resource: { uri, ...of(version) } }
 }

@@ -217,7 +217,7 @@ function openSubscription(
 
   /** Adds a URI that has been counted towards the limits. Undefined when it cannot be listened to. */
   const addOne = async (uri: string, adding: AddState): Promise<'added' | 'known' | undefined> => {
-    const found = targetOf(uri, route)
+    const found = locateUri(uri, route)
     const watch = found && watches.get(found.mount)
     if (found === undefined || watch === undefined) return undefined
     if (!(await isFollowed(found.mount, watch, found.path, adding, () => closed))) return undefined
@@ -229,7 +229,7 @@ function openSubscription(
 
   /** Returns the spellings under which the subscription listens to the path of a URI. */
   const spelledElse = (uri: string): readonly string[] => {
-    const target = targetOf(uri, route)
+    const target = locateUri(uri, route)
     const watch = target && watches.get(target.mount)
     if (target === undefined || watch === undefined) return []
     return [...told].flatMap(([spelled, one]) => (one.watch === watch && one.path === target.path ? [spelled] : []))
@@ -354,7 +354,7 @@ async function isAllowed(mount: Mounted, path: string, adding: AddState): Promis
 }
 
 /** Returns the mount and path of a URI; undefined when it lies in no mount or is malformed. */
-function targetOf(uri: string, route: FindMount): ReturnType<FindMount> {
+function locateUri(uri: string, route: FindMount): ReturnType<FindMount> {
   return valueOr(() => route(parseUri(uri)), undefined, 'invalid')
 }
 

@@ -113,7 +113,7 @@ async function completeVisible(
 
   let looks = maxLooks
   const isVisible = async (found: string): Promise<boolean> => {
-    const { path, whole } = pathOf(
+    const { path, whole } = expandTemplatePath(
       template,
       { ...Object.fromEntries(filled), [argument.name]: template.compiled.valueFor(argument.name, found) },
       position.head + found,
@@ -138,7 +138,7 @@ async function completeVisible(
 }
 
 /** Returns the path that a template leads to, and whether it is complete: no variable of it remains to be filled in. */
-function pathOf(
+function expandTemplatePath(
   { compiled }: MountTemplate,
   given: Readonly<Record<string, string>>,
   begun: string,
@@ -199,7 +199,7 @@ async function completeFromTree(
   if (values.length > 0 || !isComposable(typed)) return completionOf(values)
 
   // The source may list the directory, and the names in it, in another composition of their letters.
-  const listed = directory === '' ? '' : ((await find(mount, directory, context))?.path ?? directory)
+  const listed = directory === '' ? '' : ((await tryFindEntry(mount, directory, context))?.path ?? directory)
   const begin = canonicalPath(typed)
   for await (const child of children(list, listed)) {
     context.signal.throwIfAborted()
@@ -211,8 +211,8 @@ async function completeFromTree(
 }
 
 async function exists(mount: Mounted, path: string, context: Context): Promise<boolean> {
-  return isPath(path) && (await find(mount, path, context))?.path === path
+  return isPath(path) && (await tryFindEntry(mount, path, context))?.path === path
 }
 
-const find = (mount: Mounted, path: string, context: Context) =>
+const tryFindEntry = (mount: Mounted, path: string, context: Context) =>
   mount.find(path, context).catch(fallbackTo(undefined, 'invalid'))

@@ -1,5 +1,5 @@
 import { invalid, isOverReadLimit, isResourceError, notFound, ResourceError } from './errors.ts'
-import { cursorScope, isVisible, sizeOf } from './listing.ts'
+import { cursorScope, isVisible, itemSizeBound } from './listing.ts'
 import { metaKeys } from './meta.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder } from './paging.ts'
@@ -49,8 +49,8 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
     let last = after
     for await (const child of children(mount.list(context), directory, after)) {
       context.signal.throwIfAborted()
-      const resource = resourceOf(mount, child)
-      if (!builder.add(resource, sizeOf(resource)))
+      const resource = childResource(mount, child)
+      if (!builder.add(resource, itemSizeBound(resource)))
         return {
           items: builder.items,
           nextCursor: state.seal.seal(scope, JSON.stringify([number + 1, last])),
@@ -72,7 +72,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
     let more = false
     for await (const child of children(mount.list(context), directory)) {
       context.signal.throwIfAborted()
-      const line = lineOf(child)
+      const line = formatChildLine(child)
       length += line.length + 1
       if (length > maxListingLength) {
         more = true
@@ -127,14 +127,14 @@ const asDirectory = (path: string) => (path === '' || path.endsWith('/') ? path 
 
 const truncated = () => ({ [metaKeys.truncated]: true })
 
-function resourceOf(mount: Mounted, child: Child): Resource {
+function childResource(mount: Mounted, child: Child): Resource {
   if (child.entry !== undefined) return mount.resourceOf(child.entry)
   const title = child.title === undefined ? {} : { title: child.title }
   return { uri: mount.uriOf(child.path), name: baseName(child.path), ...title, mimeType: directoryMimeType }
 }
 
 /** Formats a child as `name  size  date  type`, or `name/  directory`. */
-function lineOf({ path, entry }: Child): string {
+function formatChildLine({ path, entry }: Child): string {
   if (entry === undefined) return `${baseName(path)}/  directory`
   const facts = [
     baseName(path),
@@ -170,7 +170,7 @@ async function readUpTo(mount: Mounted, entry: Entry, budget: number, context: C
     const range = whole ? {} : { range: { start: 0, end: length } }
     const [content] = await mount.provider.read({ path: entry.path, params: new Map(), ...range }, context)
     if (content === undefined) throw new ResourceError('internal', 'the provider answered a read with nothing')
-    return cut(content, entry, length)
+    return truncateContent(content, entry, length)
   } catch (error) {
     if (isOverReadLimit(error)) throw error
     if (isResourceError(error, 'not-found') || isResourceError(error, 'too-large')) return undefined
@@ -179,7 +179,7 @@ async function readUpTo(mount: Mounted, entry: Entry, budget: number, context: C
 }
 
 /** Cuts a content to at most `length` bytes, and marks it as truncated when it is not whole. */
-function cut(content: Content, entry: Entry, length: number): Content {
+function truncateContent(content: Content, entry: Entry, length: number): Content {
   const size = content.size ?? entry.size
   const marked = {
     meta: { ...content.meta, ...truncated(), ...(size === undefined ? {} : { [metaKeys.size]: size }) },

@@ -39,7 +39,7 @@ export interface DeltaFacts {
 }
 
 /** The key under which a text is kept. */
-function keyOf(address: string, path: string, version: string): string {
+function textVersionKey(address: string, path: string, version: string): string {
   return createHash('sha256')
     .update(JSON.stringify([address, path, version]))
     .digest('base64url')
@@ -65,11 +65,11 @@ export async function keepText(
   if (!('text' in content) || content.text.length > maxKeptText) return undefined
   const text = texts.clean(content.text.toWellFormed())
   const version = digestVersion(text)
-  await texts.put(keyOf(address, path, version), text)
+  await texts.put(textVersionKey(address, path, version), text)
   const { version: ofSource } = content
   if (ofSource === undefined) return version
   // A source can give two texts the same version, if both were written within one tick of its clock.
-  const key = keyOf(address, path, ofSource)
+  const key = textVersionKey(address, path, ofSource)
   const known = await texts.get(key)
   if (known === undefined) await texts.put(key, text)
   else if (known !== text) await texts.put(key, ambiguous)
@@ -97,7 +97,7 @@ export async function readSince<T extends Content>(
     if (isSame && 'bytes' in content) return answer(content, { state: 'unchanged' }, { bytes: new Uint8Array() })
     return answer(content, { state: 'whole', reason: 'not-text' })
   }
-  const before = await texts.get(keyOf(place.address, place.path, since))
+  const before = await texts.get(textVersionKey(place.address, place.path, since))
   const version = await keepText(texts, place, content)
   const text = texts.clean(content.text.toWellFormed())
   const now = { ...content, text, ...(version === undefined ? {} : { version }) }

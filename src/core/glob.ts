@@ -83,19 +83,19 @@ export function compileGlobProgram(pattern: string): GlobProgram {
   const ways = new Map<string, readonly Transition[]>()
   const pending = starts.map(({ to }) => to)
   for (let state = pending.pop(); state !== undefined; state = pending.pop()) {
-    if (typeof state === 'string' || ways.has(keyOf(state))) continue
+    if (typeof state === 'string' || ways.has(stateKey(state))) continue
     const { at } = state
     const jump = jumps.get(at)
     const found =
       jump?.map((to): Transition => ({ steps: [], to: { ...state, at: to } })) ??
       transitionsFrom(state, tokens[at], fault)
-    ways.set(keyOf(state), found)
+    ways.set(stateKey(state), found)
     pending.push(...found.map(({ to }) => to))
   }
   return { steps: layOut(starts, withoutDeadEnds(ways)) }
 }
 
-function keyOf(to: Transition['to']): string {
+function stateKey(to: Transition['to']): string {
   return typeof to === 'string' ? to : `${to.at} ${to.tie} ${to.stars} ${to.dots} ${to.starred}`
 }
 
@@ -105,7 +105,7 @@ function withoutDeadEnds(
 ): (to: Transition['to']) => readonly Transition[] {
   const sources = new Map<string, string[]>()
   for (const [key, found] of ways)
-    for (const { to } of found) sources.set(keyOf(to), [...(sources.get(keyOf(to)) ?? []), key])
+    for (const { to } of found) sources.set(stateKey(to), [...(sources.get(stateKey(to)) ?? []), key])
   const live = new Set<string>()
   const pending = ['exact', 'within']
   for (let key = pending.pop(); key !== undefined; key = pending.pop()) {
@@ -113,7 +113,7 @@ function withoutDeadEnds(
     live.add(key)
     pending.push(...(sources.get(key) ?? []))
   }
-  return (from) => (ways.get(keyOf(from)) ?? []).filter(({ to }) => live.has(keyOf(to)))
+  return (from) => (ways.get(stateKey(from)) ?? []).filter(({ to }) => live.has(stateKey(to)))
 }
 
 /** Writes the transitions as one sequence of steps. A state that is reached from several, or leads to several, gets a fork. */
@@ -142,12 +142,12 @@ function layOut(
       steps.push(way.to)
       continue
     }
-    const known = stepOf.get(keyOf(way.to))
+    const known = stepOf.get(stateKey(way.to))
     if (known !== undefined) {
       steps.push({ to: [known] })
       continue
     }
-    stepOf.set(keyOf(way.to), steps.length)
+    stepOf.set(stateKey(way.to), steps.length)
     fan(waysOf(way.to))
   }
   return steps

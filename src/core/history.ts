@@ -11,7 +11,7 @@ import {
 } from './kept-run.ts'
 import { untilAborted } from './kit/abort.ts'
 import type { Mounted } from './mount.ts'
-import { keyOf, type MountWatch } from './mount-watch.ts'
+import { type MountWatch, withoutFinalSlash } from './mount-watch.ts'
 import { type CatalogState, createCursorSeal } from './paging.ts'
 import { canonicalPath } from './path.ts'
 import type { Change, Principal } from './provider.ts'
@@ -377,11 +377,11 @@ function compileFilter({ uri, glob, records = false }: ChangeFilter, route: Hist
       mount: (mount: Mounted) => isKind(mount) && (parsed === undefined || isAbove(parsed, mount)),
       path: (_: Mounted, path: string) => isGlobbed(path),
     }
-  const wanted = canonicalPath(keyOf(target.path))
+  const wanted = canonicalPath(withoutFinalSlash(target.path))
   return {
     mount: (mount: Mounted) => isKind(mount) && mount === target.mount,
     path: (_: Mounted, path: string) => {
-      const at = canonicalPath(keyOf(path))
+      const at = canonicalPath(withoutFinalSlash(path))
       const isWithin = wanted === '' || at === wanted || at.startsWith(`${wanted}/`)
       return (isWithin && isGlobbed(path)) || (path.endsWith('/') && wanted.startsWith(`${at}/`)) || path === ''
     },

@@ -22,10 +22,10 @@ const maxLength = 8192
 export function parseHttpUrl(text: string): HttpUrl {
   const [, scheme, authority, rest] = /^(https?):\/\/([^/?#\\]*)([^#]*)$/i.exec(withoutFragment(text)) ?? []
   if (scheme === undefined || authority === undefined || rest === undefined)
-    throw fault('It does not begin with http:// or https:// and a host.')
+    throw urlError('It does not begin with http:// or https:// and a host.')
   const isSecure = scheme.toLowerCase() === 'https'
   const { host, port = isSecure ? 443 : 80 } = parseHost(authority)
-  return { scheme: isSecure ? 'https' : 'http', host, port, target: targetOf(rest) }
+  return { scheme: isSecure ? 'https' : 'http', host, port, target: normalizeTarget(rest) }
 }
 
 /** Resolves a reference (of a redirect, of a link) against a URL (RFC 3986, section 5.2). Throws as {@link parseHttpUrl} does. */
@@ -35,8 +35,11 @@ export function resolveHttpUrl(base: HttpUrl, reference: string): HttpUrl {
   if (text.startsWith('//')) return parseHttpUrl(`${base.scheme}:${text}`)
   if (text === '') return base
   const path = base.target.replace(/\?.*$/s, '')
-  if (text.startsWith('?')) return { ...base, target: targetOf(path + text) }
-  return { ...base, target: targetOf(text.startsWith('/') ? text : path.slice(0, path.lastIndexOf('/') + 1) + text) }
+  if (text.startsWith('?')) return { ...base, target: normalizeTarget(path + text) }
+  return {
+    ...base,
+    target: normalizeTarget(text.startsWith('/') ? text : path.slice(0, path.lastIndexOf('/') + 1) + text),
+  }
 }
 
 /** Returns scheme, host and port for comparison: without the default port of the scheme. */
@@ -56,19 +59,19 @@ export function httpUrlBelow(base: HttpUrl, below: string): HttpUrl {
 }
 
 function withoutFragment(text: string): string {
-  if (text.length > maxLength) throw fault(`It is longer than ${maxLength} characters.`)
+  if (text.length > maxLength) throw urlError(`It is longer than ${maxLength} characters.`)
   const mark = text.indexOf('#')
   return mark === -1 ? text : text.slice(0, mark)
 }
 
 function parseHost(authority: string): { readonly host: string; readonly port?: number } {
-  if (authority.includes('@')) throw fault('It holds a name and password (@ before the path).')
+  if (authority.includes('@')) throw urlError('It holds a name and password (@ before the path).')
   const [, bracketed, plain, digits] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(authority) ?? []
   const host = (bracketed ?? plain ?? '').toLowerCase()
   if (bracketed !== undefined ? addressBytes(host)?.length !== 16 : !isHost(host))
-    throw fault('Its host is neither a valid name nor a valid address.')
+    throw urlError('Its host is neither a valid name nor a valid address.')
   const port = digits === undefined ? undefined : Number(digits)
-  if (port !== undefined && (port === 0 || port > 65_535)) throw fault('Its port is not a number from 1 to 65535.')
+  if (port !== undefined && (port === 0 || port > 65_535)) throw urlError('Its port is not a number from 1 to 65535.')
   return port === undefined ? { host } : { host, port }
 }
 
@@ -80,8 +83,8 @@ function isHost(host: string): boolean {
 }
 
 /** Returns the path and query of a request: without dot segments, and with the characters encoded that must be. */
-function targetOf(text: string): string {
-  if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed()) throw fault('It holds a control character or a backslash.')
+function normalizeTarget(text: string): string {
+  if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed()) throw urlError('It holds a control character or a backslash.')
   const [, path = '', query = ''] = /^([^?]*)(.*)$/s.exec(text) ?? []
   const segments: string[] = []
   const parts = path.split('/').slice(1)
@@ -95,7 +98,7 @@ function targetOf(text: string): string {
   return `/${segments.join('/')}${query}`.replace(/[^\w.~!$&'()*+,;=:@/?%-]/gu, encodeURIComponent)
 }
 
-function fault(message: string): ResourceError {
+function urlError(message: string): ResourceError {
   return invalid(message, 'uri')
 }
 

@@ -29,7 +29,7 @@ type Sized = Description &
 const untrustedBytes = 72
 
 /** Returns an upper bound for the JSON of a resource or a template on a page, in bytes. */
-export function sizeOf(item: Sized): number {
+export function itemSizeBound(item: Sized): number {
   const { uri = item.uriTemplate ?? '', name = '', title, description, mimeType } = item
   const uriBytes = jsonBytes(uri)
   // If the URI is plain ASCII and ends in the name, the name is plain too, and need not be measured.
@@ -120,7 +120,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     let isWhole = true
     for (const { rank, mount, entry } of best) {
       const resource = mount.resourceOf(entry)
-      isWhole = builder.add(resource, sizeOf(resource))
+      isWhole = builder.add(resource, itemSizeBound(resource))
       if (!isWhole) break
       last = rank
     }
@@ -172,7 +172,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
             looked.address = address
             if (!sees(entry.path)) continue
             const resource = mount.resourceOf(entry)
-            if (!builder.add(resource, sizeOf(resource))) return end(shown)
+            if (!builder.add(resource, itemSizeBound(resource))) return end(shown)
             shown.path = entry.path
             shown.address = address
           }
@@ -208,7 +208,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
         if (template === undefined) break
         const { template: _, free: __, ...facts } = template.declared
         const item = { uriTemplate: template.uriTemplate, ...cleanTexts(facts) }
-        if (!builder.add(item, sizeOf(item)))
+        if (!builder.add(item, itemSizeBound(item)))
           return { items: builder.items, nextCursor: seal.seal(scope, JSON.stringify([page + 1, ...last])), ...shared }
         last = [mount.address.text, String(index)]
       }

@@ -87,7 +87,7 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
     templates: async (signal) => (await provider.templates?.({ principal, signal, allows })) ?? [],
     ...(provider.parts && { parts: async (path, signal) => provider.parts?.(path, { principal, signal, allows }) }),
     ...(watch && {
-      watch: (hear, signal) => listen(watch, (changes) => hear(changes.filter(isListed)), signal),
+      watch: (hear, signal) => addWatchListener(watch, (changes) => hear(changes.filter(isListed)), signal),
       catchUp: watch.catchUp,
     }),
     lookedAt: () => provider.lookedAt?.(),
@@ -111,7 +111,7 @@ async function answers(mount: Mounted, signal: AbortSignal): Promise<boolean> {
   }
 }
 
-async function listen(watch: MountWatch, hear: (changes: readonly Change[]) => void, signal: AbortSignal) {
+async function addWatchListener(watch: MountWatch, hear: (changes: readonly Change[]) => void, signal: AbortSignal) {
   // A timer delivers the changes. It cannot run before the listener is added below, so none is missed.
   const armed = await watch.arm(signal)
   if (signal.aborted) return false

@@ -153,13 +153,13 @@ export function createChangeListeners(mount: Mounted, log: Log) {
 }
 
 /** Returns the same key for a directory with and without its final `/`: hosts leave it out. */
-export function keyOf(path: string): string {
+export function withoutFinalSlash(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path
 }
 
 /** Returns the key of a path that all canonically equivalent spellings share: a source may list another one than the listener has. */
 function canonicalKey(path: string): string {
-  return canonicalPath(keyOf(path))
+  return canonicalPath(withoutFinalSlash(path))
 }
 
 /** Yields a path and every directory above it, including the root. */
@@ -472,10 +472,10 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
       stopWhenIdle()
       return answer
     },
-    follow: async (path) => (await provider.follow?.(keyOf(path))) ?? true,
+    follow: async (path) => (await provider.follow?.(withoutFinalSlash(path))) ?? true,
     add: listeners.add,
     remove: (listener, path, uri) => {
-      const at = keyOf(path)
+      const at = withoutFinalSlash(path)
       const wasHeard = listeners.hasPath(at)
       listeners.remove(listener, path, uri)
       if (wasHeard && !listeners.hasPath(at)) provider.unfollow?.(at)

@@ -59,7 +59,7 @@ export interface Scrubber {
  * The time is in proportion to the input, regardless of the number of secrets (Aho and Corasick, 1975).
  */
 export function createScrubber(secrets: Iterable<string>): Scrubber {
-  const all = new Set([...secrets].flatMap(partsOf).filter((secret) => secret.length >= minSecretLength))
+  const all = new Set([...secrets].flatMap(secretParts).filter((secret) => secret.length >= minSecretLength))
   const forms = [...all].flatMap(formsOf)
   let inText: Automaton | undefined
   let inBytes: Automaton | undefined
@@ -185,7 +185,7 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
 }
 
 /** Returns the parts of a secret that are secret by themselves, the whole first. */
-function partsOf(secret: string): readonly string[] {
+function secretParts(secret: string): readonly string[] {
   const parts = [secret, secret.trim()]
   const password = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#@:]*:([^/?#]*)@/.exec(secret.trim())?.[1]
   if (password !== undefined) parts.push(password, decodeComponent(password) ?? password)

@@ -1,6 +1,6 @@
 import type { Description } from './entry.ts'
 import { invalid } from './errors.ts'
-import { defined, isCount, isObject, jsonIn, textsIn } from './kit/object.ts'
+import { defined, isCount, isObject, jsonIn, stringItems } from './kit/object.ts'
 import { type Origin, originOf } from './meta.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
@@ -167,8 +167,8 @@ export function parseFound(text: string): SearchAnswer | undefined {
     hits,
     ...(isCount(total) ? { total } : {}),
     ...(typeof next === 'string' ? { next } : {}),
-    notes: textsIn(value.notes),
-    ...textsOf(value, ['fallback', 'asOf']),
+    notes: stringItems(value.notes),
+    ...pickStrings(value, ['fallback', 'asOf']),
     ...countsOf(value, ['pending']),
     ...(typeof value.fresh === 'boolean' ? { fresh: value.fresh } : {}),
     ...partialIn(value.partial),
@@ -247,12 +247,12 @@ function parseHit(value: unknown): FoundHit | undefined {
   if (!isWhole || typeof score !== 'number' || !isObject(lines) || !isObject(snippet)) return undefined
   const { start, end } = lines
   if (!isCount(start) || !isCount(end) || typeof snippet.text !== 'string') return undefined
-  const audience = textsIn(value.audience).filter((name) => name === 'user' || name === 'assistant')
+  const audience = stringItems(value.audience).filter((name) => name === 'user' || name === 'assistant')
   return {
     uri,
     document,
     mount,
-    ...textsOf(value, ['title', 'mimeType', 'heading', 'modified']),
+    ...pickStrings(value, ['title', 'mimeType', 'heading', 'modified']),
     lines: { start, end },
     score,
     ...(typeof priority === 'number' ? { priority } : {}),
@@ -278,7 +278,7 @@ function marksIn(value: unknown, length: number): FoundSnippet['marks'] {
   })
 }
 
-function textsOf<K extends string>(value: Readonly<Record<string, unknown>>, keys: readonly K[]) {
+function pickStrings<K extends string>(value: Readonly<Record<string, unknown>>, keys: readonly K[]) {
   const texts: Partial<Record<K, string>> = {}
   for (const key of keys) {
     const text = value[key]
@@ -288,7 +288,7 @@ function textsOf<K extends string>(value: Readonly<Record<string, unknown>>, key
 }
 
 /** Cuts a snippet where its marks begin and end. */
-export function piecesOf({
+export function splitAtMarks({
   text,
   marks,
 }: FoundSnippet): readonly { readonly text: string; readonly marked: boolean }[] {
@@ -345,7 +345,7 @@ export function parseSearchStatus(text: string): SearchStatus | undefined {
   const mounts = value.mounts.flatMap((mount: unknown) => {
     if (!isObject(mount) || typeof mount.address !== 'string' || typeof mount.state !== 'string') return []
     const { address, state } = mount
-    const texts = textsOf(mount, ['title', 'since', 'changes', 'degraded', 'asOf'])
+    const texts = pickStrings(mount, ['title', 'since', 'changes', 'degraded', 'asOf'])
     const cut = isObject(mount.partial) ? countsOf(mount.partial, partialCounts) : {}
     const partial = Object.keys(cut).length === 0 ? {} : { partial: cut }
     return [
@@ -366,7 +366,7 @@ export function parseSearchStatus(text: string): SearchStatus | undefined {
     ...countsOf(value, ['documents', 'passages']),
     ...(waiting === undefined || !isObject(embedding)
       ? {}
-      : { embedding: { waiting, ...textsOf(embedding, ['failing']) } }),
+      : { embedding: { waiting, ...pickStrings(embedding, ['failing']) } }),
   }
 }
 

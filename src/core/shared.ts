@@ -146,7 +146,7 @@ export function bytesIn(files: readonly ResultFile[]): number {
   return files.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0)
 }
 
-export function factsOf({ body, ...facts }: ResultFile): ResultFileFacts {
+export function resultFileFacts({ body, ...facts }: ResultFile): ResultFileFacts {
   return { ...facts, size: Buffer.byteLength(body), isText: typeof body === 'string' }
 }
 
@@ -167,8 +167,8 @@ export function resultsToRemove<Kept extends SizedResult>(
     if (own === undefined) left.set(one.owner, [one])
     else own.push(one)
   }
-  const sizes = new Map(Array.from(left, ([name, results]) => [name, sizeOf(results)]))
-  let total = sizeOf(kept)
+  const sizes = new Map(Array.from(left, ([name, results]) => [name, sumResultBytes(results)]))
+  let total = sumResultBytes(kept)
   const dropped: Kept[] = []
   const dropOldestOf = (name: string): void => {
     const oldest = left.get(name)?.shift()
@@ -186,6 +186,6 @@ export function resultsToRemove<Kept extends SizedResult>(
   return dropped
 }
 
-function sizeOf(results: readonly SizedResult[]): number {
+function sumResultBytes(results: readonly SizedResult[]): number {
   return results.reduce((sum, { bytes }) => sum + bytes, 0)
 }

@@ -2,10 +2,10 @@ import {
   type LiteralPart,
   type MatchPart,
   type PairsPart,
-  textOf,
   toUnits,
   type Units,
   unitOf,
+  unitsToText,
   type ValuePart,
   type Variable,
 } from './template-parts.ts'
@@ -146,7 +146,7 @@ function valueAfter(part: PairsPart, units: Units, at: number, nameEnd: number):
   const end = units[nameEnd]
   // A name is not empty, and contains no second `?`.
   if (nameEnd === at + 1 || (end === part.first && end !== part.separator)) return undefined
-  if (part.others === undefined && !part.variables.has(textOf(units, at + 1, nameEnd))) return undefined
+  if (part.others === undefined && !part.variables.has(unitsToText(units, at + 1, nameEnd))) return undefined
   return end === equals ? nameEnd + 1 : nameEnd
 }
 
@@ -154,7 +154,7 @@ function valueAfter(part: PairsPart, units: Units, at: number, nameEnd: number):
 function bareEnd(part: PairsPart, units: Units, at: number, ends: Marks): number | undefined {
   for (const name of part.variables.keys()) {
     const end = at + 1 + Array.from(name).length
-    if (ends[end] === 1 && textOf(units, at + 1, end) === name) return end
+    if (ends[end] === 1 && unitsToText(units, at + 1, end) === name) return end
   }
   return undefined
 }
@@ -198,7 +198,7 @@ function nameEndFrom(part: PairsPart, units: Units, start: number): number {
 function readValue(part: ValuePart, units: Units, start: number, end: number): Capture {
   const from = part.lead === undefined ? start : start + 1
   const members = split(units, from, end, part.splitAt)
-  const value = part.variable.explode || members.length > 1 ? members : textOf(units, from, end)
+  const value = part.variable.explode || members.length > 1 ? members : unitsToText(units, from, end)
   return { variable: part.variable, value }
 }
 
@@ -210,18 +210,18 @@ function readPairs(part: PairsPart, units: Units, start: number, end: number): r
   for (let at = start; at < end; ) {
     const nameEnd = Math.min(nameEndFrom(part, units, at + 1), end)
     const from = nameEnd < end && units[nameEnd] === equals ? nameEnd + 1 : nameEnd
-    const name = textOf(units, at + 1, nameEnd)
+    const name = unitsToText(units, at + 1, nameEnd)
     const variable = part.variables.get(name)
     at = from
     while (at < end && units[at] !== part.separator) at++
     if (variable === undefined || variable.explode) {
-      unclaimed.push({ name, variable, text: textOf(units, from, at) })
+      unclaimed.push({ name, variable, text: unitsToText(units, from, at) })
       continue
     }
     if (seen.has(name) || at - from > variable.limit) return undefined
     seen.add(name)
     const members = split(units, from, at, variable.limit === Number.POSITIVE_INFINITY ? comma : undefined)
-    captures.push({ variable, value: members.length > 1 ? members : textOf(units, from, at) })
+    captures.push({ variable, value: members.length > 1 ? members : unitsToText(units, from, at) })
   }
   if (unclaimed.every(({ variable }) => variable !== undefined)) {
     const exploded = Array.from(part.variables.values()).filter((variable) => variable.explode)
@@ -241,7 +241,7 @@ function split(units: Units, start: number, end: number, delimiter: number | und
   let from = start
   for (let at = start; at <= end; at++) {
     if (at < end && units[at] !== delimiter) continue
-    members.push(textOf(units, from, at))
+    members.push(unitsToText(units, from, at))
     from = at + 1
   }
   return members

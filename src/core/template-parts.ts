@@ -61,17 +61,17 @@ const notLiteral = /[\u0000-\u0020"<>\\^`{|}\u007f-\u009f\u2028\u2029]|%(?![0-9A
  * (no URI here matches them), for one longer than 8192 characters or with more than 100 variables.
  */
 export function parseTemplate(text: string): readonly TemplatePart[] {
-  if (text.length > maxLength) throw fault(`it is longer than ${maxLength} characters`)
-  if (!text.isWellFormed()) throw fault('it holds a lone surrogate')
+  if (text.length > maxLength) throw templateError(`it is longer than ${maxLength} characters`)
+  if (!text.isWellFormed()) throw templateError('it holds a lone surrogate')
   const parts: TemplatePart[] = []
   let variables = 0
   for (let at = 0; at < text.length; ) {
     if (text[at] === '{') {
       const end = text.indexOf('}', at)
-      if (end === -1) throw fault(`the "{" at character ${at + 1} has no "}"`)
+      if (end === -1) throw templateError(`the "{" at character ${at + 1} has no "}"`)
       const expression = parseExpression(text.slice(at + 1, end))
       variables += expression.variables.length
-      if (variables > maxVariables) throw fault(`it has more than ${maxVariables} variables`)
+      if (variables > maxVariables) throw templateError(`it has more than ${maxVariables} variables`)
       parts.push(expression)
       at = end + 1
     } else {
@@ -92,7 +92,9 @@ function parseExpression(text: string): Expression {
     .map((part) => {
       const [whole, name, limit, explode] = varspec.exec(part) ?? []
       if (whole === undefined || name === undefined || !isDecodable(name))
-        throw fault(`{${shorten(text)}} is not an expression: ${JSON.stringify(shorten(part))} is not a variable`)
+        throw templateError(
+          `{${shortenExpression(text)}} is not an expression: ${JSON.stringify(shortenExpression(part))} is not a variable`,
+        )
       return {
         name,
         explode: explode !== undefined,
@@ -105,8 +107,8 @@ function parseExpression(text: string): Expression {
 function checkLiteral(literal: string, start: number): string {
   const wrong = notLiteral.exec(literal)
   if (wrong !== null)
-    throw fault(`${JSON.stringify(wrong[0])} at character ${start + wrong.index + 1} must be percent-encoded`)
-  if (!isDecodable(literal)) throw fault('it holds percent-encoded triplets that are not UTF-8')
+    throw templateError(`${JSON.stringify(wrong[0])} at character ${start + wrong.index + 1} must be percent-encoded`)
+  if (!isDecodable(literal)) throw templateError('it holds percent-encoded triplets that are not UTF-8')
   return literal
 }
 
@@ -119,11 +121,11 @@ function isDecodable(text: string): boolean {
   }
 }
 
-function shorten(text: string): string {
+function shortenExpression(text: string): string {
   return text.length > 40 ? `${text.slice(0, 40)}…` : text
 }
 
-function fault(what: string) {
+function templateError(what: string) {
   return invalid(`The URI template is malformed (RFC 6570): ${what}.`, 'configuration')
 }
 
@@ -205,7 +207,7 @@ function isControl(code: number): boolean {
   return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code === 0x2028 || code === 0x2029
 }
 
-export function textOf(units: Units, start: number, end: number): string {
+export function unitsToText(units: Units, start: number, end: number): string {
   let text = ''
   for (let at = start; at < end; at++) text += String.fromCodePoint(Math.abs(units[at] ?? 0))
   return text

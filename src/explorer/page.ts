@@ -91,7 +91,7 @@ export async function createPage({
     const [path = ''] = (request.url ?? '').split('?', 1)
     const found = served.get(path)
     if (found === undefined) return undefined
-    if (request.method === 'GET' || request.method === 'HEAD') return answer(found, request)
+    if (request.method === 'GET' || request.method === 'HEAD') return serveFile(found, request)
     return { status: 405, headers: { Allow: 'GET, HEAD' }, message: 'The HTTP method is not allowed at this path.' }
   }
 }
@@ -137,7 +137,7 @@ function createServed(
   return { type, headers, bytes, immutable, encoded: new Map() }
 }
 
-async function answer(file: Served, request: IncomingMessage): Promise<PageAnswer> {
+async function serveFile(file: Served, request: IncomingMessage): Promise<PageAnswer> {
   const encoding = compressed.test(file.type) ? encodingFor(request.headers['accept-encoding']) : 'identity'
   const body = await encode(file, encoding)
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`

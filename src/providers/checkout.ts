@@ -39,7 +39,7 @@ export async function checkoutAt(folder: string): Promise<Checkout | undefined> 
     const gitDir = await realpath(named)
     const common = (await smallText(join(gitDir, 'commondir')).catch(() => undefined))?.trim()
     const commonDir = common === undefined ? gitDir : await realpath(resolve(gitDir, common))
-    const found = new Set(await namesIn(commonDir, gitDirectoryNames))
+    const found = new Set(await findExistingNames(commonDir, gitDirectoryNames))
     if (!(await exists(join(gitDir, 'HEAD'))) || !isGitDirectory((name) => found.has(name))) return undefined
     return gitDir === commonDir && (await isBare(commonDir)) ? undefined : { top, gitDir, commonDir }
   } catch {
@@ -58,7 +58,7 @@ export async function checkoutAround(folder: string): Promise<Checkout | undefin
 /** Returns the git directory that a folder is, or is in, without a working tree in between. */
 export async function gitDirectoryAround(folder: string): Promise<string | undefined> {
   for (let at = folder; at !== dirname(at); at = dirname(at)) {
-    const found = new Set(await namesIn(at, ['.git', ...gitDirectoryNames]))
+    const found = new Set(await findExistingNames(at, ['.git', ...gitDirectoryNames]))
     if (found.has('.git')) return undefined
     if (isGitDirectory((name) => found.has(name))) return at
   }
@@ -94,7 +94,7 @@ export async function isCopyIn(root: string, folder: string, around: Checkout | 
   return target !== undefined && (await isOtherCheckout(target, top, around === undefined ? [] : [around.commonDir]))
 }
 
-async function namesIn<N extends string>(folder: string, names: readonly N[]): Promise<readonly N[]> {
+async function findExistingNames<N extends string>(folder: string, names: readonly N[]): Promise<readonly N[]> {
   const found = await Promise.all(names.map((name) => exists(join(folder, name))))
   return names.filter((_, index) => found[index])
 }

@@ -117,7 +117,7 @@ export async function loadOutside(name: string, url: string): Promise<Source | O
     return unloadable(name, url, error)
   }
   const source = memberOf(loaded, 'source') ?? memberOf(loaded, 'default')
-  const fault = faultOf(source)
+  const fault = sourceFault(source)
   if (fault !== undefined)
     return {
       message: `The module ${name} exports no valid source. ${fault}`,
@@ -140,7 +140,7 @@ function unloadable(name: string, url: string, error: unknown): OutsideFault {
 }
 
 /** Returns why a value is not a source, as a sentence; undefined if it is one. */
-function faultOf(value: unknown): string | undefined {
+function sourceFault(value: unknown): string | undefined {
   if (!isObject(value)) return 'It needs: export const source = defineSource({ name, about, options, open }).'
   const { name, about, options = {}, open } = value
   if (typeof name !== 'string' || !/^[a-z][a-z0-9-]*$/.test(name))

@@ -1,12 +1,18 @@
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
+import {
+  documentTooLargeError,
+  type Reading,
+  type ReadingForm,
+  type ReadingLimits,
+  unreadableError,
+} from './formats.ts'
 import { readHtml } from './html.ts'
-import { type Attributes, bytesOf, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
+import { type Attributes, collectBytes, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { readRtf } from './rtf.ts'
 import { decodeSymbol, decodeSymbols } from './symbols.ts'
 import { createTables } from './tables.ts'
-import { createWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type Writer } from './writer.ts'
 
 /** Elements that are not part of the text: deletions, field codes, pronunciation, earlier properties. */
 const skipped = new Set([
@@ -40,9 +46,9 @@ export async function readDocx(
   const main = await mainPartOf(zip)
   const relationships = await relationshipsOf(zip, main)
   const partOf = (type: string) => relationships.find((relationship) => relationship.type === type)?.target
-  const styles = await readStyles(zip, partOf('styles'))
+  const styles = await readParagraphStyles(zip, partOf('styles'))
   const numbering = await readNumbering(zip, partOf('numbering'))
-  const writer = createWriter(form, limits.characters)
+  const writer = createDocumentWriter(form, limits.characters)
   const surroundings: Surroundings = { writer, styles, numbering, form, limits, depth }
 
   await readBody(zip, main, surroundings)
@@ -68,12 +74,14 @@ const [maxChunks, maxChunkDepth] = [200, 3]
 /** Reads the documents that are parts of a document (`w:altChunk`; ECMA-376, part 1, section 17.17.2), by relationship. */
 async function readChunks(zip: Zip, parts: ReadonlyMap<string, string>, { form, limits, depth }: Surroundings) {
   const chunks = new Map<string, string>()
-  if (parts.size > maxChunks) throw tooMuch(`The document contains more than ${maxChunks} other documents.`)
+  if (parts.size > maxChunks)
+    throw documentTooLargeError(`The document contains more than ${maxChunks} other documents.`)
   let length = 0
   for (const [id, part] of parts) {
-    const text = await readChunk(await bytesOf(zip.read(part)), form, limits, depth + 1)
+    const text = await readChunk(await collectBytes(zip.read(part)), form, limits, depth + 1)
     length += text.length
-    if (length > limits.characters) throw tooMuch(`The document has more than ${limits.characters} characters of text.`)
+    if (length > limits.characters)
+      throw documentTooLargeError(`The document has more than ${limits.characters} characters of text.`)
     chunks.set(id, text)
   }
   return chunks
@@ -90,7 +98,7 @@ async function readChunk(bytes: Buffer, form: ReadingForm, limits: ReadingLimits
   if (/<(?:!doctype|html|head|body|p|div|table|h[1-6]|ul|ol|span)\b/i.test(head))
     return readHtml(bytes, form, limits).text
   const text = decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
-  const writer = createWriter(form, limits.characters)
+  const writer = createDocumentWriter(form, limits.characters)
   writer.paragraph(writer.plain(text.replaceAll('\r\n', '\n')))
   return writer.finish()
 }
@@ -102,7 +110,7 @@ async function readBody(zip: Zip, part: string, surroundings: Surroundings): Pro
     .filter(({ type }) => type === 'aFChunk')
     .map(({ id, target }) => [id, target] as const)
   const chunks = await readChunks(zip, new Map(chunkParts), surroundings)
-  await walkXml(zip.read(part), { skip: skipped, ...createBody(surroundings, links, chunks) })
+  await walkXml(zip.read(part), { skip: skipped, ...createDocxBodyWriter(surroundings, links, chunks) })
 }
 
 /** The path of a picture's file, which Word writes as its alternative text by itself. */
@@ -115,7 +123,7 @@ function pictureIn(before: string, alternative: string, { image, plain }: Writer
 }
 
 /** Writes the elements of a text, as they open and close. */
-function createBody(
+function createDocxBodyWriter(
   { writer, styles, numbering }: Surroundings,
   links: ReadonlyMap<string, string>,
   chunks: ReadonlyMap<string, string>,
@@ -246,7 +254,7 @@ interface ParagraphStyle {
 }
 
 /** The styles that make headings and lists. Their names are in English in every language of Word. */
-async function readStyles(zip: Zip, part: string | undefined): Promise<ReadonlyMap<string, ParagraphStyle>> {
+async function readParagraphStyles(zip: Zip, part: string | undefined): Promise<ReadonlyMap<string, ParagraphStyle>> {
   const styles = new Map<string, { level?: number; list?: string }>()
   if (part === undefined || !zip.has(part)) return styles
   let style: { level?: number; list?: string } = {}

@@ -1,10 +1,16 @@
 import { isResourceError } from '../core/errors.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
-import { readPage } from './html.ts'
-import { type Attributes, bytesOf, openZip, partName, partNamed, walkXml, type Zip } from './package.ts'
-import { createWriter, type Writer } from './writer.ts'
+import {
+  documentTooLargeError,
+  type Reading,
+  type ReadingForm,
+  type ReadingLimits,
+  unreadableError,
+} from './formats.ts'
+import { readHtmlPage } from './html.ts'
+import { type Attributes, collectBytes, openZip, partName, partNamed, walkXml, type Zip } from './package.ts'
+import { createDocumentWriter, type Writer } from './writer.ts'
 
 const maxChapters = 5000
 
@@ -14,7 +20,7 @@ export async function readEpub(bytes: Uint8Array, form: ReadingForm, limits: Rea
   const book = await readContents(zip)
   const labels = await readLabels(zip, book.table)
   const encrypted = await readEncrypted(zip)
-  const writer = createWriter(form, limits.characters)
+  const writer = createDocumentWriter(form, limits.characters)
   for (const chapter of book.chapters) {
     if (encrypted.has(chapter))
       throw unreadableError('The book is encrypted by its rights management, so it cannot be read.', 'withheld')
@@ -39,8 +45,8 @@ async function writeChapter(zip: Zip, part: string, { writer, form, limits, labe
     writer.end()
   }
   try {
-    const page = await sourceOf(zip, part)
-    const { text } = readPage(page, form, limits)
+    const page = await readChapterSource(zip, part)
+    const { text } = readHtmlPage(page, form, limits)
     named(page)
     writer.document(text)
   } catch (error) {
@@ -87,7 +93,7 @@ async function readContents(zip: Zip): Promise<BookContents> {
       } else if (name === 'spine') tableId = attributes.toc
       else if (name === 'itemref') spine.push(attributes.idref ?? '')
       if (items.size > 2 * maxChapters || spine.length > maxChapters)
-        throw tooMuch(`The book has more than ${maxChapters} chapters.`)
+        throw documentTooLargeError(`The book has more than ${maxChapters} chapters.`)
     },
     (text) => {
       if (inTitle) title += text
@@ -163,8 +169,8 @@ async function walkBook(
 const voids = new Set('area base br col embed hr img input link meta source track wbr'.split(' '))
 
 /** The source of a chapter, in which every element that is empty in XML is also empty in HTML. */
-async function sourceOf(zip: Zip, part: string): Promise<string> {
-  const bytes = await bytesOf(zip.read(part))
+async function readChapterSource(zip: Zip, part: string): Promise<string> {
+  const bytes = await collectBytes(zip.read(part))
   const source = decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
   return source.replace(/<([a-z][\w:-]*)((?:\s[^<>]*)?)\/>/gi, (all, name: string, attributes: string) =>
     voids.has(name.toLowerCase()) ? all : `<${name}${attributes}></${name}>`,

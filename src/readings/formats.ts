@@ -67,6 +67,6 @@ export const [scanFault, waitingFault] = ['scan', 'scan-waiting']
 /** The message of the error for a PDF without text. */
 export const onlyPictures = 'The document contains no text, only pictures: its pages may have been scanned.'
 
-export function tooMuch(message: string): ResourceError {
+export function documentTooLargeError(message: string): ResourceError {
   return tooLarge(message)
 }

@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
-import { createWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type Writer } from './writer.ts'
 
 /** Elements that are not displayed as text. */
 const skipped = new Set(['script', 'style', 'template', 'iframe', 'object', 'noembed', 'noframes'])
@@ -44,7 +44,7 @@ export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLi
     throw unreadableError(
       'The page does not declare an encoding that fits its bytes. The operator of the server can name it in "encodings".',
     )
-  return readPage(decodeBytes(page, encoding) ?? '', form, limits)
+  return readHtmlPage(decodeBytes(page, encoding) ?? '', form, limits)
 }
 
 /** Minimum number of bytes per control character in a page. Browsers show a page with so few of them, without them. */
@@ -56,8 +56,8 @@ function withoutControls(bytes: Uint8Array): Uint8Array {
 }
 
 /** Reads the source of a page of HTML. */
-export function readPage(html: string, form: ReadingForm, limits: ReadingLimits): Reading {
-  const writer = createWriter(form, limits.characters)
+export function readHtmlPage(html: string, form: ReadingForm, limits: ReadingLimits): Reading {
+  const writer = createDocumentWriter(form, limits.characters)
   const page = createPage(writer)
   let depth = 0
   const parser = new Parser(

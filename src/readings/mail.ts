@@ -7,19 +7,19 @@ import { detectEncoding } from '../text/encoding/detect.ts'
 import { isCompound } from './binary/compound.ts'
 import { openMsg } from './binary/msg.ts'
 import {
+  documentTooLargeError,
   formatOf,
   type Reading,
   type ReadingForm,
   type ReadingJob,
   type ReadingLimits,
-  tooMuch,
   unreadableError,
 } from './formats.ts'
-import { readPage } from './html.ts'
+import { readHtmlPage } from './html.ts'
 import type { AttachedPart, StoredMessage } from './message.ts'
 import { recognise } from './recognise.ts'
 import { readRtf } from './rtf.ts'
-import { createWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type Writer } from './writer.ts'
 
 /** Reads a document that is attached to a mail. */
 export type ReadAttached = (job: ReadingJob & { readonly form: ReadingForm }) => Promise<Reading>
@@ -45,7 +45,7 @@ export async function readMail(
   limits: ReadingLimits,
   readAttached: ReadAttached,
 ): Promise<Reading> {
-  const writer = createWriter(form, limits.characters)
+  const writer = createDocumentWriter(form, limits.characters)
   const mailbox: Mailbox = { writer, form, limits, readAttached, attachments: 0 }
   const source = withoutMark(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   const messages = source.toString('latin1', 0, 5) === 'From ' ? messagesIn(source) : [source]
@@ -56,7 +56,7 @@ export async function readMail(
     title ??= opened.subject
   }
   const parts = messages.length > 1 ? messages.length : mailbox.attachments
-  const shown = messages.length > 1 ? '' : Array.from(lineOf(title)).slice(0, 200).join('')
+  const shown = messages.length > 1 ? '' : Array.from(collapseWhitespace(title)).slice(0, 200).join('')
   return { text: writer.finish(), ...(parts > 0 ? { parts } : {}), ...(shown === '' ? {} : { title: shown }) }
 }
 
@@ -76,7 +76,7 @@ function messagesIn(source: Buffer): readonly Buffer[] {
       const start = at + separator.length - 'From '.length
       if (!/^From (?:\S+|.*\d:\d\d.*)\r?\n[!-9;-~]+:/.test(source.toString('latin1', start, start + 1000))) continue
       starts.push(start)
-      if (starts.length > maxMessages) throw tooMuch(`The mailbox has more than ${maxMessages} messages.`)
+      if (starts.length > maxMessages) throw documentTooLargeError(`The mailbox has more than ${maxMessages} messages.`)
     }
   starts.sort((a, b) => a - b)
   return starts.map((start, index) => {
@@ -92,15 +92,15 @@ function messagesIn(source: Buffer): readonly Buffer[] {
 /** Opens a mail, or a message of Outlook. */
 async function openMessage(bytes: Uint8Array, limits: ReadingLimits): Promise<StoredMessage> {
   if (isCompound(bytes)) return openMsg(bytes, limits.unpacked)
-  const mail = await parse(bytes)
+  const mail = await parseMail(bytes)
   const isPage = /^\s*multipart\/related/i.test(mail.headers.find(({ key }) => key === 'content-type')?.value ?? '')
   return {
     subject: mail.subject ?? '',
     headers: [
-      ['From', namesOf([mail.from ?? mail.sender])],
-      ['To', namesOf(mail.to)],
-      ['Cc', namesOf(mail.cc)],
-      ['Date', lineOf(mail.date)],
+      ['From', formatAddresses([mail.from ?? mail.sender])],
+      ['To', formatAddresses(mail.to)],
+      ['Cc', formatAddresses(mail.cc)],
+      ['Date', collapseWhitespace(mail.date)],
     ],
     ...defined({ html: mail.html, text: mail.text }),
     attachments: mail.attachments
@@ -119,14 +119,14 @@ async function writeMessage(message: StoredMessage, mailbox: Mailbox, depth: num
   const lines = message.headers.flatMap(([name, value]) => (value === '' ? [] : [writer.plain(`${name}: ${value}`)]))
   writer.paragraph(lines.join('\n'))
   const { html, text = '', rtf } = message
-  const page = html === undefined ? '' : readPage(html, form, limits).text
+  const page = html === undefined ? '' : readHtmlPage(html, form, limits).text
   if (page.trim() !== '') writer.document(page)
   else if (text.trim() === '' && rtf !== undefined) writer.document(readRtf(rtf, form, limits).text)
   else for (const paragraph of text.split(/\r?\n(?:[ \t]*\r?\n)+/)) writer.paragraph(writer.plain(paragraph))
   for (const attachment of message.attachments) await writeAttached(attachment, mailbox, depth)
 }
 
-async function parse(message: Uint8Array): Promise<Email> {
+async function parseMail(message: Uint8Array): Promise<Email> {
   // The text is not UTF-8, and the mail does not declare its encoding.
   const source = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   const encoding = isUtf8(source) || /charset/i.test(source.toString('latin1')) ? undefined : detectEncoding(source)
@@ -148,9 +148,10 @@ function isPartOfPage({ filename, mimeType, related }: Attachment, isPage: boole
 
 async function writeAttached(attachment: AttachedPart, mailbox: Mailbox, depth: number): Promise<void> {
   const { writer } = mailbox
-  if (++mailbox.attachments > maxAttachments) throw tooMuch(`The mail has more than ${maxAttachments} attachments.`)
+  if (++mailbox.attachments > maxAttachments)
+    throw documentTooLargeError(`The mail has more than ${maxAttachments} attachments.`)
   const { mimeType } = attachment
-  const name = lineOf(attachment.name)
+  const name = collapseWhitespace(attachment.name)
   writer.end()
   writer.heading(2, writer.plain(`Attachment: ${name === '' ? mimeType : name}`))
   try {
@@ -191,14 +192,14 @@ async function writeInner(message: Uint8Array | StoredMessage, mailbox: Mailbox,
     await writeMessage(message instanceof Uint8Array ? await openMessage(message, limits) : message, mailbox, depth + 1)
 }
 
-function namesOf(addresses: readonly (Address | undefined)[] = []): string {
+function formatAddresses(addresses: readonly (Address | undefined)[] = []): string {
   return addresses
     .flatMap((address) => (address === undefined ? [] : (address.group ?? [address])))
     .map(({ name, address = '' }) => (name === '' || name === address ? address : `${name} <${address}>`))
-    .map(lineOf)
+    .map(collapseWhitespace)
     .join(', ')
 }
 
-function lineOf(text: string | undefined): string {
+function collapseWhitespace(text: string | undefined): string {
   return (text ?? '').replace(/\s+/g, ' ').trim()
 }

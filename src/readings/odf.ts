@@ -1,8 +1,14 @@
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
-import { readPage } from './html.ts'
-import { type Attributes, bytesOf, openZip, walkXml, type Zip } from './package.ts'
+import {
+  documentTooLargeError,
+  type Reading,
+  type ReadingForm,
+  type ReadingLimits,
+  unreadableError,
+} from './formats.ts'
+import { readHtmlPage } from './html.ts'
+import { type Attributes, collectBytes, openZip, walkXml, type Zip } from './package.ts'
 import { createTables } from './tables.ts'
-import { createWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type Writer } from './writer.ts'
 
 /** Elements that are not part of the text: deletions, pronunciation, comments, settings, declarations. */
 const skipped = new Set([
@@ -28,21 +34,21 @@ const [maxFormulas, maxPages, maxColumns, maxRepeats] = [1000, 5000, 16_384, 2 *
 
 /** Reads an OpenDocument text, spreadsheet, presentation or drawing (ISO/IEC 26300), as a package or as one XML file. */
 export async function readOdf(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Promise<Reading> {
-  const writer = createWriter(form, limits.characters)
+  const writer = createDocumentWriter(form, limits.characters)
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const zip = file.subarray(0, 2).toString('latin1') === 'PK' ? await openZip(bytes, limits.unpacked) : undefined
   if (zip === undefined && !file.includes('office:document'))
     throw unreadableError('The document is damaged: it is not an OpenDocument file.')
-  const partOf = (name: string) => (zip === undefined ? piecesOf(file) : zip.read(name))
+  const partOf = (name: string) => (zip === undefined ? singleChunkStream(file) : zip.read(name))
   const formulas = zip === undefined ? new Map() : await readFormulas(zip, form, limits)
   const facts = await readFacts(['styles.xml', 'content.xml'].filter((part) => zip?.has(part) ?? true).map(partOf))
-  const body = createBody(writer, facts, formulas, limits.characters)
+  const body = createOdfBodyWriter(writer, facts, formulas, limits.characters)
   await walkXml(partOf('content.xml'), { skip: skipped, ...body })
   const parts = body.end()
   return { text: writer.finish(), ...(parts > 0 ? { parts } : {}) }
 }
 
-async function* piecesOf(file: Buffer) {
+async function* singleChunkStream(file: Buffer) {
   yield file
 }
 
@@ -59,12 +65,12 @@ async function readFormulas(zip: Zip, form: ReadingForm, limits: ReadingLimits):
         if (type.endsWith('opendocument.formula') && path !== '/') names.push(path.replace(/\/$/, ''))
       },
     })
-  if (names.length > maxFormulas) throw tooMuch(`The document has more than ${maxFormulas} formulas.`)
+  if (names.length > maxFormulas) throw documentTooLargeError(`The document has more than ${maxFormulas} formulas.`)
   const formulas = new Map<string, string>()
   for (const name of names) {
     if (!zip.has(`${name}/content.xml`)) continue
-    const source = (await bytesOf(zip.read(`${name}/content.xml`))).toString().replace(/(<\/?)math:/g, '$1')
-    formulas.set(name, readPage(source, form, limits).text.trim())
+    const source = (await collectBytes(zip.read(`${name}/content.xml`))).toString().replace(/(<\/?)math:/g, '$1')
+    formulas.set(name, readHtmlPage(source, form, limits).text.trim())
   }
   return formulas
 }
@@ -100,7 +106,7 @@ async function readFacts(parts: readonly AsyncIterable<Buffer>[]): Promise<BodyF
         else if (name === 'presentation:notes') inNotes = true
         else if (name === 'draw:frame') inTitle = !inNotes && attributes['presentation:class'] === 'title'
         else if (inTitle && /^text:(?:p|s|tab|line-break)$/.test(name)) titles[titles.length - 1] += ' '
-        if (titles.length > maxPages) throw tooMuch(`The document has more than ${maxPages} pages.`)
+        if (titles.length > maxPages) throw documentTooLargeError(`The document has more than ${maxPages} pages.`)
       },
       text: (text) => {
         if (inTitle && titles.length > 0) titles[titles.length - 1] += text
@@ -137,7 +143,8 @@ function createParagraphs(writer: Writer, formulas: ReadonlyMap<string, string>,
   const append = (text: string) => {
     const paragraph = paragraphs.at(-1)
     if (paragraph !== undefined) paragraph.text += text
-    if ((paragraph?.text.length ?? 0) > most) throw tooMuch(`The document has more than ${most} characters of text.`)
+    if ((paragraph?.text.length ?? 0) > most)
+      throw documentTooLargeError(`The document has more than ${most} characters of text.`)
     return paragraph !== undefined
   }
 
@@ -201,7 +208,7 @@ function createParagraphs(writer: Writer, formulas: ReadonlyMap<string, string>,
 }
 
 /** Writes the elements of a body, as they open and close. */
-function createBody(
+function createOdfBodyWriter(
   writer: Writer,
   { parents, numbered, titles }: BodyFacts,
   formulas: ReadonlyMap<string, string>,
@@ -328,7 +335,7 @@ function createSheets(writer: Writer) {
   const endCell = () => {
     if (cell === undefined) return
     const { attributes, lines } = cell
-    const value = dateIn(attributes) ?? (lines.length > 0 ? lines.join(' ') : writer.plain(valueIn(attributes)))
+    const value = dateIn(attributes) ?? (lines.length > 0 ? lines.join(' ') : writer.plain(cellValue(attributes)))
     const repeated = countIn(attributes['number-columns-repeated'], maxRepeats)
     const columns = Math.min(repeated, maxColumns - column)
     // Empty cells stand only before a value.
@@ -386,7 +393,7 @@ function dateIn(attributes: Attributes): string | undefined {
 }
 
 /** The value of a cell without a paragraph. */
-function valueIn(attributes: Attributes): string {
+function cellValue(attributes: Attributes): string {
   const names = ['office:string-value', 'office:value', 'office:boolean-value', 'office:time-value']
   return names.map((name) => attributes[name]).find((value) => value !== undefined) ?? ''
 }

@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import { Parser } from 'htmlparser2'
 import yauzl from 'yauzl'
 import { isResourceError } from '../core/errors.ts'
-import { tooMuch, unreadableError } from './formats.ts'
+import { documentTooLargeError, unreadableError } from './formats.ts'
 
 const maxEntries = 10_000
 
@@ -51,7 +51,7 @@ export async function openZip(bytes: Uint8Array, limit: number) {
 }
 
 /** The bytes of a part, as one. */
-export async function bytesOf(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
+export async function collectBytes(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
   const all: Buffer[] = []
   for await (const piece of pieces) all.push(piece)
   return Buffer.concat(all)
@@ -61,7 +61,7 @@ export type Zip = Awaited<ReturnType<typeof openZip>>
 
 async function openArchive(buffer: Buffer) {
   const file = await open(buffer)
-  return { file, entries: await entriesOf(file) }
+  return { file, entries: await readZipEntries(file) }
 }
 
 function open(buffer: Buffer): Promise<yauzl.ZipFile> {
@@ -71,13 +71,14 @@ function open(buffer: Buffer): Promise<yauzl.ZipFile> {
   })
 }
 
-function entriesOf(file: yauzl.ZipFile): Promise<ReadonlyMap<string, yauzl.Entry>> {
+function readZipEntries(file: yauzl.ZipFile): Promise<ReadonlyMap<string, yauzl.Entry>> {
   return new Promise((resolve, reject) => {
     const entries = new Map<string, yauzl.Entry>()
     file.on('error', (error) => reject(asDamage(error)))
     file.on('end', () => resolve(entries))
     file.on('entry', (entry: yauzl.Entry) => {
-      if (entries.size >= maxEntries) return reject(tooMuch(`The document has more than ${maxEntries} parts.`))
+      if (entries.size >= maxEntries)
+        return reject(documentTooLargeError(`The document has more than ${maxEntries} parts.`))
       const name = partName(String(entry.fileName))
       if (!entries.has(name)) entries.set(name, entry)
       file.readEntry()
@@ -171,7 +172,7 @@ function streamOf(file: yauzl.ZipFile, entry: yauzl.Entry): Promise<AsyncIterabl
 }
 
 function unpacksToTooMuch(limit: number): Error {
-  return tooMuch(`The document unpacks to more than ${limit} bytes.`)
+  return documentTooLargeError(`The document unpacks to more than ${limit} bytes.`)
 }
 
 /** Converts an error of the library: each one counts as damage of the document. */
@@ -276,7 +277,7 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
       onopentag: (written, attributes) => {
         if (elements.length >= maxDepth) throw unreadableError('The document is nested too deeply.')
         const namespaces = namespacesIn(attributes, elements.at(-1)?.namespaces ?? Object.create(null))
-        const name = nameIn(written, namespaces)
+        const name = withUsualPrefix(written, namespaces)
         const own = attributesOf(attributes, name, namespaces)
         if (skipped > 0 || isSkipped(name, own, namespaces)) skipped++
         else handlers.open?.(name, own)
@@ -319,7 +320,7 @@ function namespacesIn(attributes: Attributes, outer: Namespaces): Namespaces {
 }
 
 /** Returns the name of an element or attribute with the usual prefix of its namespace. A prefix that the document does not declare stays as it is. */
-function nameIn(written: string, namespaces: Namespaces): string {
+function withUsualPrefix(written: string, namespaces: Namespaces): string {
   const colon = written.indexOf(':')
   const prefix = colon === -1 ? '' : written.slice(0, colon)
   const namespace = namespaces[prefix]
@@ -330,7 +331,7 @@ function attributesOf(attributes: Attributes, element: string, namespaces: Names
   const found: Record<string, string> = Object.create(null)
   const home = element.slice(0, element.indexOf(':') + 1)
   for (const [written, value] of Object.entries(attributes)) {
-    const name = written.includes(':') ? nameIn(written, namespaces) : written
+    const name = written.includes(':') ? withUsualPrefix(written, namespaces) : written
     found[name.startsWith(home) ? name.slice(home.length) : name] = value
   }
   return found

@@ -36,31 +36,31 @@ function charactersOf(pdfium: WrappedPdfiumModule, font: number, codes: Readonly
   // Numbers of the glyphs of digits and signs are as low as control characters, which no text has.
   if (![...codes].some((code) => code < 0x20)) return undefined
   if (pdfium.FPDFFont_GetIsEmbedded(font) !== 1)
-    return windowsFonts.test(nameOf(pdfium, font)) ? windowsCharacter : undefined
+    return windowsFonts.test(readFontName(pdfium, font)) ? windowsCharacter : undefined
   // If the codes of a font are characters, the library knows the width of each code.
-  const widths = new Set([...codes].map((code) => widthOf(pdfium, font, code)))
+  const widths = new Set([...codes].map((code) => readGlyphWidth(pdfium, font, code)))
   if (widths.size > 1) return undefined
-  const characters = charactersIn(fileOf(pdfium, font))
+  const characters = charactersIn(readFontData(pdfium, font))
   return (glyph) => characters.get(glyph)
 }
 
 /** A size of a font, in points: any one will do. */
 const size = 1000
 
-function widthOf(pdfium: WrappedPdfiumModule, font: number, code: number): number {
+function readGlyphWidth(pdfium: WrappedPdfiumModule, font: number, code: number): number {
   return Buffer.from(filled(pdfium, 4, (at) => pdfium.FPDFFont_GetGlyphWidth(font, code, size, at))).readFloatLE()
 }
 
 const maxNameBytes = 256
 
-function nameOf(pdfium: WrappedPdfiumModule, font: number): string {
+function readFontName(pdfium: WrappedPdfiumModule, font: number): string {
   const bytes = filled(pdfium, maxNameBytes, (at) => pdfium.FPDFFont_GetBaseFontName(font, at, maxNameBytes))
   return Buffer.from(bytes).toString('latin1').replace(/\0.*$/s, '')
 }
 
 const maxFontBytes = 16 * 2 ** 20
 
-function fileOf(pdfium: WrappedPdfiumModule, font: number): Buffer {
+function readFontData(pdfium: WrappedPdfiumModule, font: number): Buffer {
   const size = Buffer.from(filled(pdfium, 4, (at) => pdfium.FPDFFont_GetFontData(font, 0, 0, at))).readUInt32LE()
   if (size === 0 || size > maxFontBytes) return Buffer.alloc(0)
   return Buffer.from(filled(pdfium, size + 4, (at) => pdfium.FPDFFont_GetFontData(font, at, size, at + size)))

@@ -1,7 +1,13 @@
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
+import {
+  documentTooLargeError,
+  type Reading,
+  type ReadingForm,
+  type ReadingLimits,
+  unreadableError,
+} from './formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { decodeSymbols, isSymbolFont } from './symbols.ts'
-import { createWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type Writer } from './writer.ts'
 
 const maxSlides = 5000
 
@@ -24,11 +30,11 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
       if (name !== 'p:sldId') return
       const target = targets.get(attributes['r:id'] ?? '')
       if (target === undefined) throw unreadableError('The document is damaged: a slide of its list is missing.')
-      if (slides.length >= maxSlides) throw tooMuch(`The document has more than ${maxSlides} slides.`)
+      if (slides.length >= maxSlides) throw documentTooLargeError(`The document has more than ${maxSlides} slides.`)
       slides.push(target)
     },
   })
-  const writer = createWriter(form, limits.characters)
+  const writer = createDocumentWriter(form, limits.characters)
   const repeated = new Set<string>()
   const isNew = ({ lines }: Shape): boolean => {
     const { size } = repeated

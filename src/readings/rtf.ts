@@ -1,7 +1,13 @@
 import { codePageOf, decodeCodePage } from './code-pages.ts'
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from './formats.ts'
+import {
+  documentTooLargeError,
+  type Reading,
+  type ReadingForm,
+  type ReadingLimits,
+  unreadableError,
+} from './formats.ts'
 import { decodeSymbols, isSymbolFont } from './symbols.ts'
-import { createWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type Writer } from './writer.ts'
 
 /** Destinations that are not part of the text. Those with `\*` that are not in {@link shown} are not part of it either. */
 const skipped = new Set(
@@ -49,8 +55,8 @@ export function readRtf(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
   const start = lead.indexOf('{\\rtf')
   const isPart = start === -1 && /^\s*\{\\[a-z]/.test(lead)
   if (start === -1 && !isPart) throw unreadableError('The document is damaged: it is not an RTF file.')
-  const writer = createWriter(form, limits.characters)
-  const body = createBody(writer, limits.characters)
+  const writer = createDocumentWriter(form, limits.characters)
+  const body = createRtfTokenHandler(writer, limits.characters)
   if (isPart) body.open()
   readTokens(isPart ? source : source.subarray(start), body)
   body.end()
@@ -180,7 +186,7 @@ function outermostGroup(): Group {
 }
 
 /** Reads the groups and words of a document. */
-function createBody(writer: Writer, most: number): TokenHandler & { readonly end: () => void } {
+function createRtfTokenHandler(writer: Writer, most: number): TokenHandler & { readonly end: () => void } {
   const declarations = createDeclarations()
   const lines = createLines(writer)
   const groups: Group[] = []
@@ -194,7 +200,8 @@ function createBody(writer: Writer, most: number): TokenHandler & { readonly end
     const text = decodeSymbols(given, declarations.fontOf(group.font ?? defaultFont)?.name ?? '')
     if (destination === 'text') {
       if (!group.hidden) paragraph.text += writer.plain(text)
-      if (paragraph.text.length > most) throw tooMuch(`The document has more than ${most} characters of text.`)
+      if (paragraph.text.length > most)
+        throw documentTooLargeError(`The document has more than ${most} characters of text.`)
     } else if (destination === 'mark') paragraph.mark = ((paragraph.mark ?? '') + text).slice(0, 100)
     else if (destination === 'instruction') {
       if (field !== undefined && field.instruction.length < 4000) field.instruction += text

@@ -25,7 +25,7 @@ import { drawPdfPage, readPdf } from './pdf.ts'
 import { readPptx } from './pptx.ts'
 import { recognise } from './recognise.ts'
 import { readRtf } from './rtf.ts'
-import { createWriter } from './writer.ts'
+import { createDocumentWriter } from './writer.ts'
 import { readSheets, readXlsx } from './xlsx.ts'
 
 /**
@@ -40,7 +40,7 @@ export async function readDocument({ format: named, form, bytes, limits, page, o
     throw unreadableError('The document is not a workbook, so it has no sheets.')
   }
   if (form === 'picture') return { text: '', picture: await drawPdfPage(bytes, page ?? 0) }
-  if (format === 'text') return readText(bytes, form, limits)
+  if (format === 'text') return readPlainText(bytes, form, limits)
   if (format === 'pdf') return readPdf(bytes, limits, ocr)
   const reading = await readers[format](bytes, form, limits)
   // A page or a notebook without text is not an error.
@@ -71,19 +71,19 @@ const readers: Readonly<Record<Exclude<DocumentFormat, 'pdf'>, DocumentReader>> 
 }
 
 /** Reads plain text that has the name of a document, such as a table that was exported as `.xls`. */
-function readText(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
-  const writer = createWriter(form, limits.characters)
+function readPlainText(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
+  const writer = createDocumentWriter(form, limits.characters)
   writer.block(decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? '')
   return { text: writer.finish() }
 }
 
 /** Reads documents away from the thread that serves, one after the other. An unexpected error ends the worker. */
 parentPort?.on('message', async (job: ReadingJob) => {
-  parentPort?.postMessage(await answer(job))
+  parentPort?.postMessage(await runReadingJob(job))
 })
 parentPort?.postMessage('ready')
 
-async function answer(job: ReadingJob): Promise<ReadingAnswer> {
+async function runReadingJob(job: ReadingJob): Promise<ReadingAnswer> {
   try {
     return { reading: await readDocument(job) }
   } catch (error) {

@@ -1,15 +1,15 @@
-import { type ReadingForm, tooMuch } from './formats.ts'
+import { documentTooLargeError, type ReadingForm } from './formats.ts'
 
 /**
  * Writes a document, block by block, as plain text or as Markdown. The texts of a block come from `plain`, `link` and the other
  * functions, which escape everything that Markdown would interpret.
  */
-export type Writer = ReturnType<typeof createWriter>
+export type Writer = ReturnType<typeof createDocumentWriter>
 
 type Block = 'item' | 'row' | 'other'
 
 /** @param limit In characters. Beyond it every method throws ResourceError `too-large`. */
-export function createWriter(form: ReadingForm, limit: number) {
+export function createDocumentWriter(form: ReadingForm, limit: number) {
   const pieces: string[] = []
   const markdown = form === 'markdown'
   let length = 0
@@ -19,7 +19,7 @@ export function createWriter(form: ReadingForm, limit: number) {
 
   const add = (text: string) => {
     length += text.length
-    if (length > limit) throw tooMuch(`The document has more than ${limit} characters of text.`)
+    if (length > limit) throw documentTooLargeError(`The document has more than ${limit} characters of text.`)
     pieces.push(text)
   }
   const write = (kind: Block, text: string) => {
@@ -57,7 +57,7 @@ export function createWriter(form: ReadingForm, limit: number) {
     /** Writes the alternative text of a picture. */
     image: (alternative: string): string => (markdown && alternative !== '' ? `![${alternative}]()` : alternative),
     heading: (level: number, text: string) => {
-      const line = lineOf(text)
+      const line = collapseAsciiWhitespace(text)
       if (line !== '') write('other', markdown ? `${'#'.repeat(Math.min(level, 6))} ${line}` : line)
     },
     paragraph: (text: string) => {
@@ -72,12 +72,12 @@ export function createWriter(form: ReadingForm, limit: number) {
     /** An item of a list, from depth 0 on. Without a number it has a bullet. */
     item: (depth: number, number: number | undefined, text: string) => {
       const indent = '  '.repeat(Math.min(depth, 20)) + (number === undefined ? '' : ' '.repeat(Math.min(depth, 20)))
-      const line = lineOf(text)
+      const line = collapseAsciiWhitespace(text)
       if (line !== '') write('item', `${indent}${number === undefined ? '-' : `${number}.`} ${line}`)
     },
     /** A row of a table. Rows that follow each other are one table, whose first row is its head. */
     row: (cells: readonly string[]) => {
-      const lines = cells.map(lineOf)
+      const lines = cells.map(collapseAsciiWhitespace)
       if (!markdown) return write('row', lines.join('\t').trimEnd())
       const isHead = last !== 'row'
       write('row', `| ${lines.join(' | ')} |`)
@@ -107,6 +107,6 @@ export function createWriter(form: ReadingForm, limit: number) {
 }
 
 /** Returns a text on one line. The wide space of Japanese stays. */
-function lineOf(text: string): string {
+function collapseAsciiWhitespace(text: string): string {
   return text.replace(/[ \t\n\r\f]+/g, ' ').trim()
 }

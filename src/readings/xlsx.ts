@@ -1,15 +1,15 @@
 import {
+  documentTooLargeError,
   type Reading,
   type ReadingForm,
   type ReadingLimits,
   type SheetText,
-  tooMuch,
   unreadableError,
 } from './formats.ts'
 import { formatNumber, formatText, type NumberKind, numberKindOf } from './number-formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { decodeSymbols } from './symbols.ts'
-import { createWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type Writer } from './writer.ts'
 
 /** Elements that are not part of a text: pronunciation, formulas, extensions. */
 const skipped = new Set(['x:rPh', 'x:phoneticPr', 'x:f', 'x:extLst'])
@@ -30,7 +30,7 @@ interface CellStyle {
 
 /** Reads an Excel workbook (ECMA-376, part 1, section 18): each sheet as a table of the values that are shown. */
 export async function readXlsx(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Promise<Reading> {
-  const writer = createWriter(form, limits.characters)
+  const writer = createDocumentWriter(form, limits.characters)
   const parts = await writeSheets(bytes, limits, writer)
   return { text: writer.finish(), parts }
 }
@@ -65,7 +65,7 @@ async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Row
     },
   })
   const strings = await readStrings(zip, partOf('sharedStrings'), limits.characters)
-  const workbook: Workbook = { strings, styles: await readStyles(zip, partOf('styles')), since1904 }
+  const workbook: Workbook = { strings, styles: await readCellStyles(zip, partOf('styles')), since1904 }
   for (const { name, part } of sheets) {
     writer.heading(1, writer.plain(name))
     await readSheet(zip, part, workbook, writer)
@@ -89,7 +89,7 @@ async function readStrings(zip: Zip, part: string | undefined, limit: number): P
       if (!inText) return
       current += text
       length += text.length
-      if (length > limit) throw tooMuch(`The document has more than ${limit} characters of text.`)
+      if (length > limit) throw documentTooLargeError(`The document has more than ${limit} characters of text.`)
     },
     close: (name) => {
       inText = false
@@ -100,7 +100,7 @@ async function readStrings(zip: Zip, part: string | undefined, limit: number): P
 }
 
 /** Reads the effect of each cell style. */
-async function readStyles(zip: Zip, part: string | undefined): Promise<readonly CellStyle[]> {
+async function readCellStyles(zip: Zip, part: string | undefined): Promise<readonly CellStyle[]> {
   const styles: CellStyle[] = []
   if (part === undefined || !zip.has(part)) return styles
   const codes = new Map<number, string>()
@@ -147,7 +147,7 @@ async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Row
         number = Number(r ?? number + 1) || number + 1
         row = []
       } else if (name === 'x:c') {
-        const column = r === undefined ? row.length : columnOf(r)
+        const column = r === undefined ? row.length : columnIndex(r)
         cell = { column: column ?? row.length, type: t, style: Number(s), text: '' }
       }
       inValue = name === 'x:v' || (name === 'x:t' && cell.type === 'inlineStr')
@@ -194,7 +194,7 @@ function createSheetWriter(limit: number) {
   let length = 0
   const add = (text: string) => {
     length += text.length
-    if (length > limit) throw tooMuch(`The document has more than ${limit} characters of text.`)
+    if (length > limit) throw documentTooLargeError(`The document has more than ${limit} characters of text.`)
     const sheet = sheets.at(-1)
     if (sheet !== undefined) sheet.text += text
   }
@@ -218,7 +218,7 @@ function fieldOf(value: string): string {
 }
 
 /** The index of a column, from 0, by a reference such as `AB12`; `undefined` beyond the last that there can be. */
-export function columnOf(reference: string): number | undefined {
+export function columnIndex(reference: string): number | undefined {
   const letters = /^\$?([A-Z]{1,3})/.exec(reference)?.[1]
   if (letters === undefined) return undefined
   const index = [...letters].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0) - 1

@@ -74,7 +74,8 @@ function judged(value: unknown, act: (value: unknown, context: RefinementCtx) =>
   return isRefused ? refused : result
 }
 
-const sizeOf = (value: unknown): number => (typeof value === 'number' ? value : (value as { length: number }).length)
+const numberOrLength = (value: unknown): number =>
+  typeof value === 'number' ? value : (value as { length: number }).length
 
 // One prototype for all schemas: each start makes a thousand of them.
 const methods = {
@@ -120,11 +121,11 @@ const methods = {
   },
   min(this: Made, least: number, refusal?: Refusal): Made {
     const args = refusal === undefined ? [least] : [least, refusal]
-    return narrow(this, 'min', args, (value) => sizeOf(value) >= least)
+    return narrow(this, 'min', args, (value) => numberOrLength(value) >= least)
   },
   max(this: Made, most: number, refusal?: Refusal): Made {
     const args = refusal === undefined ? [most] : [most, refusal]
-    return narrow(this, 'max', args, (value) => sizeOf(value) <= most)
+    return narrow(this, 'max', args, (value) => numberOrLength(value) <= most)
   },
   regex(this: Made, pattern: RegExp, refusal: Refusal): Made {
     return narrow(this, 'regex', [pattern, refusal], (value) => pattern.test(String(value)))
@@ -136,13 +137,13 @@ function make(facts: Facts): Made {
 }
 
 /** Returns a schema that a function of this module makes. The caller knows the type of its output. */
-function begin<Kind>(method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Kind {
+function makeSchema<Kind>(method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Kind {
   return make({ ...more, judge, step: { before: undefined, method, args } }) as unknown as Kind
 }
 
 /** Does the same as `begin`, for a schema that accepts the values for which `isGood` holds, unchanged. */
 function accept<Kind>(method: string, args: readonly unknown[], isGood: (value: unknown) => boolean, more = {}): Kind {
-  return begin(method, args, (value) => (isGood(value) ? value : refused), more)
+  return makeSchema(method, args, (value) => (isGood(value) ? value : refused), more)
 }
 
 const string = (): Text => accept('string', [], (value) => typeof value === 'string')
@@ -159,7 +160,7 @@ const enumOf = <const Value extends string>(values: readonly Value[]): Schema<Va
 
 function array<Item extends Schema<unknown>>(item: Item): Sized<output<Item>[]> {
   const { judge } = item as unknown as Made
-  return begin('array', [item], (value) => {
+  return makeSchema('array', [item], (value) => {
     if (!Array.isArray(value)) return refused
     const found = value.map(judge)
     return found.includes(refused) ? refused : found
@@ -170,7 +171,7 @@ function union<const Options extends readonly Schema<unknown>[]>(
   options: Options,
   refusal?: Refusal,
 ): Schema<output<Options[number]>> {
-  return begin('union', refusal === undefined ? [options] : [options, refusal], (value) => {
+  return makeSchema('union', refusal === undefined ? [options] : [options, refusal], (value) => {
     for (const option of options as unknown as readonly Made[]) {
       const found = option.judge(value)
       if (found !== refused) return found
@@ -185,7 +186,7 @@ function discriminatedUnion<const Options extends readonly Schema<unknown>[]>(
 ): Kinds<Options> {
   // At most one option accepts a value, because each has another literal at the key.
   const { judge } = union(options) as unknown as Made
-  return begin('discriminatedUnion', [key, options], judge, { options })
+  return makeSchema('discriminatedUnion', [key, options], judge, { options })
 }
 
 function record<Value extends Schema<unknown>>(
@@ -193,7 +194,7 @@ function record<Value extends Schema<unknown>>(
   value: Value,
 ): Schema<Record<string, output<Value>>> {
   const [ofKey, ofValue] = [key, value] as unknown as readonly [Made, Made]
-  return begin('record', [key, value], (given) => {
+  return makeSchema('record', [key, value], (given) => {
     if (!isObject(given)) return refused
     const found: Record<string, unknown> = {}
     for (const [name, one] of Object.entries(given)) {
@@ -208,12 +209,12 @@ function record<Value extends Schema<unknown>>(
 
 /** Returns the schema of an object with these members and no others. */
 function strictObject<Keys extends Shape>(shape: Keys): Members<Keys> {
-  return begin('strictObject', [shape], (value) => membersOf(value, shape, true), { shape })
+  return makeSchema('strictObject', [shape], (value) => membersOf(value, shape, true), { shape })
 }
 
 /** Returns the schema of an object with these members. Other members are dropped. */
 function object<Keys extends Shape>(shape: Keys): Members<Keys> {
-  return begin('object', [shape], (value) => membersOf(value, shape, false), { shape })
+  return makeSchema('object', [shape], (value) => membersOf(value, shape, false), { shape })
 }
 
 function membersOf(value: unknown, shape: Shape, isStrict: boolean): unknown {

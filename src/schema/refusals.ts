@@ -46,14 +46,14 @@ export function unknownKey(key: string, known: readonly string[]): { readonly me
 export function unknownWord(input: unknown, known: readonly string[], what: string): string {
   const list = known.map((word) => JSON.stringify(word)).join(', ')
   const choices = known.length === 1 ? `It must be ${list}.` : `It must be one of: ${list}.`
-  if (typeof input !== 'string') return refusal(`The value is ${typeOf(input)}.`, choices)
+  if (typeof input !== 'string') return refusal(`The value is ${describeType(input)}.`, choices)
   const meant = nearest(input, known)
   const fix = meant === undefined ? choices : `Did you mean ${JSON.stringify(meant)}?`
   return refusal(`There is no ${what} ${JSON.stringify(input)}.`, fix)
 }
 
 /** Returns the type of a value, in words. */
-export function typeOf(value: unknown): string {
+export function describeType(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   if (typeof value === 'number' && !Number.isInteger(value)) return 'a fraction'

@@ -127,13 +127,13 @@ function mergeHandlers(
       'resources/templates/list',
       lists(own('resources/templates/list'), ask('resources/templates/list'), 'resourceTemplates'),
     ],
-    ['resources/read', firstOf(ask('resources/read'), own('resources/read'))],
-    ['resources/directory/read', firstOf(ask('resources/directory/read'), own('resources/directory/read'))],
+    ['resources/read', askViewFirst(ask('resources/read'), own('resources/read'))],
+    ['resources/directory/read', askViewFirst(ask('resources/directory/read'), own('resources/directory/read'))],
     ['completion/complete', completes(ask('completion/complete'), own('completion/complete'))],
   ]
   if (live)
     for (const method of ['resources/subscribe', 'resources/unsubscribe'])
-      merged.push([method, firstOf(ask(method), own(method))])
+      merged.push([method, askViewFirst(ask(method), own(method))])
   if (tools)
     merged.push(
       ['tools/list', lists(own('tools/list'), ask('tools/list'), 'tools', true)],
@@ -170,14 +170,14 @@ function lists(own: SdkHandler | undefined, ofView: SdkHandler, key: string, hid
     if (typeof page.nextCursor === 'string') return marked(page, marks.own)
     const more = marked(await pageOf(ofView, request, context, undefined), marks.view)
     const items = itemsOf(page, key)
-    const names = new Set(hides ? items.map(nameOf) : [])
-    const rest = itemsOf(more, key).filter((item) => !names.has(nameOf(item)))
+    const names = new Set(hides ? items.map(itemName) : [])
+    const rest = itemsOf(more, key).filter((item) => !names.has(itemName(item)))
     return { ...page, ...more, [key]: [...items, ...rest] }
   }
 }
 
 const itemsOf = (page: SdkResult, key: string): readonly unknown[] => (Array.isArray(page[key]) ? page[key] : [])
-const nameOf = (item: unknown): unknown =>
+const itemName = (item: unknown): unknown =>
   typeof item === 'object' && item !== null ? Reflect.get(item, 'name') : undefined
 
 /** Whether an error says that a view does not know the requested item. */
@@ -186,7 +186,7 @@ function isUnknown(error: unknown): error is ProtocolError {
 }
 
 /** Asks the view first, and then the server. If neither knows the item, the answer is that of the server. */
-function firstOf(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
+function askViewFirst(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
   return async (request, context) => {
     try {
       return await ofView(request, context)
@@ -199,7 +199,7 @@ function firstOf(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
 
 /** Completes an argument of a prompt by the server, and everything else by the view first. */
 function completes(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
-  const either = firstOf(ofView, own)
+  const either = askViewFirst(ofView, own)
   return (request, context) => {
     const ref = request.params?.ref
     const isPrompt = typeof ref === 'object' && ref !== null && Reflect.get(ref, 'type') === 'ref/prompt'
@@ -212,7 +212,7 @@ function calls(own: SdkHandler | undefined, ofView: SdkHandler, list: SdkHandler
   return async (request, context) => {
     if (own === undefined) return ofView(request, context)
     const ofServer = list === undefined ? {} : await list({ method: 'tools/list', params: {} }, context)
-    const isOwn = itemsOf(ofServer, 'tools').some((tool) => nameOf(tool) === request.params?.name)
+    const isOwn = itemsOf(ofServer, 'tools').some((tool) => itemName(tool) === request.params?.name)
     if (isOwn) return own(request, context)
     try {
       return await ofView(request, context)

@@ -2,7 +2,7 @@ import { firstIndex } from '../core/kit/sorted.ts'
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold, isWordTerm, tokenize } from '../text/analyser.ts'
 import { impactOf, rarityOf } from '../text/relevance.ts'
-import { countGroups, documentBeginning, documentForms, pathOf, storedWeight, weightUnit } from './part.ts'
+import { countGroups, documentBeginning, documentForms, pathInMount, storedWeight, weightUnit } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**
@@ -71,7 +71,7 @@ export async function documentsOf(
     texts.find({ terms: passageTerms, ...filter, limit: long.among * block }),
   ])
   const candidates = heads.map(({ id, weight, key, mount, parts }) => ({
-    ...{ uri: key, path: pathOf(key, mount) },
+    ...{ uri: key, path: pathInMount(key, mount) },
     ...{ first: id, count: parts, score: weight / weightUnit },
   }))
   const byWords = candidates.map(({ path }) => pathScore(path, words))

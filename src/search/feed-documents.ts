@@ -49,7 +49,7 @@ export function scanOf(version: string): keyof typeof scanMarks | undefined {
 
 /** Whether an indexed version is that of an entry. */
 export function isVersionOf(version: string, entry: Entry, { way, maxBytes }: ReadingSettings | WayOf): boolean {
-  const stamp = stampOf(entry, way)
+  const stamp = documentStamp(entry, way)
   if (stamp === undefined) return false
   return [stamp, stamp + scanMarks.unread].some((one) => version === one || version === one + cutMark(maxBytes))
 }
@@ -60,14 +60,17 @@ type WayOf = Pick<ReadingSettings, 'way' | 'maxBytes'>
  * Returns a digest of the version and the facts of a document, which changes with them. Undefined when the source has neither version nor
  * time: the document then has to be read to detect changes.
  */
-export function stampOf({ path: _, icons: __, description: ___, ...entry }: Entry, way: string): string | undefined {
+export function documentStamp(
+  { path: _, icons: __, description: ___, ...entry }: Entry,
+  way: string,
+): string | undefined {
   const { version, size, modified, ...facts } = entry
   if (version === undefined && modified === undefined) return undefined
   const marks = version === undefined ? [size, modified] : [version]
-  return digestOf(JSON.stringify([way, marks, facts]))
+  return shortDigest(JSON.stringify([way, marks, facts]))
 }
 
-export function digestOf(text: string): string {
+export function shortDigest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 27)
 }
 
@@ -89,7 +92,7 @@ export function documentWithoutText(
   entry: Entry,
   reading: Pick<ReadingSettings, 'mount' | 'scrubber'>,
 ): SearchDocument {
-  return documentOf(entry, reading, { text: '', version: nameVersion })
+  return toSearchDocument(entry, reading, { text: '', version: nameVersion })
 }
 
 /**
@@ -100,23 +103,23 @@ export function documentWithoutText(
 export async function readDocument(entry: Entry, reading: ReadingSettings): Promise<SearchDocument | undefined> {
   const { way, maxBytes, scrubber } = reading
   try {
-    const found = await textOf(entry, reading)
+    const found = await readIndexedText(entry, reading)
     const text = scrubber?.scrub(found.text) ?? found.text
-    const stamp = stampOf(entry, way) ?? digestOf(`${way}\n${text}`)
+    const stamp = documentStamp(entry, way) ?? shortDigest(`${way}\n${text}`)
     const version = found.scan === undefined ? stamp : stamp + scanMarks[found.scan]
     const content = {
       text,
       version: found.isCut ? version + cutMark(maxBytes) : version,
       ...defined({ firstLine: found.firstLine }),
     }
-    return documentOf(entry, reading, content)
+    return toSearchDocument(entry, reading, content)
   } catch (error) {
     if (isResourceError(error, 'not-found')) return undefined
     throw error
   }
 }
 
-function documentOf(
+function toSearchDocument(
   { path, title, mimeType, audience, priority, size, modified, meta }: Entry,
   { mount, scrubber }: Pick<ReadingSettings, 'mount' | 'scrubber'>,
   content: Pick<SearchDocument, 'text' | 'version' | 'firstLine'>,
@@ -151,7 +154,7 @@ interface IndexedText {
 const noText: IndexedText = { text: '', isCut: false }
 
 /** The text of a document; empty if it has none, or cannot be read: then only its path and title can be found. */
-async function textOf(entry: Entry, reading: ReadingSettings): Promise<IndexedText> {
+async function readIndexedText(entry: Entry, reading: ReadingSettings): Promise<IndexedText> {
   const { path, mimeType = '', size } = entry
   const { mount, maxBytes, onRead, signal } = reading
   const isDocument = hasTextForm(path, mimeType)
@@ -288,7 +291,9 @@ async function textIn(content: Content, maxBytes: number): Promise<IndexedText> 
     return { text, isCut: isPartOf(content, bytes.length, maxBytes) }
   }
   const bytes =
-    'bytes' in content ? Buffer.from(content.bytes).subarray(0, maxBytes) : await begin(content.stream, maxBytes)
+    'bytes' in content
+      ? Buffer.from(content.bytes).subarray(0, maxBytes)
+      : await readFirstBytes(content.stream, maxBytes)
   const text = decodeText(bytes)
   const length = 'bytes' in content ? content.bytes.length : content.length
   return { text, isCut: text !== '' && isPartOf(content, length ?? bytes.length, maxBytes) }
@@ -316,7 +321,7 @@ function wholeText(cut: Buffer, text: string): string {
   return cut.length === Buffer.byteLength(text) ? text : new TextDecoder().decode(cut, { stream: true })
 }
 
-async function begin(stream: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
+async function readFirstBytes(stream: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
   const pieces: Uint8Array[] = []
   let length = 0
   for await (const piece of stream) {
@@ -334,7 +339,7 @@ async function begin(stream: AsyncIterable<Uint8Array>, maxBytes: number): Promi
 const together = { documents: 64, units: 128 * 1024, ms: 200 }
 
 /** Writes documents while the next ones are read. */
-export function createWriter(write: (documents: readonly SearchDocument[]) => Promise<void>) {
+export function createBatchWriter(write: (documents: readonly SearchDocument[]) => Promise<void>) {
   let waiting: SearchDocument[] = []
   let units = 0
   let since = performance.now()

@@ -6,7 +6,7 @@ import type { Log } from '../core/log.ts'
 import type { Entry } from '../core/provider.ts'
 import type { Freshness, IndexGaps, MountProgress, MountState } from '../core/tool.ts'
 import {
-  createWriter,
+  createBatchWriter,
   isCutVersion,
   isVersionOf,
   newestFirst,
@@ -208,7 +208,7 @@ export function createFeedMount(options: FeedMountOptions) {
   }
 
   const readAll = async (entries: readonly Entry[], touched: Set<string>, signal: AbortSignal): Promise<void> => {
-    const writer = createWriter(put)
+    const writer = createBatchWriter(put)
     try {
       for (let at = 0; at < entries.length; at += batchSize) {
         signal.throwIfAborted()

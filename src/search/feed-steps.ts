@@ -3,7 +3,7 @@ import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Change, Entry, EntryPart } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import { digestOf, documentWithoutText, nameVersion, type ReadingSettings } from './feed-documents.ts'
+import { documentWithoutText, nameVersion, type ReadingSettings, shortDigest } from './feed-documents.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
 interface PartsOptions extends Pick<ReadingSettings, 'mount' | 'way' | 'scrubber'> {
@@ -62,7 +62,7 @@ function partDocument(
     uri: mount.uriOf(path),
     mount: mount.address,
     text: clean(text),
-    version: digestOf(JSON.stringify([way, title, clean(text)])),
+    version: shortDigest(JSON.stringify([way, title, clean(text)])),
     ...(title === undefined ? {} : { title: clean(title) }),
     ...defined({ mimeType }),
   }
@@ -74,7 +74,7 @@ export function entryWithParts(
   options: Pick<PartsOptions, 'mount' | 'way' | 'scrubber'>,
 ): SearchDocument {
   const document = documentWithoutText(entry, options)
-  return { ...document, version: digestOf(JSON.stringify([options.way, 'parts', document.title])) }
+  return { ...document, version: shortDigest(JSON.stringify([options.way, 'parts', document.title])) }
 }
 
 /** Number of versions requested at once. */

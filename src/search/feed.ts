@@ -7,7 +7,7 @@ import type { MountReader } from '../core/mount-reader.ts'
 import { defaultIndexedBytes } from '../core/search-answer.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import type { Lease, Store } from '../store/store.ts'
-import { digestOf, isInMount } from './feed-documents.ts'
+import { isInMount, shortDigest } from './feed-documents.ts'
 import { createFeedMount, type FeedMount, type FeedMountOptions } from './feed-mount.ts'
 
 export interface FedMount {
@@ -149,7 +149,7 @@ const mostAsks = 100
 
 /** Changes whenever the indexed mounts or their settings do. */
 function waysOf(mounts: readonly FedMount[]): string {
-  return digestOf(JSON.stringify(mounts.map(({ mount, way }) => [mount.address, way]).sort()))
+  return shortDigest(JSON.stringify(mounts.map(({ mount, way }) => [mount.address, way]).sort()))
 }
 
 /** The time until which the index of a mount is known to equal its source; `undefined`: it is not known to. */

@@ -63,7 +63,12 @@ export async function* findPassages(
   const visible = await visibility.of(query.allows, signal)
   const block = Math.min(together.most, Math.max(together.least, together.perHit * (query.limit ?? defaultLimit)))
   const hasFeedback = meaning === undefined && (query.limit ?? defaultLimit) > afterHits
-  const asked = { ...(await ask(texts, query.text, visible)), block, hasFeedback, vectorWeight: meaning?.weight ?? 0 }
+  const asked = {
+    ...(await prepareQuery(texts, query.text, visible)),
+    block,
+    hasFeedback,
+    vectorWeight: meaning?.weight ?? 0,
+  }
   if (asked.ranker.terms.length === 0 && meaning === undefined) return
   const near = meaning === undefined ? [] : await meaning.nearest(query.text, visible?.has, signal)
   const isFor = eligible(query)
@@ -155,7 +160,7 @@ async function tailOf(
   return fusedTail(ranked, hits)
 }
 
-async function ask(
+async function prepareQuery(
   texts: Texts,
   text: string,
   visible: Visible | undefined,

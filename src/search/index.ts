@@ -4,7 +4,7 @@ import type { NewText, Store, Texts } from '../store/index.ts'
 import { edition } from '../text/analyser.ts'
 import { createEmbedder, createVectors, type EmbedderOptions, packVector, type VectorRanking } from './embedder.ts'
 import { findPassages } from './find.ts'
-import { textOf, textOfPart } from './part.ts'
+import { textOfPart, toNewText } from './part.ts'
 import type { EmbeddingState, SearchDocument, SearchIndex } from './search-index.ts'
 import { suggestWords } from './suggest.ts'
 import { createVisibility } from './visible.ts'
@@ -110,7 +110,7 @@ async function* writesOf(documents: readonly SearchDocument[]): AsyncGenerator<r
   let some: NewText[] = []
   let size = 0
   for (const document of documents) {
-    some.push(await textOf(document, pause))
+    some.push(await toNewText(document, pause))
     size += document.text.length
     if (size < oneWrite.units && some.length < oneWrite.documents) continue
     yield some
@@ -168,7 +168,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
     const some = await texts.unembedded(embedder.model, after, batch)
     const last = some.at(-1)
     if (last === undefined) return undefined
-    const plain = some.map(({ value }) => cut(textOfPart(value)))
+    const plain = some.map(({ value }) => truncateForEmbedder(textOfPart(value)))
     const made = await sent(plain, 'passage', abort.signal)
     await texts.embed(
       embedder.model,
@@ -213,7 +213,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
         }
         try {
           const both = signal === undefined ? abort.signal : AbortSignal.any([signal, abort.signal])
-          const [made] = await sent([cut(text)], 'query', both)
+          const [made] = await sent([truncateForEmbedder(text)], 'query', both)
           return await vectors.nearest(made ?? [], mostNear, has)
         } catch {
           signal?.throwIfAborted()
@@ -241,6 +241,6 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
   }
 }
 
-function cut(text: string): string {
+function truncateForEmbedder(text: string): string {
   return text.slice(0, mostUnits).toWellFormed()
 }

@@ -5,7 +5,7 @@ import { parseAddress, parseUri } from '../core/uri.ts'
 import type { FoundPart, NewText, TextSet, Texts } from '../store/index.ts'
 import { edition, fold, isWordTerm, tokenize } from '../text/analyser.ts'
 import { impactOf, wordBm25 } from '../text/relevance.ts'
-import { kindOf, type Passage, passagesOf } from '../text/structure.ts'
+import { type Passage, passagesOf, textKind } from '../text/structure.ts'
 import type { DocumentFacts, SearchDocument } from './search-index.ts'
 
 /** Maximum number of terms of one passage; the first one of a document has twice as many, with those of the whole document. */
@@ -23,23 +23,23 @@ interface Stored {
 export const titleTermPrefix = '!'
 
 /** Converts a document to the format of the store. It yields to the event loop now and then, because a text may be long. */
-export async function textOf(document: SearchDocument, pause: () => Promise<void>): Promise<NewText> {
+export async function toNewText(document: SearchDocument, pause: () => Promise<void>): Promise<NewText> {
   const { version, text, mount, firstLine = 1, ...facts } = document
   const inDocument = (passage: Passage): Passage => ({
     ...passage,
     start: passage.start + firstLine - 1,
     end: passage.end + firstLine - 1,
   })
-  const path = pathOf(document.uri, mount)
-  const about = [titleOf(facts, path), path]
+  const path = pathInMount(document.uri, mount)
+  const about = [documentTitle(facts, path), path]
   const names = namedIn(about)
   const parts: Cut[] = []
   const whole = new Map<string, number>()
-  for (const passage of passagesOf(text, kindOf(facts.mimeType, path))) {
-    parts.push(cutOf(inDocument(passage), names, whole))
+  for (const passage of passagesOf(text, textKind(facts.mimeType, path))) {
+    parts.push(indexPassage(inDocument(passage), names, whole))
     await pause()
   }
-  if (parts.length === 0) parts.push(cutOf({ text: '', start: 1, end: 1 }, names, whole))
+  if (parts.length === 0) parts.push(indexPassage({ text: '', start: 1, end: 1 }, names, whole))
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   const ofDocument = [
     ...[...names.terms].map((term) => titleTermPrefix + term),
@@ -88,7 +88,7 @@ function namedIn(about: readonly string[]): NameTerms {
 }
 
 /** @param whole Frequency of each word in the document. This call adds to it. */
-function cutOf({ text, start, end, heading }: Passage, names: NameTerms, whole: Map<string, number>): Cut {
+function indexPassage({ text, start, end, heading }: Passage, names: NameTerms, whole: Map<string, number>): Cut {
   const counts = new Map<string, number>()
   let length = 0
   // Both engines can store all of Unicode except NUL.
@@ -145,7 +145,7 @@ export async function countGroups<Term extends { readonly term: string }>(
 /** Parses a stored passage. */
 export function foundOf({ id, key, place: index, mount, length, value, text, parts }: FoundPart): FoundPassage {
   const { t, s, e, h } = JSON.parse(value) as Stored
-  const { facts, path, title } = documentOf(key, mount, text)
+  const { facts, path, title } = parseStoredDocument(key, mount, text)
   const passage = { text: t, start: s, end: e, ...defined({ heading: h }) }
   return { id, index, mount, facts, passage, length, passages: parts, path, title }
 }
@@ -158,12 +158,12 @@ interface ParsedDocument extends Pick<FoundPassage, 'mount' | 'facts' | 'path' |
 /** Parsed documents by their keys, because most passages are read together with others of their document. */
 const parsed = createRecent<ParsedDocument>(500)
 
-function documentOf(key: string, mount: string, text: string): ParsedDocument {
+function parseStoredDocument(key: string, mount: string, text: string): ParsedDocument {
   const known = parsed.get(key)
   if (known?.text === text && known.mount === mount) return known
   const facts = JSON.parse(text) as DocumentFacts
-  const path = pathOf(facts.uri, mount)
-  const document = { text, mount, facts, path, title: titleOf(facts, path) }
+  const path = pathInMount(facts.uri, mount)
+  const document = { text, mount, facts, path, title: documentTitle(facts, path) }
   parsed.set(key, document)
   return document
 }
@@ -174,12 +174,12 @@ export function textOfPart(value: string): string {
   return h === undefined ? t : `${h}\n${t}`
 }
 
-function titleOf({ title }: Partial<DocumentFacts>, path: string): string {
+function documentTitle({ title }: Partial<DocumentFacts>, path: string): string {
   return title ?? baseName(path)
 }
 
 /** The decoded path, with `/` between its segments. For a URI outside the mount, the whole URI. */
-export function pathOf(uri: string, mount: string): string {
+export function pathInMount(uri: string, mount: string): string {
   try {
     const { segments } = parseUri(uri)
     return segments.slice(parseAddress(mount).segments.length).join('/')

@@ -34,7 +34,7 @@ export async function* suggestWords(
   const visible = await visibility.of(query.allows, query.signal)
   for await (const found of passagesWith(texts, terms, query, visible)) {
     query.signal?.throwIfAborted()
-    if (passes(found)) gather(candidates, found, typed)
+    if (passes(found)) addCandidates(candidates, found, typed)
   }
   const ordered = [...candidates.values()].sort((a, b) => b.weight - a.weight || (a.text < b.text ? -1 : 1))
   for (const { text, uris } of ordered.slice(0, most.words)) yield { text, uris: [...uris] }
@@ -94,7 +94,11 @@ async function* passagesWith(
   }
 }
 
-function gather(candidates: Map<string, SuggestedTerm>, { facts, title, passage }: FoundPassage, typed: string): void {
+function addCandidates(
+  candidates: Map<string, SuggestedTerm>,
+  { facts, title, passage }: FoundPassage,
+  typed: string,
+): void {
   const { uri } = facts
   const known = new Set<string>()
   const add = (text: string, share: number) => {

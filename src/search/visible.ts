@@ -111,7 +111,7 @@ export function createVisibility(texts: Texts) {
 
   const find = async (allows: Allows, signal: AbortSignal | undefined): Promise<Visible> => {
     await refresh()
-    const key = keyOf(allows)
+    const key = callerClassKey(allows)
     const judged = (key === undefined ? undefined : sets.get(key)) ?? empty(entries[0]?.id ?? 0)
     if (key !== undefined) {
       sets.delete(key)
@@ -147,7 +147,7 @@ export function createVisibility(texts: Texts) {
 export type Visibility = ReturnType<typeof createVisibility>
 
 /** Returns the key of a class of callers. Undefined if their visibility may change at any time: then it is checked each time. */
-function keyOf({ mounts }: Allows): string | undefined {
+function callerClassKey({ mounts }: Allows): string | undefined {
   if (mounts === undefined) return undefined
   const keys: string[][] = []
   for (const [mount, { reach, callers }] of mounts) {
@@ -169,17 +169,17 @@ function enter(judged: VisibleDocuments, { id, mount, parts, length }: TextEntry
     judged.bits = grown
   }
   judged.bits[bit >> 3] = (judged.bits[bit >> 3] ?? 0) | (1 << (bit & 7))
-  add(judged, mount, 1, parts, length)
+  adjustTotals(judged, mount, 1, parts, length)
 }
 
 function leave(judged: VisibleDocuments, { id, mount, parts, length }: TextEntry): void {
   if (!isInSet(judged, id)) return
   const bit = id - judged.first
   judged.bits[bit >> 3] = (judged.bits[bit >> 3] ?? 0) & ~(1 << (bit & 7))
-  add(judged, mount, -1, -parts, -length)
+  adjustTotals(judged, mount, -1, -parts, -length)
 }
 
-function add(judged: VisibleDocuments, mount: string, texts: number, parts: number, length: number): void {
+function adjustTotals(judged: VisibleDocuments, mount: string, texts: number, parts: number, length: number): void {
   judged.version = 0
   judged.parts += parts
   judged.length += length

@@ -56,7 +56,7 @@ function bareCell(text: string): string {
 const shortest = (name: string) => (/^(?:pass|pw)$/i.test(name) ? 'password' : name.slice(0, 256))
 
 /** Finds the columns with secrets by the names in the first row; `undefined` if the row does not name columns. */
-export function columnsOf(row: readonly string[], certainty: Certainty): Columns | undefined {
+export function findSecretColumns(row: readonly string[], certainty: Certainty): Columns | undefined {
   const names = row.map(bareCell)
   // A sentence is not a line of column names.
   if (certainty === 'guessed' && !areNames(names)) return undefined

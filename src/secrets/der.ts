@@ -9,18 +9,18 @@ const pkcs = /^06[0-9a-f]{2}2a864886f70d01([0-9a-f]{2})/
 export function isPrivateKey(bytes: Uint8Array): boolean {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 64))
   if (/^(?:feedfeed|cececece)0000000[12]/.test(head.toString('hex', 0, 8))) return true
-  const body = contentOf(head, 0x30)
+  const body = derContent(head, 0x30)
   if (body === undefined) return false
-  const version = contentOf(body, 0x02)
+  const version = derContent(body, 0x02)
   if (version === undefined) {
-    const algorithm = contentOf(body, 0x30)
+    const algorithm = derContent(body, 0x30)
     // Encrypted PKCS #8: an algorithm of PKCS #5 or #12, then the octets.
     const set = pkcs.exec(algorithm?.toString('hex') ?? '')?.[1]
     return set === '05' || set === '0c'
   }
   if (body[1] !== 1) return false
   const rest = body.subarray(3)
-  const inner = contentOf(rest, 0x30)
+  const inner = derContent(rest, 0x30)
   if (body[2] === 3) return /^06092a864886f70d0107/.test(inner?.toString('hex') ?? '')
   if (body[2] !== 0 && body[2] !== 1) return false
   // PKCS #8 names an algorithm, SEC 1 has the key, and PKCS #1 and DSA a long number.
@@ -31,7 +31,7 @@ export function isPrivateKey(bytes: Uint8Array): boolean {
 }
 
 /** The content of a value of DER, or its beginning if the bytes end earlier; `undefined` for another tag. Java also writes indefinite lengths. */
-function contentOf(bytes: Buffer, tag: number): Buffer | undefined {
+function derContent(bytes: Buffer, tag: number): Buffer | undefined {
   const length = bytes[1]
   if (bytes[0] !== tag || length === undefined || length > 0x84) return undefined
   return bytes.subarray(2 + (length & 0x80 ? length & 0x7f : 0))

@@ -53,7 +53,7 @@ function holdsHex(run: string, holdsSecret: HoldsSecret, depth: number): boolean
 function holdsBytes(bytes: Buffer, holdsSecret: HoldsSecret, depth: number): boolean {
   const plain = unpack(bytes)
   if (isPrivateKey(plain)) return true
-  for (const text of textsIn(plain)) {
+  for (const text of findPrintableTexts(plain)) {
     if (holdsSecret(text)) return true
     if (depth >= maxDepth) continue
     for (const [run] of text.matchAll(/[A-Za-z0-9+/_-]{20,}={0,2}/g))
@@ -79,7 +79,7 @@ function unpack(bytes: Buffer): Buffer {
 }
 
 /** Runs of 12 printable characters or more in bytes, as ASCII and, where every other byte is zero, as UTF-16. */
-export function textsIn(bytes: Buffer): readonly string[] {
+export function findPrintableTexts(bytes: Buffer): readonly string[] {
   const texts = printable(bytes.toString('latin1'))
   let zeros = 0
   for (let at = 0; at < Math.min(bytes.length, 4096); at++) if (bytes[at] === 0) zeros++

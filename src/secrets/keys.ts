@@ -74,7 +74,7 @@ const known = new Map<string, KeyKind>()
 export function kindOfKey(name: string): KeyKind {
   const remembered = known.get(name)
   if (remembered !== undefined || known.has(name)) return remembered
-  const kind = kindOfWords(wordsOf(foldName(name)))
+  const kind = kindOfWords(splitNameWords(foldName(name)))
   // Bound the cache: names come from files, so anybody can make up new ones.
   if (known.size >= 5000) known.clear()
   known.set(name, kind)
@@ -82,7 +82,7 @@ export function kindOfKey(name: string): KeyKind {
 }
 
 /** The words of a name, in lower case: `dbPassword`, `DB_PASSWORD`, `db.password`, `XMLToken`. */
-function wordsOf(name: string): readonly string[] {
+function splitNameWords(name: string): readonly string[] {
   // In a name of capitals only (most environment variables), or of small letters only, no word begins within a run of letters.
   if (/^(?:[A-Z_.-]*|[a-z_.-]*)$/.test(name))
     return name

@@ -3,9 +3,9 @@ import {
   type CellRow,
   type Columns,
   cellTexts,
-  columnsOf,
   endOfLine,
   findSecretCells,
+  findSecretColumns,
   findSecretInCell,
   isNameOfSecret,
   trimSpan,
@@ -36,7 +36,7 @@ function findRuledTables(text: string): readonly Span[] {
       )
     }
     const names = cellsOf(text.lastIndexOf('\n', index - 2) + 1)
-    const columns = columnsOf(cellTexts(text, names), 'marked')
+    const columns = findSecretColumns(cellTexts(text, names), 'marked')
     for (let from = endOfLine(text, index) + 1; from < text.length; from = endOfLine(text, from) + 1) {
       const line = text.slice(from, endOfLine(text, from))
       if (line.trim() === '' || line.length > maxLine) break
@@ -63,7 +63,7 @@ function findAsciiDocTables(text: string): readonly Span[] {
     const firstLine = /^\s*(.*)/.exec(body)?.[1] ?? ''
     const count = columnsIn(text.slice(Math.max(0, fence - 400), fence)) ?? firstLine.split(/(?<!\\)\|/).length - 1
     if (count < 1) continue
-    const columns = columnsOf(cellTexts(text, cells.slice(0, count)), 'marked')
+    const columns = findSecretColumns(cellTexts(text, cells.slice(0, count)), 'marked')
     for (let at = count; at < cells.length; at += count)
       found.push(...findSecretCells(text, cells.slice(at, at + count), columns, 'marked'))
   }
@@ -88,7 +88,7 @@ function findListTables(text: string): readonly Span[] {
       rows.at(-1)?.push(trimSpan(text, end - cell.length, end))
     }
     const [names = [], ...others] = rows
-    const columns = columnsOf(cellTexts(text, names), 'marked')
+    const columns = findSecretColumns(cellTexts(text, names), 'marked')
     for (const row of others) found.push(...findSecretCells(text, row, columns, 'marked'))
   }
   return found
@@ -167,7 +167,7 @@ function finishedRow(text: string, table: HtmlTable): readonly Span[] {
   table.isBegun = true
   const [first] = cells
   if (isNaming && !(first?.isHead === true && cells.at(-1)?.isHead === false)) {
-    table.columns ??= columnsOf(names, 'marked')
+    table.columns ??= findSecretColumns(names, 'marked')
     return []
   }
   const beside = first?.isHead === true && isNameOfSecret(names[0] ?? '') ? row.slice(1) : []

@@ -58,12 +58,12 @@ export function findElementSecrets(text: string): readonly Span[] {
   for (const { 0: whole, index, groups = {} } of text.matchAll(nameElement)) {
     const kind = kindOfKey(groups.name ?? '')
     if (kind === undefined) continue
-    let at = endOf(between, text, index + whole.length) ?? index
+    let at = findMatchEnd(between, text, index + whole.length) ?? index
     const isArray = text.startsWith('<array>', at)
     const stop = isArray ? text.indexOf('</array>', at) : 0
     if (isArray) at += '<array>'.length
     do {
-      at = endOf(between, text, at) ?? at
+      at = findMatchEnd(between, text, at) ?? at
       valueElement.lastIndex = at
       const match = valueElement.exec(text)
       const value = match?.groups?.value
@@ -78,7 +78,7 @@ export function findElementSecrets(text: string): readonly Span[] {
   return found
 }
 
-function endOf(pattern: RegExp, text: string, from: number): number | undefined {
+function findMatchEnd(pattern: RegExp, text: string, from: number): number | undefined {
   pattern.lastIndex = from
   return pattern.test(text) ? pattern.lastIndex : undefined
 }

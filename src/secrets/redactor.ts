@@ -39,7 +39,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
     window: async (window, { path, without }, signal) => {
       signal.throwIfAborted()
       const { text, from, final, head } = window
-      const key = keyOf(['window', path, without ?? [], from, final, head ?? null], text)
+      const key = contentKey(['window', path, without ?? [], from, final, head ?? null], text)
       const known = harmless.get(key)
       if (known !== undefined) return { text: text.slice(from, known), cut: known, changed: false }
       const answer = await run({ window, path, ...defined({ without }) }, signal)
@@ -50,7 +50,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
     },
     bytes: async (bytes, { path, without }, signal) => {
       signal.throwIfAborted()
-      const key = keyOf(['bytes', path, without ?? []], bytes)
+      const key = contentKey(['bytes', path, without ?? []], bytes)
       if (harmless.get(key) !== undefined) return { bytes, changed: false }
       const answer = await run({ bytes, path, ...defined({ without }) }, signal)
       if (typeof answer === 'string') return answer
@@ -88,7 +88,7 @@ export function createSecretFreeCache() {
  *
  * @param job Written as JSON. Different settings of the search must have different JSON.
  */
-export function keyOf(job: readonly unknown[], content: string | Uint8Array): string {
+export function contentKey(job: readonly unknown[], content: string | Uint8Array): string {
   const hash = createHash('sha256').update(`${JSON.stringify(job)}\n`)
   // Hash UTF-16, in which different texts have different bytes. In UTF-8 all lone surrogates have the same bytes.
   return (typeof content === 'string' ? hash.update(content, 'utf16le') : hash.update(content)).digest('base64')

@@ -1,5 +1,5 @@
 import type { Span } from '../core/kit/sorted.ts'
-import { type CellRow, columnsOf, endOfLine, findSecretCells, trimSpan } from './columns.ts'
+import { type CellRow, endOfLine, findSecretCells, findSecretColumns, trimSpan } from './columns.ts'
 
 /** The columns of an insertion, and those of rows that psql copies. */
 const insertion =
@@ -11,19 +11,19 @@ export function findSqlSecrets(text: string): readonly Span[] {
   if (!/\b(?:into|copy)\s/i.test(text)) return []
   const found: Span[] = []
   for (const { 0: head, index, groups = {} } of text.matchAll(insertion)) {
-    const columns = columnsOf(namesIn(groups.columns ?? ''), 'marked')
+    const columns = findSecretColumns(splitColumnNames(groups.columns ?? ''), 'marked')
     if (columns === undefined || columns.secret.length === 0) continue
     for (let at = index + head.length; text[at] === '('; ) {
       const { cells, end } = tupleAt(text, at)
       for (const { at } of columns.secret) {
         const cell = cells[at]
-        if (cell !== undefined) found.push(...valueIn(text, cell))
+        if (cell !== undefined) found.push(...literalSpans(text, cell))
       }
       at = end + (/^\s*,\s*/.exec(text.slice(end, end + 80))?.[0].length ?? text.length)
     }
   }
   for (const { 0: head, index, groups = {} } of text.matchAll(copying)) {
-    const columns = columnsOf(namesIn(groups.columns ?? ''), 'marked')
+    const columns = findSecretColumns(splitColumnNames(groups.columns ?? ''), 'marked')
     for (let at = index + head.length; at < text.length && !text.startsWith('\\.', at); at = endOfLine(text, at) + 1) {
       const row = cellsOfLine(text, at)
       found.push(
@@ -34,7 +34,7 @@ export function findSqlSecrets(text: string): readonly Span[] {
   return found
 }
 
-const namesIn = (columns: string) => columns.split(',').map((name) => name.replace(/[\s"`'[\]\\]/g, ''))
+const splitColumnNames = (columns: string) => columns.split(',').map((name) => name.replace(/[\s"`'[\]\\]/g, ''))
 
 function cellsOfLine(text: string, at: number): CellRow {
   const end = endOfLine(text, at)
@@ -72,7 +72,7 @@ function tupleAt(text: string, from: number): { readonly cells: CellRow; readonl
 }
 
 /** The text in quotes of a value, as of `crypt('…')`, or a number. Other values are names and placeholders. */
-function valueIn(text: string, { start, end }: Span): readonly Span[] {
+function literalSpans(text: string, { start, end }: Span): readonly Span[] {
   const cell = text.slice(start, end)
   const match = /^[^'"]*(['"])((?:(?!\1)[^\\]|\\[\s\S]|\1\1)*)/.exec(cell)
   if (match?.[2] === undefined) return /^\d{3,}$/.test(cell) ? [{ start, end }] : []

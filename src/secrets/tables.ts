@@ -5,9 +5,9 @@ import {
   type Certainty,
   type Columns,
   cellTexts,
-  columnsOf,
   endOfLine,
   findSecretCells,
+  findSecretColumns,
   secretName,
   trimSpan,
 } from './columns.ts'
@@ -55,7 +55,7 @@ function findInTableFile(text: string, path: string, head: string | undefined): 
         ...cellsWithin(text, { start: at, end: next }, header),
       )
       if (mayName && header !== undefined)
-        header = { ...header, columns: joined(header.columns, headerAt(text, at).columns) }
+        header = { ...header, columns: mergeColumns(header.columns, headerAt(text, at).columns) }
       mayName = false
     }
     at = next
@@ -84,7 +84,7 @@ function firstHeader(head: string): Header | undefined {
     const { cells, next } = rowAt(head, at, delimiterAt(head, at))
     if (!isTitle(head.slice(at, next), cells)) {
       const own = headerAt(head, at)
-      header = header === undefined ? own : { ...own, columns: joined(header.columns, own.columns) }
+      header = header === undefined ? own : { ...own, columns: mergeColumns(header.columns, own.columns) }
       if (!isGrouping(own, cells) && !isComment(head.slice(at, next))) break
     }
     at = next
@@ -105,14 +105,14 @@ const isComment = (line: string) => /^\ufeff?[ \t]*#/.test(line)
  */
 function isTitle(line: string, cells: CellRow): boolean {
   const bare = line.replace(/^\ufeff/, '').trim()
-  if (isComment(bare) && cells.length > 1) return columnsOf(cellTexts(line, cells), 'file') === undefined
+  if (isComment(bare) && cells.length > 1) return findSecretColumns(cellTexts(line, cells), 'file') === undefined
   return bare === '' || /^sep=.$|^#/.test(bare) || (cells.length === 1 && /[\s:]/.test(bare))
 }
 
 const isWords = (text: string, cells: CellRow) =>
   cells.every(({ start, end }) => !/[\d!@#$%^&*]/.test(text.slice(start, end)) && end - start <= 64)
 
-const joined = (one: Columns, other: Columns): Columns => ({
+const mergeColumns = (one: Columns, other: Columns): Columns => ({
   ...one,
   secret: [...one.secret, ...other.secret],
   pair: one.pair ?? other.pair,
@@ -124,7 +124,10 @@ function headerAt(text: string, at: number): Header {
   const delimiter = delimiterAt(text, at)
   const { cells } = rowAt(text, at, delimiter)
   const names = cellTexts(text, cells)
-  return { delimiter, columns: columnsOf(names, 'file') ?? { secret: [], pair: undefined, count: names.length } }
+  return {
+    delimiter,
+    columns: findSecretColumns(names, 'file') ?? { secret: [], pair: undefined, count: names.length },
+  }
 }
 
 /** The delimiter that cuts a line into the most cells. */
@@ -239,8 +242,8 @@ function pipeTable(text: string, at: number, found: Span[]): number {
   const cells = ({ start, end }: Span) => pipeCells(text, start, end)
   let columns: Columns | undefined
   for (const line of names) {
-    const own = columnsOf(cellTexts(text, cells(line)), certainty)
-    columns = columns === undefined || own === undefined ? (own ?? columns) : joined(columns, own)
+    const own = findSecretColumns(cellTexts(text, cells(line)), certainty)
+    columns = columns === undefined || own === undefined ? (own ?? columns) : mergeColumns(columns, own)
   }
   for (const [index, line] of lines.entries()) {
     if (index < first + names.length || ruled[index]) continue
@@ -263,7 +266,7 @@ function delimitedTable(text: string, at: number, found: Span[]): number {
   const certainty: Certainty = isMarked ? 'marked' : 'guessed'
   for (const delimiter of ['\t', ';', ',']) {
     const { cells, next } = recordAt(text, start, delimiter)
-    const columns = cells.length < 2 ? undefined : columnsOf(cellTexts(text, cells), certainty)
+    const columns = cells.length < 2 ? undefined : findSecretColumns(cellTexts(text, cells), certainty)
     if (columns === undefined || columns.secret.length === 0) continue
     let from = next
     if (start > at)

@@ -3,7 +3,7 @@ import { mergeSpans, type Span } from '../core/kit/sorted.ts'
 import { isText } from '../core/kit/utf8.ts'
 import { replaceSpans } from '../core/scrub.ts'
 import { isPrivateKey } from './der.ts'
-import { textsIn } from './encoded.ts'
+import { findPrintableTexts } from './encoded.ts'
 import { type FindOptions, type FoundSecret, findSecretsByRules, textsToSearch, toSourceFinding } from './find.ts'
 
 /** A part of a text, with the text around it as context. */
@@ -34,14 +34,14 @@ export const contextBytes = 64 * 1024
  */
 export async function redactWindow({ text, from, final, head }: Window, options: FindOptions): Promise<CleanPart> {
   const spans = mergeSpans(await findSecrets(text, head === undefined ? options : { ...options, head }))
-  const cut = final ? text.length : cutOf(text, from, spans)
+  const cut = final ? text.length : choosePartEnd(text, from, spans)
   const inside = spans.flatMap(({ start, end }) =>
     end <= from || start >= cut ? [] : [{ start: Math.max(start, from) - from, end: Math.min(end, cut) - from }],
   )
   return { text: replaceSpans(text.slice(from, cut), inside), cut, changed: inside.length > 0 }
 }
 
-function cutOf(text: string, from: number, spans: readonly Span[]): number {
+function choosePartEnd(text: string, from: number, spans: readonly Span[]): number {
   const last = Math.max(from + 1, text.length - contextBytes)
   const newline = text.lastIndexOf('\n', last) + 1
   let cut = newline > from ? newline : last
@@ -84,7 +84,7 @@ export type RedactionJob = FindOptions & ({ readonly window: Window } | { readon
 export type ScanAnswer = { readonly part: CleanPart } | { readonly clean: CleanBytes } | { readonly error: true }
 
 async function holdsSecret(bytes: Buffer, options: FindOptions): Promise<boolean> {
-  const found = await findSecrets(textsIn(bytes).join('\n'), { ...options, path: 'bytes.txt' })
+  const found = await findSecrets(findPrintableTexts(bytes).join('\n'), { ...options, path: 'bytes.txt' })
   return found.length > 0
 }
 
@@ -193,7 +193,7 @@ async function findByLint(text: string): Promise<readonly Span[]> {
   for (const filePath of ['text.txt', '.npmrc', 'package.json']) {
     if (filePath === '.npmrc' && !text.includes('_authToken')) continue
     if (filePath === 'package.json' && !text.includes('x-oauth-basic')) continue
-    for (const { range, message } of await reportsOn(sourceOf(text, filePath))) {
+    for (const { range, message } of await reportsOn(createScanSource(text, filePath))) {
       const values = Object.values((message.data ?? {}) as Readonly<Record<string, unknown>>)
         .filter((value) => typeof value === 'string')
         .flatMap((value) => occurrence(text, value, range[0]))
@@ -218,7 +218,7 @@ async function reportsOn(source: ScanSource): Promise<readonly Report[]> {
 }
 
 /** The path has no physical file, so no rule opens it: one of them reads key stores from the disk. */
-function sourceOf(content: string, filePath: string): ScanSource {
+function createScanSource(content: string, filePath: string): ScanSource {
   const unused = () => {
     throw new Error('no rule asks for lines and columns')
   }

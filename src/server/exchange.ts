@@ -8,7 +8,7 @@ import { codes, failure, formatMessage, isStreamed, type Request, unwritten } fr
 export const afterRoute = /\/?(?:\?.*)?$/
 
 /** Returns every value of a header, unchanged: Node keeps only one value of some headers. `name` is in lower case. */
-export function valuesOf({ rawHeaders }: IncomingMessage, name: string): readonly string[] {
+export function headerValues({ rawHeaders }: IncomingMessage, name: string): readonly string[] {
   const values: string[] = []
   for (let i = 0; i + 1 < rawHeaders.length; i += 2)
     if (rawHeaders[i]?.toLowerCase() === name) values.push(rawHeaders[i + 1] ?? '')

@@ -246,7 +246,7 @@ function createTelemetry(
         try {
           return await work({ set: (more) => void span.setAttributes(more), fail })
         } catch (error) {
-          fail(typeOf(error))
+          fail(errorType(error))
           throw error
         } finally {
           span.end()
@@ -262,7 +262,7 @@ function createTelemetry(
   }
 }
 
-function typeOf(error: unknown): string {
+function errorType(error: unknown): string {
   if (isResourceError(error)) return error.kind
   return error instanceof ProtocolError ? String(error.code) : 'internal'
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { type Document, isNode, parseDocument, visit } from 'yaml'
 import { isResourceError, ResourceError } from '../core/errors.ts'
-import { pagesOf } from '../core/kit/groups.ts'
+import { iteratePages } from '../core/kit/groups.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { directoryMimeType, type Resource, type Skill, type SkillFile, type View } from '../core/view.ts'
 import { deepNestingIn, splitFrontMatter } from '../text/front-matter.ts'
-import { bytesOf } from '../wrap/part.ts'
+import { readContentBytes } from '../wrap/part.ts'
 
 /** Maximum number of files and bytes of one skill (SEP-2640). A larger directory is not served as a skill. */
 export const skillLimits = { files: 512, bytes: 16 * 1024 * 1024 } as const
@@ -48,7 +48,7 @@ async function readOne(uri: string, view: View, signal: AbortSignal | undefined)
     const [content, ...others] = contents
     if (content === undefined || others.length > 0) return undefined
     const text = 'text' in content ? content.text.toWellFormed() : undefined
-    const bytes = text === undefined ? await bytesOf(content) : Buffer.from(text)
+    const bytes = text === undefined ? await readContentBytes(content) : Buffer.from(text)
     const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
     const isHead = text !== undefined && uri.endsWith(`/${skillFile}`)
     const file: Read = { uri, digest, size: bytes.length, ...(isHead ? { text } : {}) }
@@ -68,7 +68,7 @@ export async function filesBelow(root: string, view: View, signal: AbortSignal |
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     directories++
     const { uri, depth } = next
-    for await (const { items } of pagesOf((query) => view.directory({ uri, ...query }, options))) {
+    for await (const { items } of iteratePages((query) => view.directory({ uri, ...query }, options))) {
       signal?.throwIfAborted()
       for (const one of items)
         if (one.mimeType !== directoryMimeType) files.push(one)

@@ -38,7 +38,7 @@ export async function retryUntilDone(work: () => Promise<unknown>, signal: Abort
 }
 
 /** Reads the log of changes from its last position. */
-export function createReader({ rows, origin, keepMs, log, signal: closing, tell, tellAll }: ReaderOptions) {
+export function createChangeLogReader({ rows, origin, keepMs, log, signal: closing, tell, tellAll }: ReaderOptions) {
   /** The newest revision that was read, and the time of the read. Undefined before the first read. */
   let last: { readonly revision: number; readonly seenAt: number } | undefined
   let readAt = Number.NEGATIVE_INFINITY

@@ -4,7 +4,7 @@ import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared.ts'
-import { createReader, type ReaderOptions, retryUntilDone, rowValueOf } from './change-log-reader.ts'
+import { createChangeLogReader, type ReaderOptions, retryUntilDone, rowValueOf } from './change-log-reader.ts'
 import type { NewRow, Store } from './store.ts'
 
 /** The collection of the log. Each row contains the changes that one process wrote at one time. */
@@ -43,7 +43,7 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
     for (const source of followers.keys()) tell(source, [{}])
   }
 
-  const reader = createReader({ rows, origin, keepMs, log, signal: closing.signal, tell, tellAll })
+  const reader = createChangeLogReader({ rows, origin, keepMs, log, signal: closing.signal, tell, tellAll })
 
   const begin = doneOnce(async (): Promise<void> => {
     const { signal } = closing

@@ -57,7 +57,7 @@ export interface Engine extends AsPromises<Operations>, AsPromises<TextOperation
 }
 
 /** The first text, by UTF-8 bytes, after everything that begins with a prefix. `undefined`: there is none. */
-export function endOf(prefix: string): string | undefined {
+export function prefixUpperBound(prefix: string): string | undefined {
   const points = [...prefix]
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     const point = last.codePointAt(0) ?? 0
@@ -102,7 +102,7 @@ export function listSql(dialect: Dialect, collection: string, query: RowQuery) {
          where t.collection = ${home} and t.term = ${value(term)}`
   // Column by which the rows are ordered.
   const key = term === undefined ? 'r.key' : 't.key'
-  const end = prefix === '' ? undefined : endOf(prefix)
+  const end = prefix === '' ? undefined : prefixUpperBound(prefix)
   const conditions = [
     `(r.expires is null or r.expires > ${dialect.now})`,
     ...(prefix === '' ? [] : [`${key} >= ${value(prefix)}`]),

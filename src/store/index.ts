@@ -9,10 +9,10 @@ import {
   checkQuery,
   checkRow,
   checkTerms,
+  createEngineTexts,
   failure,
   leases,
   limits,
-  textsOf,
 } from './rules.ts'
 import type { Collection, Lease, Store } from './store.ts'
 
@@ -65,7 +65,7 @@ function storeOver(engine: Engine): Store {
     },
     texts: (name) => {
       checkCollection(name)
-      return textsOf(engine, name, open)
+      return createEngineTexts(engine, name, open)
     },
     lease: async (name, ttlMs) => {
       open()

@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import {
   bytesIn,
-  factsOf,
   type LongResult,
   type LongResultBounds,
   type LongResults,
   type ResultFileFacts,
+  resultFileFacts,
   resultsToRemove,
   type SizedResult,
 } from '../core/shared.ts'
@@ -74,7 +74,7 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
         await write({ key: bodyKey(owner, id, name), value: Buffer.from(body), terms })
       }
       // The facts are written last: a result that can be found has all its contents.
-      const facts: Facts = { bytes, files: files.map(factsOf) }
+      const facts: Facts = { bytes, files: files.map(resultFileFacts) }
       const row = await write({ key: `${ofFacts}${owner}/${id}`, value: Buffer.from(JSON.stringify(facts)) })
       await rows.evict({})
       const others = (await keptByAll()).filter((one) => one.id !== id)

@@ -56,7 +56,7 @@ export async function once(
   const { ttlMs = 10_000, waitMs = 300_000 } = options
   const name = leaseName(collection, key)
   const wanted = { store, rows: store.collection(collection), key, compute, name, ttlMs, waitMs }
-  const found = mine.get(name) ?? begin(mine, name, (abort) => settle(wanted, abort))
+  const found = mine.get(name) ?? startComputation(mine, name, (abort) => settle(wanted, abort))
   found.callers++
   try {
     return await untilAborted(found.outcome, signal)
@@ -66,7 +66,11 @@ export async function once(
   }
 }
 
-function begin(mine: Map<string, Shared>, name: string, run: (signal: AbortSignal) => Promise<OnceOutcome>): Shared {
+function startComputation(
+  mine: Map<string, Shared>,
+  name: string,
+  run: (signal: AbortSignal) => Promise<OnceOutcome>,
+): Shared {
   const abort = new AbortController()
   // A caller that arrives after all callers have left begins a new computation.
   const forget = () => mine.get(name) === made && mine.delete(name)
@@ -147,13 +151,13 @@ async function takeLease({ store, name, ttlMs }: Computation): Promise<Lease | '
 async function computeHolding(wanted: Computation, lease: Lease | 'gone', signal: AbortSignal): Promise<OnceOutcome> {
   try {
     const made = await wanted.compute(signal)
-    return (await keep(wanted, made)) ?? { value: made.value, row: undefined, computed: true }
+    return (await putIfAbsent(wanted, made)) ?? { value: made.value, row: undefined, computed: true }
   } finally {
     if (lease !== 'gone') await giveBack(lease)
   }
 }
 
-async function keep({ rows, key }: Computation, made: OnceValue): Promise<OnceOutcome | undefined> {
+async function putIfAbsent({ rows, key }: Computation, made: OnceValue): Promise<OnceOutcome | undefined> {
   try {
     const written = await rows.put({ ...made, key }, { absent: true })
     const row = written ?? (await rows.get(key))

@@ -8,10 +8,10 @@ import { removalsSql, rowsSql, textTablesSql, textWritesSql } from './postgres/s
 import {
   connectTo,
   createListening,
-  failureOf,
   isMissing,
   type PostgresRow,
   type RunStatement,
+  toStoreError,
 } from './postgres/server.ts'
 import { textOperationsOn } from './postgres/texts.ts'
 import { failure, leases, limits, valueError } from './rules.ts'
@@ -38,7 +38,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
     } catch (error) {
       // The next use creates the missing tables again.
       if (isMissing(error)) prepare.forget()
-      throw failureOf(error)
+      throw toStoreError(error)
     }
   }
   const close = async () => {
@@ -49,7 +49,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
   try {
     await prepare()
   } catch (thrown) {
-    const error = failureOf(thrown)
+    const error = toStoreError(thrown)
     if (!isResourceError(error, 'unavailable')) {
       await close()
       throw error
@@ -81,11 +81,11 @@ function operationsOn(ask: RunStatement, schema: string): AsPromises<Operations>
          and (r.expires is null or r.expires > ${dialect.now})`,
         [collection, key],
       )
-      return found === undefined ? undefined : rowOf(found)
+      return found === undefined ? undefined : decodeRow(found)
     },
     put: async (collection, row, condition) => {
       const { key, value, expires, terms } = row
-      const values = [collection, key, bytesOf(value), expires ?? null, terms, ...conditionOf(condition)]
+      const values = [collection, key, toBuffer(value), expires ?? null, terms, ...conditionOf(condition)]
       const [times] = await ask(`select * from ${schema}.put($1, $2, $3, $4, $5, $6, $7)`, values)
       if (times === undefined) return undefined
       const { revision, created, modified } = times
@@ -98,7 +98,7 @@ function operationsOn(ask: RunStatement, schema: string): AsPromises<Operations>
     },
     list: async (collection, query) => {
       const { sql, values } = listSql(dialect, collection, query)
-      return (await ask(sql, values)).map(rowOf)
+      return (await ask(sql, values)).map(decodeRow)
     },
     similar: async (collection, terms, limit) => {
       const found = await ask(similarSql(schema, dialect.now), [collection, terms, limit])
@@ -178,11 +178,11 @@ function conditionOf(condition: Condition | undefined): readonly [boolean, numbe
 }
 
 /** A view of the same bytes, in the type that the client library accepts. */
-function bytesOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-function rowOf(found: PostgresRow): Row {
+function decodeRow(found: PostgresRow): Row {
   const { key, revision, created, modified, expires, terms, value } = found
   return {
     key: String(key),
@@ -218,10 +218,10 @@ async function migrate(
   within: (act: (ask: RunStatement) => Promise<void>) => Promise<void>,
 ): Promise<void> {
   const steps = migrations(quoted, channel)
-  if ((await versionOf(name, quoted, ask)) === steps.length) return
+  if ((await readSchemaVersion(name, quoted, ask)) === steps.length) return
   await within(async (inside) => {
     await inside(`select pg_advisory_xact_lock(hashtext('hikidashi'), hashtext($1))`, [name])
-    const found = await versionOf(name, quoted, inside)
+    const found = await readSchemaVersion(name, quoted, inside)
     if (found > steps.length)
       throw valueError(
         `A newer hikidashi wrote the store: its version is ${found}, and this hikidashi reads up to ${steps.length}. Update hikidashi, or name another schema.`,
@@ -234,7 +234,7 @@ async function migrate(
 }
 
 /** Reads the version of the schema; 0 when it does not exist. It queries the catalog, because cached names may be out of date. */
-async function versionOf(name: string, quoted: string, ask: RunStatement): Promise<number> {
+async function readSchemaVersion(name: string, quoted: string, ask: RunStatement): Promise<number> {
   const [there] = await ask(
     `select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid = c.relnamespace
      where s.nspname = $1 and c.relname = 'meta'`,

@@ -116,7 +116,7 @@ export function notLoaded(why: string): ResourceError {
 }
 
 /** Returns the error for a bug in this program: the engine rejects the request as invalid. */
-export function fault(code: string): ResourceError {
+export function bugError(code: string): ResourceError {
   return new ResourceError(
     'internal',
     `The store rejects a request as invalid (${code}). This is a bug in hikidashi: please report it.`,
@@ -133,7 +133,7 @@ const termText = /^[0-9A-Za-z!._\u0080-\uffff]+$/
 const termsText = /^[0-9A-Za-z!._ \u0080-\uffff]+$/
 
 /** Texts over an engine: the code that both engines share. */
-export function textsOf(engine: Engine, name: string, open: () => void): Texts {
+export function createEngineTexts(engine: Engine, name: string, open: () => void): Texts {
   return {
     put: async (texts) => {
       open()
@@ -229,21 +229,21 @@ function checkNew(text: NewText): CheckedText {
         throw valueError('A length must be a whole number.', 'argument')
       if (part.terms.length > limits.terms)
         throw valueError(`A part may have at most ${limits.terms} terms.`, 'too-many')
-      return { value: part.value, length: part.length, terms: joined(part.terms) }
+      return { value: part.value, length: part.length, terms: joinTerms(part.terms) }
     }),
   }
 }
 
 /** Joins terms with spaces. The joined text is checked once, which takes less time than a check of each term. */
-function joined(terms: readonly string[]): string {
+function joinTerms(terms: readonly string[]): string {
   const all = terms.join(' ')
-  const isFine = termsText.test(all) && all.isWellFormed() && wordsIn(all) === terms.length
+  const isFine = termsText.test(all) && all.isWellFormed() && countTerms(all) === terms.length
   if (terms.length > 0 && !isFine) checkTextTerms(terms)
   return all
 }
 
 /** The number of words between single spaces; -1 if one of them is empty or too long for a term. */
-function wordsIn(text: string): number {
+function countTerms(text: string): number {
   let count = 0
   for (let from = 0; from <= text.length; count++) {
     const at = text.indexOf(' ', from)
@@ -286,7 +286,7 @@ function checkTextQuery(query: PartQuery): PartQuery {
 }
 
 /** Returns the size of a text in bytes, without its terms. */
-export function bytesOf({ key, version, value, parts }: CheckedText): number {
+export function textByteSize({ key, version, value, parts }: CheckedText): number {
   const own = Buffer.byteLength(key) + Buffer.byteLength(version) + Buffer.byteLength(value)
   return parts.reduce((sum, part) => sum + Buffer.byteLength(part.value), own)
 }

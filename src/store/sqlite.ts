@@ -6,7 +6,7 @@ import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { type AsPromises, createChangeQueue, type Engine } from './engine.ts'
 import type { SqliteStore } from './options.ts'
-import { failure, fault, notLoaded } from './rules.ts'
+import { bugError, failure, notLoaded } from './rules.ts'
 import { loadFaultOf } from './sqlite/codes.ts'
 import type { SqliteOperations, WorkerMessage, WorkerRequest } from './sqlite/operations.ts'
 import type { CollectionChange } from './sqlite/rows.ts'
@@ -189,7 +189,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
   }
 
   const start = (): Worker => {
-    const started = startWorker(place)
+    const started = startStoreWorker(place)
     started.on('message', (message: WorkerMessage) => {
       if ('warning' in message) return warn(message.warning)
       if ('leaving' in message) return follow(started)
@@ -226,7 +226,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
     } catch {
       const [first, ...others] = questions
       if (others.length > 0) for (const question of questions) post([question])
-      else if (first !== undefined) waiting.get(first.id)?.fail(fault('a value cannot be copied'))
+      else if (first !== undefined) waiting.get(first.id)?.fail(bugError('a value cannot be copied'))
     }
   }
   const send = (question: WorkerRequest) => {
@@ -284,7 +284,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
 }
 
 /** Starts the worker, without an environment. */
-function startWorker(place: SqliteStore['sqlite']): Worker {
+function startStoreWorker(place: SqliteStore['sqlite']): Worker {
   const settings = {
     name: 'hikidashi-store',
     workerData: place,

@@ -3,7 +3,16 @@ import { isCount } from '../core/kit/object.ts'
 import { afterSubtree, comparePaths, isPath, parentOf } from '../core/path.ts'
 import type { Completion, Context, Entry, ListQuery, Template } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
-import { formatValue, metadataFaults, nameOf, type PromiseId, type Run, sample, timedOut, withTimeout } from './run.ts'
+import {
+  formatValue,
+  metadataFaults,
+  type PromiseId,
+  type Run,
+  sample,
+  summarizeError,
+  timedOut,
+  withTimeout,
+} from './run.ts'
 
 /** Result of the first listing, the reference for all other checks. */
 export interface ListedEntries {
@@ -150,7 +159,7 @@ export async function checkTemplates(run: Run): Promise<void> {
   if (provider.templates === undefined) return
   const outcome = await run.call(undefined, async (context) => (await provider.templates?.(context)) ?? [])
   if (outcome === undefined) return
-  if ('error' in outcome) return run.fail('templates', `it threw ${nameOf(outcome.error)}`)
+  if ('error' in outcome) return run.fail('templates', `it threw ${summarizeError(outcome.error)}`)
   if (!Array.isArray(outcome.value)) return run.fail('templates', `it answered ${formatValue(outcome.value)}`)
   for (const template of outcome.value) {
     for (const fault of metadataFaults(template)) run.fail('templates', fault, template.template)
@@ -164,7 +173,7 @@ function variablesOf(run: Run, { template }: Template): readonly string[] {
   try {
     return compileTemplate(template).variables
   } catch (error) {
-    run.fail('templates', `it does not compile: ${nameOf(error)}`, template)
+    run.fail('templates', `it does not compile: ${summarizeError(error)}`, template)
     return []
   }
 }
@@ -181,7 +190,7 @@ async function checkCompletion(run: Run, template: string, name: string): Promis
     const outcome = await ask(value)
     if (outcome === undefined) continue
     if ('value' in outcome && outcome.value === undefined) continue
-    const fault = 'error' in outcome ? `it threw ${nameOf(outcome.error)}` : completionFault(outcome.value)
+    const fault = 'error' in outcome ? `it threw ${summarizeError(outcome.error)}` : completionFault(outcome.value)
     if (fault !== undefined) run.fail('completion', `${name} = ${formatValue(value)}: ${fault}`, template)
     if (fault === undefined && value === '' && 'value' in outcome) await checkAgain(outcome.value?.values ?? [])
   }

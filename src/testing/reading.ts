@@ -6,7 +6,7 @@ import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
 import { encodePath } from '../core/uri.ts'
 import type { ListedEntries } from './listing.ts'
-import { contentFaults, formatValue, nameOf, type PromiseId, type Run, sample } from './run.ts'
+import { contentFaults, formatValue, type PromiseId, type Run, sample, summarizeError } from './run.ts'
 
 /** A content with all its bytes: a stream is collected, a text is encoded as UTF-8. */
 interface CollectedContent {
@@ -31,7 +31,7 @@ const mark = Buffer.from('\ufeff')
 export async function checkReading(run: Run, entry: Entry, expected: ExpectedEntry | undefined): Promise<void> {
   const { path, size } = entry
   if (size !== undefined && size > run.bounds.maxBytes && expected === undefined) return
-  const wholes = await read(run, path)
+  const wholes = await collectContents(run, path)
   if (wholes === 'too-large' || wholes === 'damaged') {
     if (expected !== undefined) run.fail('expected', `it is ${wholes}, and cannot be read`, path)
     return
@@ -96,7 +96,7 @@ async function checkRanges(run: Run, path: string, whole: CollectedContent): Pro
   if (n > 2) ranges.push({ start: 1, end: n - 1 })
   const honoured = new Set<boolean>()
   for (const range of ranges) {
-    const parts = await read(run, path, range)
+    const parts = await collectContents(run, path, range)
     const part = typeof parts === 'string' ? undefined : parts?.[0]
     if (part === undefined) return
     // A new version means that the content has changed: the parts cannot be compared.
@@ -135,7 +135,7 @@ function rangeFault(
  * or for one in a storage class or encryption that prevents reading (`archived`, `encrypted`). Any other failure is recorded as
  * a problem.
  */
-async function read(
+async function collectContents(
   run: Run,
   path: string,
   range?: ByteRange,
@@ -147,7 +147,7 @@ async function read(
     if (!Array.isArray(contents)) return formatValue(contents)
     const wholes: CollectedContent[] = []
     for (const content of contents as readonly Content[])
-      wholes.push({ content, bytes: await bytesOf(content, run.bounds.maxBytes, context) })
+      wholes.push({ content, bytes: await readContentBytes(content, run.bounds.maxBytes, context) })
     return wholes
   })
   if (outcome === undefined) return undefined
@@ -157,7 +157,7 @@ async function read(
       if (error.kind === 'too-large') return 'too-large'
       if (error.kind === 'invalid' && (error.detail.line !== undefined || isSealed(error.detail))) return 'damaged'
     }
-    run.fail(promise, `it threw ${nameOf(error)}`, path)
+    run.fail(promise, `it threw ${summarizeError(error)}`, path)
     return undefined
   }
   if (typeof outcome.value === 'string') {
@@ -171,7 +171,7 @@ async function read(
 
 const isSealed = ({ reason }: ErrorDetail) => reason === 'withheld'
 
-async function bytesOf(content: Content, limit: number, { signal }: Context): Promise<Buffer> {
+async function readContentBytes(content: Content, limit: number, { signal }: Context): Promise<Buffer> {
   if ('text' in content) return Buffer.from(content.text)
   if ('bytes' in content) return Buffer.from(content.bytes)
   const chunks: Uint8Array[] = []
@@ -243,7 +243,7 @@ async function checkAbsent(run: Run, path: string, promise?: PromiseId): Promise
   function judge<T>(id: PromiseId, result: Awaited<ReturnType<typeof run.call<T>>>, words: (value: T) => string) {
     if (result === undefined) return
     if ('value' in result) run.fail(id, words(result.value), path)
-    else if (result.error.kind !== 'not-found') run.fail(id, `it threw ${nameOf(result.error)}`, path)
+    else if (result.error.kind !== 'not-found') run.fail(id, `it threw ${summarizeError(result.error)}`, path)
   }
 }
 
@@ -277,7 +277,7 @@ export async function checkStat(run: Run, entry: Entry): Promise<void> {
   const { path } = entry
   const outcome = await run.call(path, async (context: Context) => provider.stat?.(path, context))
   if (outcome === undefined) return
-  if ('error' in outcome) return run.fail('stat-same', `it threw ${nameOf(outcome.error)}`, path)
+  if ('error' in outcome) return run.fail('stat-same', `it threw ${summarizeError(outcome.error)}`, path)
   const said = outcome.value
   if (said?.path !== path) return run.fail('stat-same', `it is about ${formatValue(said?.path)}`, path)
   for (const fact of ['size', 'modified', 'version', 'mimeType'] as const)

@@ -66,7 +66,7 @@ export function createRun(provider: Provider, bounds: RunSettings) {
     } catch (error) {
       bounds.signal.throwIfAborted()
       if (isResourceError(error)) return { error }
-      fail('errors', `it threw ${nameOf(error)}`, path)
+      fail('errors', `it threw ${summarizeError(error)}`, path)
       return undefined
     }
     hang(path)
@@ -90,7 +90,7 @@ export function createRun(provider: Provider, bounds: RunSettings) {
     const context = { principal: bounds.principal, signal: AbortSignal.any([ended.signal, bounds.signal]) }
     const at = query.after ?? query.prefix
     const failed = (outcome: CallOutcome<unknown>) => {
-      if (outcome !== undefined && 'error' in outcome) fail(blame, `it threw ${nameOf(outcome.error)}`, at)
+      if (outcome !== undefined && 'error' in outcome) fail(blame, `it threw ${summarizeError(outcome.error)}`, at)
       return 'failed' as const
     }
     try {
@@ -154,7 +154,7 @@ export async function withTimeout<T>(
 }
 
 /** Formats an error for a report: its kind or name, and its message. */
-export function nameOf(error: unknown): string {
+export function summarizeError(error: unknown): string {
   if (isResourceError(error)) return `${error.kind}: ${error.message}`
   return error instanceof Error ? `${error.name}: ${error.message}` : formatValue(error)
 }
@@ -203,12 +203,12 @@ export function contentFaults(facts: ContentFacts): readonly string[] {
 
 /** Formats a value for a report: as JSON if possible, cut to 120 characters. */
 export function formatValue(value: unknown): string {
-  const text = typeof value === 'number' ? String(value) : (jsonOf(value) ?? String(value))
+  const text = typeof value === 'number' ? String(value) : (tryStringify(value) ?? String(value))
   return text.length > 120 ? `${text.slice(0, 117)}...` : text
 }
 
 /** Returns a value as JSON, or undefined if it has none, such as a BigInt or an object that contains itself. */
-function jsonOf(value: unknown): string | undefined {
+function tryStringify(value: unknown): string | undefined {
   try {
     return JSON.stringify(value)
   } catch {

@@ -216,7 +216,7 @@ function emitWord(text: string, units: Units, start: number, emit: Emit, wanted?
   } else if (end - start > longestTerm) {
     const term = termOf(whole.replace(/[^\p{L}\p{N}\p{M}]/gu, ''))
     if (term !== '') emit(term, start, end, 'word')
-  } else for (const { term, at, length, kind } of cutOf(whole)) emit(term, start + at, start + at + length, kind)
+  } else for (const { term, at, length, kind } of locateTerms(whole)) emit(term, start + at, start + at + length, kind)
   return end
 }
 
@@ -233,7 +233,7 @@ const mostKnown = 12_000
 const knownTerms = new Map<string, readonly Cut[]>()
 
 /** The terms of a word that is not too long. */
-function cutOf(text: string): readonly Cut[] {
+function locateTerms(text: string): readonly Cut[] {
   const found = knownTerms.get(text)
   if (found !== undefined) return found
   const own = ownCopy(text)
@@ -242,11 +242,11 @@ function cutOf(text: string): readonly Cut[] {
     const term = termOf(part)
     if (term !== '') cuts.push({ term, at, length, kind })
   }
-  const parts = partsOf(own)
+  const parts = splitWord(own)
   const [only] = parts
   if (parts.length === 1 && only !== undefined) add(only.text, 0, own.length, 'word')
   else {
-    add(joined(parts), 0, own.length, 'word')
+    add(joinWordParts(parts), 0, own.length, 'word')
     for (const part of parts) add(part.text, part.at, part.text.length, 'part')
   }
   if (knownTerms.size >= mostKnown) knownTerms.clear()
@@ -322,14 +322,14 @@ interface Segment {
 
 const partText = /[\p{Lu}\p{N}]+(?![\p{Ll}\p{M}])|\p{Lu}?[\p{Ll}\p{Lo}\p{Lm}\p{M}\p{N}]+|[\p{L}\p{M}\p{N}]/gu
 
-function partsOf(text: string): readonly Segment[] {
+function splitWord(text: string): readonly Segment[] {
   // An apostrophe separates an ending from a word; commas group the digits of one number.
   if (/^\d[\d,]*$/.test(text)) return [{ text: text.replaceAll(',', ''), at: 0 }]
   const bare = /['’]/.test(text) ? text.replace(/['’](?:\p{L}{1,2})?$/u, '') : text
   return [...bare.matchAll(partText)].map((match) => ({ text: match[0], at: match.index }))
 }
 
-function joined(parts: readonly Segment[]): string {
+function joinWordParts(parts: readonly Segment[]): string {
   const isNumber = parts.every(({ text }) => /^\p{N}+$/u.test(text))
   return parts.map(({ text }) => text).join(isNumber ? '.' : '')
 }
@@ -378,10 +378,10 @@ function withoutEnding(text: string): string {
 
 /** Returns the terms of a text, word by word, in order. Contexts count in them the terms of a query. */
 export function termsIn(text: string): readonly string[] {
-  return wordsIn(text).flatMap(termsOf)
+  return extractWords(text).flatMap(termsOf)
 }
 
-export function wordsIn(text: string): readonly string[] {
+export function extractWords(text: string): readonly string[] {
   return text.match(words) ?? []
 }
 

@@ -21,8 +21,9 @@ export function frontMatterOf(start: string): FrontMatter {
   let found: FrontMatter = {}
   for (let i = 1; i < end; i++) {
     const [, key, rest = ''] = /^([A-Za-z]+)[ \t]*:(?:[ \t]+(.*))?$/.exec(lines[i] ?? '') ?? []
-    if (key === 'title') found = { ...found, ...defined({ title: textOf(rest, maxTitle) }) }
-    else if (key === 'description') found = { ...found, ...defined({ description: textOf(rest, maxDescription) }) }
+    if (key === 'title') found = { ...found, ...defined({ title: parseShortText(rest, maxTitle) }) }
+    else if (key === 'description')
+      found = { ...found, ...defined({ description: parseShortText(rest, maxDescription) }) }
     else if (key === 'priority') found = { ...found, ...defined({ priority: priorityOf(rest) }) }
     else if (key === 'audience') found = { ...found, ...defined({ audience: audienceOf(listOf(rest, lines, i + 1)) }) }
   }
@@ -60,7 +61,7 @@ function unquote(quoted: string): string | undefined {
   }
 }
 
-function textOf(source: string, most: number): string | undefined {
+function parseShortText(source: string, most: number): string | undefined {
   const text = scalarOf(source)
     ?.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim()
@@ -146,11 +147,11 @@ export function headingIn(start: string): string | undefined {
     }
     const heading = /^ {0,3}#{1,6}(?:[ \t]+(.*))?$/.exec(line)
     if (heading !== null) {
-      const title = plain((heading[1] ?? '').slice(0, maxHeading * 10).replace(/(?:^|[ \t]+)#+[ \t]*$/, ''))
+      const title = stripMarkup((heading[1] ?? '').slice(0, maxHeading * 10).replace(/(?:^|[ \t]+)#+[ \t]*$/, ''))
       if (title !== undefined) return title
       paragraph = []
     } else if (paragraph.length > 0 && /^ {0,3}(?:=+|-+)[ \t]*$/.test(line)) {
-      const title = plain(paragraph.join(' '))
+      const title = stripMarkup(paragraph.join(' '))
       if (title !== undefined) return title
       paragraph = []
     } else if (line.trim() === '' || /^(?: {4}|\t| {0,3}(?:[-*+>|]|\d+[.)])(?: |$))/.test(line)) paragraph = []
@@ -174,7 +175,7 @@ function afterFrontMatter(lines: readonly string[]): number {
 }
 
 /** Removes Markdown and HTML from a heading. `undefined` if nothing is left. */
-function plain(markdown: string): string | undefined {
+function stripMarkup(markdown: string): string | undefined {
   const text = markdown
     .slice(0, maxHeading * 10)
     .replace(/!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?/g, '$1')

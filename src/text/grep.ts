@@ -126,7 +126,7 @@ export async function grep(read: ReadFor, uri: string, options: GrepOptions): Pr
   // Start the clock at the first line: a source may take long to reach it, and a search that ended before would never get there.
   let endAt = Number.POSITIVE_INFINITY
   let reportAt = performance.now() + reportMs
-  for await (const found of linesOf(body, at, Math.floor(maxSteps / matcher.programSize()))) {
+  for await (const found of readTextLines(body, at, Math.floor(maxSteps / matcher.programSize()))) {
     const needed = matches.filter((match) => match.line + context >= line)
     if (next === undefined && (matches.length >= limit || (line > first + context && performance.now() > endAt)))
       next = {
@@ -135,13 +135,13 @@ export async function grep(read: ReadFor, uri: string, options: GrepOptions): Pr
       }
     if (next !== undefined && needed.length === 0) break
     const { text } = found
-    for (const match of needed) match.after.push(shortened(text))
+    for (const match of needed) match.after.push(truncateLine(text))
     if (next === undefined) {
       if (line === first) endAt = performance.now() + maxMs
       if (line >= from) {
         if (found.isCut) cutLines++
         if (matcher.test(text)) {
-          const above = before.map((one) => shortened(one.text))
+          const above = before.map((one) => truncateLine(one.text))
           matches.push({ line, ...shownMatch(matcher, text), before: above, after: [] })
         }
       }
@@ -206,13 +206,13 @@ interface TextLine {
  * @param start Byte offset of the first line.
  * @param most The maximum number of characters of a line; the rest is left out.
  */
-async function* linesOf(body: Body, start: number, most: number): AsyncGenerator<TextLine> {
+async function* readTextLines(body: Body, start: number, most: number): AsyncGenerator<TextLine> {
   let [at, end, rest, isCut] = [start, start, '', false]
   const lineOf = (): TextLine => {
     const text = rest.slice(at === 0 && rest.startsWith('\ufeff') ? 1 : 0, rest.endsWith('\r') ? -1 : undefined)
     return { text: text.slice(0, most), at, isCut: isCut || text.length > most }
   }
-  for await (const piece of textOf(body, start)) {
+  for await (const piece of decodeBody(body, start)) {
     for (const [index, part] of piece.split('\n').entries()) {
       if (index > 0) {
         yield lineOf()
@@ -226,7 +226,7 @@ async function* linesOf(body: Body, start: number, most: number): AsyncGenerator
   if (rest !== '') yield lineOf()
 }
 
-async function* textOf(body: Body, start: number): AsyncGenerator<string> {
+async function* decodeBody(body: Body, start: number): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   const decoded = (bytes?: Uint8Array) => {
     try {
@@ -249,6 +249,6 @@ function shownMatch(matcher: RE2JS, line: string): Pick<MatchingLine, 'text' | '
   return { text, start: start - first, end: Math.min(end - first, text.length) }
 }
 
-function shortened(line: string): string {
+function truncateLine(line: string): string {
   return line.slice(0, maxShownLength).toWellFormed()
 }

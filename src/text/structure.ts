@@ -38,13 +38,13 @@ function createStartTest(path: string, mimeType: string | undefined): (line: str
 export function outlineOf(text: string, path: string, mimeType: string | undefined): string {
   const lines = text.split('\n')
   const summary = `${lines.length} lines, ${Buffer.byteLength(text)} bytes`
-  const body = bodyOf(lines, text, path, mimeType)
+  const body = outlineBody(lines, text, path, mimeType)
   const shown = body.slice(0, most.lines)
   return [summary, ...shown, ...(body.length > shown.length ? [`… ${body.length - shown.length} more`] : [])].join('\n')
 }
 
-function bodyOf(lines: readonly string[], text: string, path: string, mimeType = ''): readonly string[] {
-  if (/\.(?:csv|tsv)$/i.test(path) || /^text\/(?:csv|tab-separated-values)/.test(mimeType)) return tableOf(lines)
+function outlineBody(lines: readonly string[], text: string, path: string, mimeType = ''): readonly string[] {
+  if (/\.(?:csv|tsv)$/i.test(path) || /^text\/(?:csv|tab-separated-values)/.test(mimeType)) return summarizeTable(lines)
   if (/\.json$/i.test(path) || /^application\/(?:.+\+)?json/.test(mimeType)) {
     const keys = keysIn(text)
     if (keys !== undefined) return keys
@@ -58,7 +58,7 @@ function numbered(lines: readonly string[], isShown: (line: string) => boolean):
   return lines.flatMap((line, index) => (isShown(line) ? [`${index + 1}: ${shortLine(line.trimEnd())}`] : []))
 }
 
-function tableOf(lines: readonly string[]): readonly string[] {
+function summarizeTable(lines: readonly string[]): readonly string[] {
   const full = lines.filter((line) => line.trim() !== '')
   return [
     `columns: ${shortLine(full[0] ?? '')}`,
@@ -154,7 +154,7 @@ export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
     const joined = lines.join('\n')
     if (joined.trim() !== '') {
       const named = heading === undefined ? {} : { heading: heading.text }
-      for (const piece of piecesOf(joined, sizes)) {
+      for (const piece of splitLongLine(joined, sizes)) {
         made++
         const first = start + lineBreaks(joined, 0, piece.from)
         yield { text: piece.text, start: first, end: first + lineBreaks(piece.text, 0, piece.text.length), ...named }
@@ -166,7 +166,7 @@ export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
     heading = next
   }
 
-  for (const line of linesOf(text)) {
+  for (const line of iterateLines(text)) {
     const found = outline(line)
     const isEmpty = line.trim() === ''
     const isFull = size + line.length > sizes.most && size > 0
@@ -189,7 +189,7 @@ function sizesFor(length: number): typeof usualSizes {
   return { few, enough, most: Math.max(usualSizes.most, 2 * few) }
 }
 
-function* linesOf(text: string): Generator<string> {
+function* iterateLines(text: string): Generator<string> {
   for (let from = 0; from <= text.length; ) {
     const end = text.indexOf('\n', from)
     const line = text.slice(from, end === -1 ? text.length : end)
@@ -206,7 +206,7 @@ function lineBreaks(text: string, from: number, to: number): number {
 }
 
 /** Cuts a line that is longer than a passage: after a sentence, else between words, else between characters. */
-function* piecesOf(
+function* splitLongLine(
   text: string,
   sizes: typeof usualSizes,
 ): Generator<{ readonly text: string; readonly from: number }> {
@@ -253,7 +253,7 @@ const codeTypes =
   /^(?:text\/(?:x-|javascript|typescript|ecmascript)|application\/(?:javascript|typescript|x-(?:sh|python|ruby|perl|php|httpd-php)|sql))/
 
 /** Returns the kind of a text by its MIME type, or else by the extension of its path. */
-export function kindOf(mimeType: string | undefined, path: string): Kind {
+export function textKind(mimeType: string | undefined, path: string): Kind {
   if (isProse(path, mimeType)) return 'markdown'
   if (mimeType === 'text/csv' || mimeType === 'text/tab-separated-values' || tableEndings.test(path)) return 'table'
   return codeEndings.test(path) || codeTypes.test(mimeType ?? '') ? 'code' : 'plain'
@@ -273,8 +273,8 @@ function markdownOutline(): Outline {
     const depth = isFenced(line) ? 0 : (/^ {0,3}(#{1,6})[ \t]/.exec(line)?.[1]?.length ?? 0)
     if (depth === 0) return undefined
     stack.length = Math.min(stack.length, depth - 1)
-    stack.push(shorten(line.trim().slice(depth).replace(/#+$/, '')))
-    return { text: shorten(stack.join(' > ')), always: true }
+    stack.push(shortenHeading(line.trim().slice(depth).replace(/#+$/, '')))
+    return { text: shortenHeading(stack.join(' > ')), always: true }
   }
 }
 
@@ -283,7 +283,7 @@ function tableOutline(): Outline {
   let isFirst = true
   return (line) => {
     const found =
-      isFirst && line.trim() !== '' && !/^[[{]/.test(line) ? { text: shorten(line), always: false } : undefined
+      isFirst && line.trim() !== '' && !/^[[{]/.test(line) ? { text: shortenHeading(line), always: false } : undefined
     isFirst = false
     return found
   }
@@ -297,10 +297,10 @@ const named = /^(?:export )?(?:const|let|var) [\w$]+ *(?::[^=]{0,100})?= *(?:asy
 /** A declaration, recognised by the beginning of its line: that is right often enough in most languages. */
 function codeOutline(line: string): Heading | undefined {
   if (line.length > 500 || !(declaration.test(line) || named.test(line))) return undefined
-  return { text: shorten(line.replace(/[{:=(]?\s*$/, '')), always: false }
+  return { text: shortenHeading(line.replace(/[{:=(]?\s*$/, '')), always: false }
 }
 
-function shorten(text: string): string {
+function shortenHeading(text: string): string {
   const bare = text
     .slice(0, 4 * most.heading)
     .replace(/\s+/g, ' ')

@@ -1,6 +1,6 @@
 import { ownCopy } from '../core/kit/own-copy.ts'
 import { firstIndex } from '../core/kit/sorted.ts'
-import { termsOf, wordsIn } from './analyser.ts'
+import { extractWords, termsOf } from './analyser.ts'
 import type { TermCounts } from './relevance.ts'
 
 /** Cache of the hashes of the terms of words, because most words repeat, and its maximum number of words. */
@@ -8,7 +8,7 @@ let known = new Map<string, readonly number[]>()
 const mostKnown = 50_000
 
 /** FNV-1a over UTF-16 units, as a signed number: V8 keeps it without an object. */
-export function hashOf(term: string): number {
+export function fnv1aHash(term: string): number {
   let hash = 0x811c9dc5 | 0
   for (let index = 0; index < term.length; index++) hash = Math.imul(hash ^ term.charCodeAt(index), 0x01000193)
   return hash
@@ -17,7 +17,7 @@ export function hashOf(term: string): number {
 function hashesOf(word: string): readonly number[] {
   const found = known.get(word)
   if (found !== undefined) return found
-  const hashes = termsOf(word).map(hashOf)
+  const hashes = termsOf(word).map(fnv1aHash)
   if (known.size >= mostKnown) known = new Map()
   known.set(ownCopy(word), hashes)
   return hashes
@@ -26,7 +26,7 @@ function hashesOf(word: string): readonly number[] {
 /** The frequencies of the terms of a text, by their hashes. Two terms have the same 32-bit hash in about one of 4,000 million cases. */
 function countsIn(text: string): ReadonlyMap<number, number> {
   const words = new Map<string, number>()
-  for (const word of wordsIn(text)) words.set(word, (words.get(word) ?? 0) + 1)
+  for (const word of extractWords(text)) words.set(word, (words.get(word) ?? 0) + 1)
   const counts = new Map<number, number>()
   for (const [word, times] of words)
     for (const hash of hashesOf(word)) counts.set(hash, (counts.get(hash) ?? 0) + times)
@@ -40,7 +40,7 @@ function sumOf(counts: ReadonlyMap<number, number>): number {
 }
 
 export function createTermCount(terms: readonly string[]): (text: string) => TermCounts {
-  const wanted = terms.map(hashOf)
+  const wanted = terms.map(fnv1aHash)
   return (text) => {
     const counts = countsIn(text)
     return { counts: wanted.map((hash) => counts.get(hash) ?? 0), length: sumOf(counts) }
@@ -70,7 +70,7 @@ export function bagOf(text: string): Bag {
 
 /** Counts terms in bags, as {@link createTermCount} does in texts. */
 export function createBagCount(terms: readonly string[]): (bag: Bag) => TermCounts {
-  const wanted = terms.map(hashOf)
+  const wanted = terms.map(fnv1aHash)
   return ({ hashes, counts, length }) => ({ counts: wanted.map((hash) => countIn(hashes, counts, hash)), length })
 }
 

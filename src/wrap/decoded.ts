@@ -7,7 +7,7 @@ import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
 import { decodeBytes, hasZeros, isDamagedUtf8, repairUtf8 } from '../text/encoding/decode.ts'
 import { createJudge, type EncodingRule, languagesOf, sampleBytes } from '../text/encoding/detect.ts'
-import { bytesOf, factsOf, readWhole, withoutPosition, withoutTail } from './part.ts'
+import { readContentBytes, readWhole, withoutPayload, withoutPosition, withoutTail } from './part.ts'
 
 export interface DecodedOptions {
   /** Encodings of files for which detection fails. Valid UTF-8 is always read as UTF-8. */
@@ -53,7 +53,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
             .toString()
             .replace(/^\ufeff/, '')
         : (decodeBytes(bytes, label) ?? '')
-    const mimeType = await typeOf(provider, path, facts.mimeType, context)
+    const mimeType = await findTextMimeType(provider, path, facts.mimeType, context)
     return { ...facts, mimeType, meta: { ...facts.meta, [encodingKey]: label }, text }
   }
 
@@ -62,9 +62,9 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     // The content is too large to be examined as a whole. A part of it can still be read.
     if ('stream' in content && content.length > maxBytes) return content
     const path = content.path ?? request.path
-    const bytes = await bytesOf(content)
+    const bytes = await readContentBytes(content)
     const label = judge(bytes, path, content.mimeType)
-    const facts = factsOf(content)
+    const facts = withoutPayload(content)
     // The rest may still contain NUL, which no text contains.
     const isText = label !== undefined && (hasZeros(label) || !bytes.includes(0))
     if (!isText) return 'stream' in content ? { ...facts, bytes } : content
@@ -79,13 +79,13 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     request: ReadRequest,
     context: Context,
   ): Promise<Content | undefined> => {
-    const key = keyOf(part, request, context)
+    const key = versionCacheKey(part, request, context)
     const kept = key === undefined ? undefined : texts.get(key)
     if (kept !== undefined) return kept
     const { bytes, facts } = await readWhole(provider, request, maxBytes, tooLargeFor(maxBytes), context)
     const whole = await decodeWhole({ ...facts, bytes }, request, context)
     if (!('text' in whole)) return undefined
-    const found = keyOf(whole, request, context)
+    const found = versionCacheKey(whole, request, context)
     if (found !== undefined) texts.set(found, whole)
     return whole
   }
@@ -95,9 +95,9 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     if (label === undefined) return part
     if (label !== 'utf-8') return (await decodeAll(part, request, context)) ?? part
     if ('text' in part) return part
-    const repaired = repairPart(await bytesOf(part), factsOf(part), !ascii)
+    const repaired = repairPart(await readContentBytes(part), withoutPayload(part), !ascii)
     if (repaired !== undefined)
-      return { ...repaired, mimeType: await typeOf(provider, request.path, part.mimeType, context) }
+      return { ...repaired, mimeType: await findTextMimeType(provider, request.path, part.mimeType, context) }
     // Every encoding can begin with ASCII text, so only the whole text shows its encoding.
     return (ascii ? await decodeAll(part, request, context) : undefined) ?? part
   }
@@ -105,16 +105,16 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
   /** The end of a text, which is decoded separately: see `tailed`. */
   const decodeEnd = async (part: Content, request: ReadRequest, context: Context): Promise<Content> => {
     if ('text' in part && !part.text.includes('\x1b$')) return part
-    const bytes = await bytesOf(part)
+    const bytes = await readContentBytes(part)
     const verdict = await verdictOn(part, request, context)
     const label = verdict.ascii ? judge(bytes, request.path, part.mimeType) : verdict.label
     if (label === undefined) return part
-    if (label !== 'utf-8') return textFrom(bytes, label, withoutPosition(factsOf(part)), request.path, context)
+    if (label !== 'utf-8') return textFrom(bytes, label, withoutPosition(withoutPayload(part)), request.path, context)
     if ('text' in part) return part
-    const repaired = repairPart(bytes, factsOf(part), true)
+    const repaired = repairPart(bytes, withoutPayload(part), true)
     return repaired === undefined
       ? part
-      : { ...repaired, mimeType: await typeOf(provider, request.path, part.mimeType, context) }
+      : { ...repaired, mimeType: await findTextMimeType(provider, request.path, part.mimeType, context) }
   }
 
   const readRange = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
@@ -159,7 +159,7 @@ function hasPlainText(content: Content): boolean {
 }
 
 /** Returns the cache key of one version of a resource; undefined without a version. */
-function keyOf({ version }: ContentFacts, request: ReadRequest, { principal }: Context): string | undefined {
+function versionCacheKey({ version }: ContentFacts, request: ReadRequest, { principal }: Context): string | undefined {
   const { path, params } = withoutTail(request)
   return version === undefined ? undefined : JSON.stringify([principal.id, path, [...params], version])
 }
@@ -203,7 +203,7 @@ function createVerdicts(provider: Provider, judge: ReturnType<typeof createJudge
 
   /** The encoding of a resource by its beginning, cached for its version. */
   return async (part: Content, request: ReadRequest, context: Context): Promise<DetectedEncoding> => {
-    const key = keyOf(part, request, context)
+    const key = versionCacheKey(part, request, context)
     const known = key === undefined ? undefined : verdicts.get(key)
     if (known !== undefined) return known
     const { range } = part
@@ -212,7 +212,7 @@ function createVerdicts(provider: Provider, judge: ReturnType<typeof createJudge
         ? part
         : (await provider.read({ ...withoutTail(request), range: { start: 0, end: sampleBytes } }, context))[0]
     if (head === undefined) return { label: undefined, ascii: false }
-    const bytes = (await bytesOf(head)).subarray(0, sampleBytes)
+    const bytes = (await readContentBytes(head)).subarray(0, sampleBytes)
     const label = judge(bytes, request.path, head.mimeType)
     const verdict = { label, ascii: label === 'utf-8' && bytes.every((byte) => byte < 0x80) }
     if (key !== undefined && head.version === part.version) verdicts.set(key, verdict)
@@ -221,7 +221,12 @@ function createVerdicts(provider: Provider, judge: ReturnType<typeof createJudge
 }
 
 /** The listed type: a provider that sees no text in a content may list it as binary. */
-async function typeOf(provider: Provider, path: string, said: string | undefined, context: Context): Promise<string> {
+async function findTextMimeType(
+  provider: Provider,
+  path: string,
+  said: string | undefined,
+  context: Context,
+): Promise<string> {
   if (said !== undefined && said !== 'application/octet-stream') return said
   try {
     const listed = (await provider.stat?.(path, context))?.mimeType

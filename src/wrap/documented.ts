@@ -5,7 +5,7 @@ import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Content, Context, Entry, Provider } from '../core/provider.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf, headingIn } from '../text/front-matter.ts'
-import { bytesOf } from './part.ts'
+import { readContentBytes } from './part.ts'
 import { alternatesMeta, isTranslatable, type Twin, twinsOf } from './twins.ts'
 
 export interface DocumentedOptions {
@@ -46,7 +46,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
       const range = { start: 0, end: frontMatterBytes }
       const [content] = await provider.read({ path, params: new Map(), range }, context)
       if (content === undefined || 'bytes' in content) return {}
-      const text = 'text' in content ? content.text : (await bytesOf(content)).toString()
+      const text = 'text' in content ? content.text : (await readContentBytes(content)).toString()
       const start = text.slice(0, frontMatterBytes)
       const heading = title === undefined && hasHeading(path) ? headingIn(start) : undefined
       return {

@@ -45,7 +45,9 @@ export function documents(provider: Provider, options: DocumentsOptions = {}): P
   const all = sliced(through === undefined ? whole : withMargin(whole, through), parts)
   return {
     ...all,
-    ...(readings === false ? {} : { templates: async (context) => joined((await all.templates?.(context)) ?? []) }),
+    ...(readings === false
+      ? {}
+      : { templates: async (context) => mergeReadingTemplates((await all.templates?.(context)) ?? []) }),
     complete: async (request, context) =>
       isOwn(request.template) ? completeForm(request) : all.complete?.(request, context),
   }
@@ -75,7 +77,7 @@ const part: Template = {
 }
 
 /** A part of a reading can also be requested, so the two templates become one. */
-function joined(templates: readonly Template[]): readonly Template[] {
+function mergeReadingTemplates(templates: readonly Template[]): readonly Template[] {
   const others = templates.filter(({ template }) => !isOwn(template) || template.includes('tail'))
   return [...others, part]
 }

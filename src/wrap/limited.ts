@@ -1,6 +1,6 @@
 import { type ErrorKind, isResourceError, unavailable } from '../core/errors.ts'
 import { followAbort, untilAborted } from '../core/kit/abort.ts'
-import { groupsOf, inGroups } from '../core/kit/groups.ts'
+import { inGroups, iterateGroups } from '../core/kit/groups.ts'
 import { requireProvider } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
@@ -105,7 +105,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   const groups = async function* (query: ListQuery, context: Context): AsyncGenerator<readonly Entry[], void> {
     const own = followAbort(context.signal)
     const { signal } = own
-    const entries = groupsOf(provider.list(query, { ...context, signal }))
+    const entries = iterateGroups(provider.list(query, { ...context, signal }))
     const watch = createStopwatch(timeoutMs, own)
     let known = false
     let whole = false
@@ -159,14 +159,14 @@ function createAdmission(
   const takeSlot = async (caller: Caller): Promise<() => void> =>
     slots.take() ??
     slots.wait(caller.signal, timeoutMs, () =>
-      refused('Too many requests wait for this source. Try again later.', pauseMs),
+      retryLaterError('Too many requests wait for this source. Try again later.', pauseMs),
     )
 
   const requireAnswering = (leave: () => void): (() => void) => {
     const waitMs = breaker.admit()
     if (waitMs <= 0) return leave
     leave()
-    throw refused(
+    throw retryLaterError(
       'The source failed several times in a row, so it gets no requests for a moment. Try again later.',
       waitMs,
     )
@@ -209,7 +209,7 @@ function limitedVerbs(provider: Provider, ask: RunWithinLimits, askLong: RunWith
   }
 }
 
-const refused = (message: string, waitMs: number) =>
+const retryLaterError = (message: string, waitMs: number) =>
   unavailable(message, { retryAfter: Math.max(1, Math.ceil(waitMs / 1000)) })
 
 /** Creates the function that records each answer of a source, or the error instead. */

@@ -72,7 +72,7 @@ export function createLineReader(provider: Provider, limit: number) {
       marks.forget(key)
       throw isResourceError(error, 'invalid') ? new ChangedError() : error
     }
-    return answer(scan, gathered, facts, part)
+    return createLinesContent(scan, gathered, facts, part)
   }
 }
 
@@ -108,7 +108,7 @@ function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }
     const next = end === -1 ? bytes.length : end + 1
     if (scan.line >= first) {
       scan.start ??= scan.at
-      scan.full = !gather(gathered, bytes.subarray(position, next), limit, end !== -1)
+      scan.full = !addLinePiece(gathered, bytes.subarray(position, next), limit, end !== -1)
       if (scan.full) return
     }
     position = next
@@ -123,7 +123,7 @@ function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }
 /**
  * Adds a piece of a line. Returns false at the limit: the gathered bytes then end with a whole line, or within the first line.
  */
-function gather(gathered: Gathered, piece: Buffer, limit: number, ends: boolean): boolean {
+function addLinePiece(gathered: Gathered, piece: Buffer, limit: number, ends: boolean): boolean {
   const fits = gathered.length + piece.length <= limit
   if (!fits && gathered.lines > 0) return false
   const kept = fits ? piece : piece.subarray(0, limit - gathered.length)
@@ -136,7 +136,7 @@ function gather(gathered: Gathered, piece: Buffer, limit: number, ends: boolean)
   return fits
 }
 
-function answer(scan: Scan, gathered: Gathered, facts: ContentFacts, { first, last }: PartQuery): Content {
+function createLinesContent(scan: Scan, gathered: Gathered, facts: ContentFacts, { first, last }: PartQuery): Content {
   const { line, at, begins, ended, full, cut, start = at } = scan
   const size = facts.size ?? (ended ? at : undefined)
   // A last line without a newline is a line too.

@@ -129,7 +129,7 @@ export async function* chunksOf(
       const behind = isResourceError(error, 'invalid') && error.detail.reason === 'range'
       // The resource has become shorter, or it is empty and has no ranges.
       if (behind && at > start) throw new ChangedError()
-      if (behind && at === 0) return yield* whole(await readOne(provider, request, context))
+      if (behind && at === 0) return yield* wholeContentChunks(await readOne(provider, request, context))
       // A provider may have a smaller limit, which its error names.
       const limit = isResourceError(error, 'too-large') ? Number(error.detail.limit) : Number.NaN
       if (!(limit > 0 && limit < step)) throw error
@@ -138,8 +138,8 @@ export async function* chunksOf(
     }
     if (at > start && content.version !== version) throw new ChangedError()
     version = content.version
-    if (content.range === undefined) return yield* whole(content)
-    const bytes = await bytesOf(content)
+    if (content.range === undefined) return yield* wholeContentChunks(content)
+    const bytes = await readContentBytes(content)
     const { end } = content.range
     // Text may be three bytes shorter than the range, because characters are not cut.
     const short = end - at < step - ('text' in content ? 3 : 0)
@@ -166,10 +166,10 @@ export async function readOne(
   return content
 }
 
-async function* whole(content: Content): AsyncGenerator<Chunk> {
+async function* wholeContentChunks(content: Content): AsyncGenerator<Chunk> {
   const facts = wholeFactsOf(content)
   if (!('stream' in content)) {
-    yield { bytes: await bytesOf(content), start: 0, final: true, facts }
+    yield { bytes: await readContentBytes(content), start: 0, final: true, facts }
     return
   }
   let start = 0
@@ -182,7 +182,7 @@ async function* whole(content: Content): AsyncGenerator<Chunk> {
 }
 
 /** The bytes of a content; a text in UTF-8. */
-export async function bytesOf(content: Content): Promise<Buffer> {
+export async function readContentBytes(content: Content): Promise<Buffer> {
   if ('text' in content) return Buffer.from(content.text)
   if ('bytes' in content) return Buffer.from(content.bytes.buffer, content.bytes.byteOffset, content.bytes.byteLength)
   const pieces: Uint8Array[] = []
@@ -191,7 +191,7 @@ export async function bytesOf(content: Content): Promise<Buffer> {
 }
 
 /** Returns the members of a content without its payload. */
-export function factsOf(content: Content): ContentFacts {
+export function withoutPayload(content: Content): ContentFacts {
   const { text, bytes, stream, length, ...facts } = content as ContentFacts & Readonly<Record<Payload, unknown>>
   return facts
 }
@@ -199,7 +199,7 @@ export function factsOf(content: Content): ContentFacts {
 type Payload = 'text' | 'bytes' | 'stream' | 'length'
 
 function wholeFactsOf(content: Content): ContentFacts {
-  const { range, ...facts } = factsOf(content)
+  const { range, ...facts } = withoutPayload(content)
   return { ...facts, ...(range === undefined && { size: content.size ?? contentLength(content) }) }
 }
 

@@ -36,12 +36,12 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
         throw unavailable(
           `The source has more than ${limit} entries, too many to compare. Remove "poll", or serve fewer.`,
         )
-      seen.set(entry.path, stampOf(entry))
+      seen.set(entry.path, entryStamp(entry))
     }
     return seen
   }
 
-  const looking = createPoller({ intervalMs, ...defined({ maxIntervalMs }), look, changesOf: differences })
+  const looking = createPoller({ intervalMs, ...defined({ maxIntervalMs }), look, changesOf: diffStamps })
   return {
     ...provider,
     watch: looking.watch,
@@ -52,11 +52,11 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
   }
 }
 
-function stampOf({ version, size, modified, title }: Entry): string {
+function entryStamp({ version, size, modified, title }: Entry): string {
   return version ?? `${size} ${modified} ${title}`
 }
 
-function* differences(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): Generator<Change> {
+function* diffStamps(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): Generator<Change> {
   for (const [path, stamp] of now) {
     const earlier = before.get(path)
     if (earlier === undefined) yield { path, listed: true }

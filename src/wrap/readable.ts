@@ -111,7 +111,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
 
   const runJob: ScanReaderOptions['runJob'] = async (bytes, job, signal) => {
     const outcome = await host.run({ format: 'pdf', form: 'text', bytes, limits, ...job }, signal)
-    if ('failure' in outcome) throw failureOf(outcome.failure, timeoutMs)
+    if ('failure' in outcome) throw readingError(outcome.failure, timeoutMs)
     return readingOf(outcome.result)
   }
   const scanReader = createScanReader({ provider, scans, maxBytes, runJob })
@@ -139,13 +139,13 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     const key = keyOf(facts.version)
     const outcome = await run({ format, form, bytes, limits, ...(format === 'pdf' ? { ocr: new Map() } : {}) }, context)
     if ('failure' in outcome) {
-      const error = failureOf(outcome.failure, timeoutMs)
+      const error = readingError(outcome.failure, timeoutMs)
       if (key !== undefined) hopeless.set(key, { error, until: performance.now() + hopelessMs })
       throw error
     }
     const whole = readingOf(outcome.result)
     const { reading, isWaiting } = await scanReader.read(whole, bytes, { key, request }, context)
-    const content = contentOf(reading, form, facts, isWaiting)
+    const content = readingContent(reading, form, facts, isWaiting)
     if (isWaiting) scanReader.begin(key, bytes, content)
     else if (key !== undefined) kept.set(key, content)
     return content
@@ -214,7 +214,7 @@ function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptio
   /** Documents that wait for OCR: the keys of their contents, and what is read of them so far. */
   const unfinished = createRecent<{ readonly bytesKey: string; readonly content: ReadContent | undefined }>(1000)
   const begin = (key: string | undefined, bytes: Uint8Array, content?: ReadContent): void => {
-    if (key !== undefined && scans !== undefined) unfinished.set(key, { bytesKey: scans.keyOf(bytes), content })
+    if (key !== undefined && scans !== undefined) unfinished.set(key, { bytesKey: scans.contentHash(bytes), content })
   }
 
   const scanOf = (pictures: readonly number[], request: ReadRequest, context: Context): Scan => ({
@@ -280,7 +280,7 @@ function withForms(content: Content, path: string): Content {
   return { ...content, meta: { ...content.meta, [readingKey]: told } }
 }
 
-function failureOf(failure: Failure, timeoutMs: number): ResourceError {
+function readingError(failure: Failure, timeoutMs: number): ResourceError {
   return failure === 'late'
     ? tooLarge(`Reading the document as text takes longer than ${timeoutMs} ms. Leave out ?as to read its bytes.`, {
         reason: 'too-much',
@@ -304,7 +304,7 @@ const unread = {
   missing: 'OCR is not available now: see the log of the server.',
 }
 
-function contentOf(
+function readingContent(
   { text, title, parts, pictures = [], ocr }: Reading & Partial<ScanReading>,
   form: ReadingForm,
   { version, path, immutable, mimeType, meta }: ContentFacts,

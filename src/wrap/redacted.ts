@@ -149,7 +149,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
     }),
     ...(prompts && { prompts: cleanPrompts(prompts, cleaner, seal) }),
     ...(tools && { tools: cleanTools(tools, cleaner, seal) }),
-    ...(watch && { watch: async (signal) => named(await watch(signal)) }),
+    ...(watch && { watch: async (signal) => withoutSecretPaths(await watch(signal)) }),
   }
 }
 
@@ -160,7 +160,7 @@ const tooLargeToSearch = {
 }
 
 /** Changes without those whose path contains a secret. */
-async function* named(changes: AsyncIterable<Change>): AsyncGenerator<Change> {
+async function* withoutSecretPaths(changes: AsyncIterable<Change>): AsyncGenerator<Change> {
   for await (const change of changes) if (change.path === undefined || !isSecretPath(change.path)) yield change
 }
 

@@ -110,7 +110,7 @@ export function createScans(options: ScansOptions) {
   const readScan = async (key: string, scan: Scan): Promise<void> => {
     const bytes = await scan.readBytes(closing.signal)
     // The document has changed meanwhile. Its next read starts OCR again.
-    if (keyOf(bytes) !== key) return
+    if (contentHash(bytes) !== key) return
     const texts = new Map<number, string>()
     const end = performance.now() + timeoutMs
     let failures = 0
@@ -135,7 +135,7 @@ export function createScans(options: ScansOptions) {
     if (isWorking) return
     isWorking = true
     try {
-      for (let next = firstOf(waiting); next !== undefined && !closing.signal.aborted; next = firstOf(waiting)) {
+      for (let next = firstEntry(waiting); next !== undefined && !closing.signal.aborted; next = firstEntry(waiting)) {
         const [key, scan] = next
         await inTurn(() => readScan(key, scan)).catch((error: unknown) => {
           if (closing.signal.aborted) return
@@ -160,7 +160,7 @@ export function createScans(options: ScansOptions) {
      * @throws The error of an OCR that failed.
      */
     find: async (bytes: Uint8Array, scan: Scan): Promise<Found> => {
-      const key = keyOf(bytes)
+      const key = contentHash(bytes)
       if (waiting.has(key)) return 'waiting'
       const known = done.get(key) ?? (await keptOf(kept, key, log))
       if (known !== undefined) return { reading: known }
@@ -172,7 +172,7 @@ export function createScans(options: ScansOptions) {
       void work()
       return 'waiting'
     },
-    keyOf,
+    contentHash,
     /** Whether a document waits for OCR, by the key of its content. */
     isWaiting: (key: string): boolean => waiting.has(key),
     /** Adds the documents that OCR has read to the changes of a source. */
@@ -191,11 +191,11 @@ function failedScan(): ResourceError {
 }
 
 /** The key of a content, whatever its path. */
-function keyOf(bytes: Uint8Array): string {
+function contentHash(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('base64url')
 }
 
-function firstOf<K, V>(map: ReadonlyMap<K, V>): readonly [K, V] | undefined {
+function firstEntry<K, V>(map: ReadonlyMap<K, V>): readonly [K, V] | undefined {
   for (const entry of map) return entry
   return undefined
 }

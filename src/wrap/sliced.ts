@@ -79,11 +79,11 @@ function partIn(params: Params): { readonly part: PartQuery | undefined; readonl
   const others = new Map(params)
   others.delete('lines')
   others.delete('bytes')
-  const part = lines === undefined ? parse('bytes', bytes ?? '') : parse('lines', lines)
+  const part = lines === undefined ? parsePartRange('bytes', bytes ?? '') : parsePartRange('lines', lines)
   return { part, others }
 }
 
-function parse(unit: 'lines' | 'bytes', text: string): PartQuery {
+function parsePartRange(unit: 'lines' | 'bytes', text: string): PartQuery {
   const match = /^(\d{1,15})(-(\d{1,15})?)?$/.exec(text)
   const first = Number(match?.[1])
   const last = match?.[2] === undefined ? first : match[3] === undefined ? undefined : Number(match[3])

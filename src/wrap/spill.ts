@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
-import { fold, wordsOf } from '../core/kit/matching.ts'
+import { fold, splitFilterWords } from '../core/kit/matching.ts'
 import { defined } from '../core/kit/object.ts'
 import { comparePaths } from '../core/path.ts'
 import type { Content, Entry, Params, Principal, Provider, Template } from '../core/provider.ts'
 import { type FoundHit, foundMimeType, type SearchAnswer } from '../core/search-answer.ts'
 import {
   bytesIn,
-  factsOf,
   type LongResult,
   type LongResultBounds,
   type LongResults,
   type ResultFile,
   type ResultFileFacts,
+  resultFileFacts,
   resultsToRemove,
 } from '../core/shared.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
@@ -61,18 +61,20 @@ export function createSpill(options: SpillOptions = {}) {
   const { has } = results
 
   const find = async (path: string, { id: owner }: Principal) => {
-    const [id, name] = partsOf(path) ?? []
+    const [id, name] = parseResultFilePath(path) ?? []
     const result = id === undefined ? undefined : await results.get(owner, id)
     const file = result?.files.find((one) => one.name === name)
     if (result === undefined || file === undefined) throw absent()
     return { result, file }
   }
   const bodyOf = (path: string, { id: owner }: Principal) => {
-    const [id = '', name = ''] = partsOf(path) ?? []
+    const [id = '', name = ''] = parseResultFilePath(path) ?? []
     return results.body(owner, id, name)
   }
   const entriesOf = async ({ id }: Principal): Promise<readonly Entry[]> => {
-    const entries = (await results.list(id)).flatMap((result) => result.files.map((file) => entryOf(result, file)))
+    const entries = (await results.list(id)).flatMap((result) =>
+      result.files.map((file) => resultFileEntry(result, file)),
+    )
     return entries.sort((a, b) => comparePaths(a.path, b.path))
   }
   const hasAny = async ({ id }: Principal) => (await results.list(id)).length > 0
@@ -80,7 +82,7 @@ export function createSpill(options: SpillOptions = {}) {
     const texts = []
     for (const result of await results.list(principal.id))
       for (const file of result.files.filter(({ isText }) => isText)) {
-        const entry = entryOf(result, file)
+        const entry = resultFileEntry(result, file)
         const body = await bodyOf(entry.path, principal)
         if (typeof body === 'string') texts.push({ ...entry, uri: formatUri(parsed, entry.path), text: body })
       }
@@ -94,7 +96,7 @@ export function createSpill(options: SpillOptions = {}) {
     },
     stat: async (path, { principal }) => {
       const { result, file } = await find(path, principal)
-      return entryOf(result, file)
+      return resultFileEntry(result, file)
     },
     read: async ({ path, params }, { principal, signal }): Promise<readonly Content[]> => {
       if (path === searchPath && (await hasAny(principal))) {
@@ -110,7 +112,7 @@ export function createSpill(options: SpillOptions = {}) {
     // For a principal without results the mount looks missing, and a search over everything skips it.
     templates: async ({ principal }) => ((await hasAny(principal)) ? [search] : []),
     sees: ({ id: owner }, path) => {
-      const parts = partsOf(path)
+      const parts = parseResultFilePath(path)
       // Without `has`, this method cannot know whether the path exists. The other methods look for it in the store among the results of the caller.
       return path === searchPath || (parts !== undefined && (has?.(owner, ...parts) ?? true))
     },
@@ -141,12 +143,12 @@ function absent() {
 }
 
 /** Splits the path of a file into the id of its result and its name. */
-function partsOf(path: string): readonly [id: string, name: string] | undefined {
+function parseResultFilePath(path: string): readonly [id: string, name: string] | undefined {
   const [id = '', name = '', ...rest] = path.split('/')
   return id === '' || name === '' || rest.length > 0 ? undefined : [id, name]
 }
 
-function entryOf({ id, made, expires }: LongResult, { name, title, mimeType, size }: ResultFileFacts): Entry {
+function resultFileEntry({ id, made, expires }: LongResult, { name, title, mimeType, size }: ResultFileFacts): Entry {
   return {
     path: `${id}/${name}`,
     title,
@@ -196,7 +198,7 @@ export function resultsInMemory(bounds: LongResultBounds, now: () => number = Da
       const made = now()
       const result = {
         ...{ id: randomBytes(16).toString('base64url'), owner, bytes, made, expires: made + bounds.keepMs },
-        files: files.map(factsOf),
+        files: files.map(resultFileFacts),
         bodies: new Map(files.map(({ name, body }) => [name, body])),
       }
       results.set(result.id, result)
@@ -238,7 +240,7 @@ async function searchFiles(
   signal: AbortSignal,
 ): Promise<SearchAnswer> {
   const query = params.get('q') ?? ''
-  const words = [...new Set(wordsOf(query))].slice(0, maxWords)
+  const words = [...new Set(splitFilterWords(query))].slice(0, maxWords)
   if (words.length === 0 || query.length > maxQuery)
     throw invalid(`The query must have at least one word, and at most ${maxQuery} characters.`, 'argument')
   const limit = Math.min(limits.most, Math.max(1, Number.parseInt(params.get('limit') ?? '', 10) || limits.otherwise))

@@ -32,7 +32,10 @@ export function spilled(provider: Provider, { spill, maxTokens = 8000 }: Spilled
     tools: {
       list: async (context) => (await tools.list(context)).map(withSpilledSchema),
       call: async (request, context) =>
-        shorten(visible(await tools.call(request, context), context), request, context.principal, { spill, maxTokens }),
+        shortenOutcome(visible(await tools.call(request, context), context), request, context.principal, {
+          spill,
+          maxTokens,
+        }),
     },
   }
 }
@@ -46,24 +49,24 @@ function visible(outcome: ToolOutcome, { allows = () => true }: Context): ToolOu
   return { ...outcome, parts: outcome.parts.filter(isVisible) }
 }
 
-async function shorten(
+async function shortenOutcome(
   outcome: ToolOutcome,
   request: ToolRequest,
   principal: Principal,
   bounds: Required<SpilledOptions>,
 ): Promise<ToolOutcome> {
   const { parts, structured, ...rest } = outcome
-  const pieces = piecesOf(outcome, request)
-  const isLong = tokensOf(pieces, bounds.maxTokens) > bounds.maxTokens
+  const pieces = resultTextFiles(outcome, request)
+  const isLong = estimateFileTokens(pieces, bounds.maxTokens) > bounds.maxTokens
   const texts = isLong ? pieces : []
   const binaries = parts.flatMap((part, index) => binaryOf(part, index))
-  const files = named([...texts, ...binaries.map(({ file }) => file)])
+  const files = makeNamesUnique([...texts, ...binaries.map(({ file }) => file)])
   if (files.length === 0) return outcome
   const others = parts.filter((part) => !(isLong && isText(part)) && !binaries.some((one) => one.part === part))
-  const { kept, told: until } = await keep(bounds.spill, principal, files)
+  const { kept, told: until } = await storeResultFiles(bounds.spill, principal, files)
   const links = (kept?.uris ?? []).map((uri, index) => ({ link: linkOf(uri, files[index]) }))
   const share = Math.min(beginning.tokens, bounds.maxTokens * beginning.part) / Math.max(1, texts.length)
-  const told = files.map((file, index) => describe(file, kept?.uris[index], share))
+  const told = files.map((file, index) => describeResultFile(file, kept?.uris[index], share))
   const text = [`The result is too long for an answer. ${until}`, ...told].join('\n\n')
   const expires = kept === undefined ? {} : { uris: kept.uris, expires: new Date(kept.expires).toISOString() }
   return {
@@ -80,7 +83,7 @@ const notKept = 'It could not be stored, because the store does not answer: this
  * Keeps the files of a result. The tool has already run, so a store that does not answer must not fail the call. `told` is a sentence for the
  * caller.
  */
-async function keep(spill: Spill, principal: Principal, files: readonly ResultFile[]) {
+async function storeResultFiles(spill: Spill, principal: Principal, files: readonly ResultFile[]) {
   try {
     const kept = await spill.put(principal, files)
     if (kept === undefined) return { kept, told: tooLarge }
@@ -92,7 +95,7 @@ async function keep(spill: Spill, principal: Principal, files: readonly ResultFi
 }
 
 /** Returns the texts of a result, each as a file. `structuredContent` that repeats the text counts once. */
-function piecesOf({ parts, structured }: ToolOutcome, { path }: ToolRequest): readonly ResultFile[] {
+function resultTextFiles({ parts, structured }: ToolOutcome, { path }: ToolRequest): readonly ResultFile[] {
   const stem = (path.split('/').at(-1) ?? 'result').replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100)
   const texts = parts.filter(isText).map((part) => ('text' in part ? part.text : part.content.text))
   const joined = texts.join('\n\n')
@@ -100,12 +103,12 @@ function piecesOf({ parts, structured }: ToolOutcome, { path }: ToolRequest): re
   const isSame =
     structuredText !== undefined && isJsonObjectOrArray(joined) && JSON.stringify(JSON.parse(joined)) === structuredText
   return [
-    ...(joined === '' ? [] : [fileOf(stem, joined)]),
-    ...(structuredText === undefined || isSame ? [] : [fileOf(`${stem}-structured`, structuredText)]),
+    ...(joined === '' ? [] : [createResultFile(stem, joined)]),
+    ...(structuredText === undefined || isSame ? [] : [createResultFile(`${stem}-structured`, structuredText)]),
   ]
 }
 
-function fileOf(stem: string, text: string): ResultFile {
+function createResultFile(stem: string, text: string): ResultFile {
   const title = `Result of ${stem}`
   if (isJsonObjectOrArray(text))
     return { name: `${stem}.json`, title, mimeType: 'application/json', body: jsonLines(text) }
@@ -132,7 +135,7 @@ function binaryOf(part: ToolPart, index: number): readonly { readonly part: Tool
 }
 
 /** Makes the names of the files of a result unique. */
-function named(files: readonly ResultFile[]): readonly ResultFile[] {
+function makeNamesUnique(files: readonly ResultFile[]): readonly ResultFile[] {
   const taken = new Set<string>()
   return files.map((file, index) => {
     const name = taken.has(file.name) ? `${index + 1}-${file.name}` : file.name
@@ -141,7 +144,7 @@ function named(files: readonly ResultFile[]): readonly ResultFile[] {
   })
 }
 
-function tokensOf(files: readonly ResultFile[], most: number): number {
+function estimateFileTokens(files: readonly ResultFile[], most: number): number {
   return files.reduce((sum, { body }) => sum + (typeof body === 'string' ? estimateTokens(body, most + 1) : 0), 0)
 }
 
@@ -155,7 +158,7 @@ function linkOf(uri: string, file: ResultFile | undefined): ToolLink {
 }
 
 /** Describes a file: its URI, its length, how to read a part, its outline and its beginning. */
-function describe({ name, body }: ResultFile, uri: string | undefined, most: number): string {
+function describeResultFile({ name, body }: ResultFile, uri: string | undefined, most: number): string {
   const whole = uri ?? name
   if (typeof body !== 'string') return `${whole}  (${body.length} bytes)`
   const lines = body.split('\n')

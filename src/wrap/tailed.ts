@@ -4,19 +4,19 @@ import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { isMedia, markOf } from '../text/encoding/decode.ts'
 import {
-  bytesOf,
   ChangedError,
   chunksOf,
-  factsOf,
   invalidTail,
   isTextPart,
   type PartFacts,
   partKey,
+  readContentBytes,
   readOne,
   readOneVersion,
   type TailFacts,
   tailIn,
   tailKey,
+  withoutPayload,
   withoutTail,
 } from './part.ts'
 
@@ -66,7 +66,7 @@ export function tailed(provider: Provider, options: TailedOptions = {}): Provide
     const isUnfinished = finished < bytes.length
     const isLeftOut = isUnfinished && finished > 0 && (await isBeingWritten(request.path, context))
     const unfinished = isUnfinished ? ({ unfinished: isLeftOut ? 'left-out' : 'shown' } as const) : {}
-    return answer(ending, count, isLeftOut ? finished : bytes.length, unfinished)
+    return createTailContent(ending, count, isLeftOut ? finished : bytes.length, unfinished)
   }
 
   const readAsked = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
@@ -86,7 +86,12 @@ export function tailed(provider: Provider, options: TailedOptions = {}): Provide
 }
 
 /** The last lines before an index. */
-function answer(ending: Ending, count: number, to: number, unfinished: Pick<TailFacts, 'unfinished'>): Content {
+function createTailContent(
+  ending: Ending,
+  count: number,
+  to: number,
+  unfinished: Pick<TailFacts, 'unfinished'>,
+): Content {
   const { bytes, start, facts, text, first, newline } = ending
   let from = to
   let lines = 0
@@ -175,7 +180,7 @@ async function readEnding(
 ): Promise<Ending> {
   const once = async (): Promise<Ending> => {
     const head = await readOne(provider, { ...request, range: { start: 0, end: 64 } }, context, several)
-    const newline = newlines[markOf(await bytesOf(head)) ?? 'utf-8']
+    const newline = newlines[markOf(await readContentBytes(head)) ?? 'utf-8']
     const { range, size } = head
     if (range === undefined || size === undefined) return readThrough(provider, request, { newline, limit }, context)
     const first = newline.length === 1 ? range.start : newline.length
@@ -219,10 +224,10 @@ async function readBackwards(
       continue
     }
     if (content.range === undefined) throw new ChangedError()
-    const bytes = await bytesOf(content)
+    const bytes = await readContentBytes(content)
     const { start } = content.range
     if (start <= first || length >= most || hasLines(bytes, count, newline))
-      return { bytes, start, facts: factsOf(content), text: 'text' in content, first, newline }
+      return { bytes, start, facts: withoutPayload(content), text: 'text' in content, first, newline }
   }
 }
 

@@ -4,8 +4,8 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { mysql } from '../../src/providers/mysql/index.ts'
-import { targetOf as mysqlTarget, openSession as openMysql } from '../../src/providers/mysql/session.ts'
-import { targetOf } from '../../src/providers/postgres/connection.ts'
+import { parseDatabaseUrl as mysqlTarget, openSession as openMysql } from '../../src/providers/mysql/session.ts'
+import { parseDatabaseUrl } from '../../src/providers/postgres/connection.ts'
 import { describeRelations } from '../../src/providers/postgres/describe.ts'
 import { type PostgresOptions, postgres } from '../../src/providers/postgres/index.ts'
 import { eventTriggerSql } from '../../src/providers/postgres/role.ts'
@@ -403,7 +403,7 @@ async function read(
 }
 
 async function withSession<T>(settings: ServerSettings, work: (session: PostgresSession) => Promise<T>): Promise<T> {
-  const session = await openSession(targetOf(readerUrl(), undefined), settings, new AbortController().signal)
+  const session = await openSession(parseDatabaseUrl(readerUrl(), undefined), settings, new AbortController().signal)
   try {
     return await work(session)
   } finally {

@@ -3,7 +3,7 @@ import { chmod, chown, readFile, writeFile } from 'node:fs/promises'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { digestOf } from '../../src/server/auth/caller.ts'
+import { hashToken } from '../../src/server/auth/caller.ts'
 import { addToken } from '../../src/server/auth/token-file.ts'
 import { createTokenVerifier } from '../../src/server/auth/tokens.ts'
 import { ask, closedUri, listenTo, openUri, read, serveAuthorized } from '../support/authorized.ts'
@@ -209,9 +209,9 @@ describe('tokens that this server issued', () => {
     await tokens.expectGood(token, 'the token')
     const change = (at: number) => `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`
     const near = [4, 5, 20, token.length - 2].map(change)
-    for (const wrong of [...near, token.slice(0, -1), `${token}A`, token.slice(4), 'hkd_', digestOf(token)])
+    for (const wrong of [...near, token.slice(0, -1), `${token}A`, token.slice(4), 'hkd_', hashToken(token)])
       await tokens.expectInvalid(wrong, wrong)
-    await tokens.expectInvalid(`hkd_${digestOf(token)}`, 'what the file keeps')
+    await tokens.expectInvalid(`hkd_${hashToken(token)}`, 'what the file keeps')
   })
 
   test('TK29: a token file with guessable values, or that others may write, is refused', async () => {
@@ -219,7 +219,7 @@ describe('tokens that this server issued', () => {
     const faults: readonly unknown[] = [
       ...['', 'undefined'].map((key) => ({
         version: 1,
-        tokens: [{ ...entry, sha256: digestOf(key) }],
+        tokens: [{ ...entry, sha256: hashToken(key) }],
       })),
       'undefined',
     ]

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { mysql } from '../../src/providers/mysql/index.ts'
-import { segmentOf } from '../../src/providers/relational/names.ts'
+import { nameToSegment } from '../../src/providers/relational/names.ts'
 import { describeProvider, type Subject } from '../../src/testing/index.ts'
 import { hasMariadb, type Mariadb, mariadbReason, startMariadb } from '../support/mariadb.ts'
 import { requires } from '../support/require.ts'
@@ -38,7 +38,7 @@ requires(
   afterAll(() => server?.remove(), 120_000)
 
   const leaves = ['rows', 'schema', 'schema.sql']
-  const relations = [...names.map(segmentOf), 'seen', 'parted'].flatMap((name) =>
+  const relations = [...names.map(nameToSegment), 'seen', 'parted'].flatMap((name) =>
     leaves.map((leaf) => `${name}/${leaf}`),
   )
   const paths = [...relations, 'a~2fb/function', '日本語/function']

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { postgres } from '../../src/providers/postgres/index.ts'
-import { segmentOf } from '../../src/providers/relational/names.ts'
+import { nameToSegment } from '../../src/providers/relational/names.ts'
 import { describeProvider, type Subject } from '../../src/testing/index.ts'
 import { type Database, startDatabase } from '../support/database.ts'
 
@@ -47,7 +47,7 @@ afterAll(() => database?.remove(), 120_000)
 
 /** What there is of the schema `public`, as paths have it. */
 const paths = [
-  ...names.map(segmentOf).flatMap((name) => [`${name}/rows`, `${name}/schema`, `${name}/schema.sql`]),
+  ...names.map(nameToSegment).flatMap((name) => [`${name}/rows`, `${name}/schema`, `${name}/schema.sql`]),
   ...['mood/enum', 'a/function'],
   ...['seen', 'kept', 'parted', 'parted_1', 'nothing'].flatMap((name) => [
     ...[`${name}/rows`, `${name}/schema`, `${name}/schema.sql`],

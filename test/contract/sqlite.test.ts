@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, describe, test } from 'vitest'
-import { segmentOf } from '../../src/providers/relational/names.ts'
+import { nameToSegment } from '../../src/providers/relational/names.ts'
 import { sqlite } from '../../src/providers/sqlite/index.ts'
 import { describeProvider, type Subject } from '../../src/testing/index.ts'
 import { createFolder } from '../support/folder.ts'
@@ -45,7 +45,7 @@ afterAll(() => {
 
 const leaves = ['rows', 'schema', 'schema.sql']
 const paths = [
-  ...[...names.map(segmentOf), 'seen', 'texts'].flatMap((name) => leaves.map((leaf) => `${name}/${leaf}`)),
+  ...[...names.map(nameToSegment), 'seen', 'texts'].flatMap((name) => leaves.map((leaf) => `${name}/${leaf}`)),
   ...['words/schema', 'words/schema.sql', 'overview'],
 ]
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Context, Provider } from '../../src/core/provider.ts'
 import { askGrant } from '../../src/providers/gdrive/credentials.ts'
 import type { GdriveOptions } from '../../src/providers/gdrive/index.ts'
-import { createTransport, faultOf } from '../../src/providers/gdrive/transport.ts'
+import { createTransport, toRequestFault } from '../../src/providers/gdrive/transport.ts'
 import { fillDrive, openDrive } from '../support/drive-samples.ts'
 import { type DriveStandIn, sendDriveError, startDrive } from '../support/drive-stand-in.ts'
 
@@ -226,10 +226,13 @@ describe('an error of Google Drive', () => {
   test('states how long Google asks to wait', () => {
     const headers = new Headers({ 'retry-after': '7' })
     const inOneMinute = new Date(Date.now() + 60_000).toUTCString()
-    expect(faultOf({ response: { status: 429, data: '{}', headers } })).toEqual({ status: 429, retryAfterMs: 7000 })
-    const fault = faultOf({ response: { status: 503, data: '', headers: { 'retry-after': inOneMinute } } })
+    expect(toRequestFault({ response: { status: 429, data: '{}', headers } })).toEqual({
+      status: 429,
+      retryAfterMs: 7000,
+    })
+    const fault = toRequestFault({ response: { status: 503, data: '', headers: { 'retry-after': inOneMinute } } })
     expect(fault.retryAfterMs).toBeGreaterThan(30_000)
-    expect(faultOf({ response: { status: 503, data: '', headers: {} } })).toEqual({ status: 503 })
+    expect(toRequestFault({ response: { status: 503, data: '', headers: {} } })).toEqual({ status: 503 })
   })
 
   test('such as a truncated or wrong body is corrected by another attempt', async () => {

@@ -7,7 +7,7 @@ import { createGit } from '../../src/providers/git/index.ts'
 import { type BatchObject, createAnswerReader, type GitTree, parseTree } from '../../src/providers/git/objects.ts'
 import { manyLines, oneLine, parseTime } from '../../src/providers/git/pages.ts'
 import { createNames, parseRefs, type RefList } from '../../src/providers/git/refs.ts'
-import { completeOptions } from '../../src/providers/git/repository.ts'
+import { completeGitOptions } from '../../src/providers/git/repository.ts'
 import { ask, createGitFolder } from '../support/git.ts'
 import { rawTree } from '../support/git-hostile.ts'
 
@@ -152,12 +152,12 @@ describe('short names of refs', () => {
   })
 
   test('are sent to git without the wildcards of globs', () => {
-    const patterns = (...refs: string[]) => completeOptions({ repository: '/', refs }).patterns
+    const patterns = (...refs: string[]) => completeGitOptions({ repository: '/', refs }).patterns
     expect(patterns('HEAD', 'refs/heads/**', 'refs/tags/v*')).toEqual(['refs/heads', 'refs/tags'])
     expect(patterns('refs/heads/main')).toEqual(['refs/heads/main'])
     expect(patterns('main', 'v[12]')).toEqual(['refs'])
     expect(patterns('/refs/heads/{a,b}/c')).toEqual(['refs/heads'])
-    const { serves } = completeOptions({ repository: '/' })
+    const { serves } = completeGitOptions({ repository: '/' })
     expect(['HEAD', 'refs/heads/a/b', 'refs/tags/v1'].every(serves)).toBe(true)
     expect(['refs/stash', 'refs/pull/1/head', 'refs/remotes/origin/main', 'FETCH_HEAD'].some(serves)).toBe(false)
     expect(compileGlobs(['main'])('refs/heads/main')).toBe(true)

@@ -4,7 +4,7 @@ import { ResourceError, unavailable } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { powersIn, readFacts, requireHarmless, rolesIn } from '../../src/providers/mysql/account.ts'
 import { type MysqlOptions, mysql } from '../../src/providers/mysql/index.ts'
-import { openSession, targetOf } from '../../src/providers/mysql/session.ts'
+import { openSession, parseDatabaseUrl } from '../../src/providers/mysql/session.ts'
 import { completeServerOptions } from '../../src/providers/relational/open.ts'
 import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts'
 import { authority } from '../support/database-tls.ts'
@@ -537,7 +537,7 @@ requires(
       await failureOf(textOf(provider, 'writing/rows'), 'not-found')
       const signal = new AbortController().signal
       const settings = completeServerOptions({ allowPrivileged: true })
-      const session = await openSession(targetOf(server.rootUrl, undefined), settings, signal)
+      const session = await openSession(parseDatabaseUrl(server.rootUrl, undefined), settings, signal)
       try {
         const writes = [
           'INSERT INTO app.part VALUES (99, 1, 1, 1)',

@@ -4,7 +4,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { type PostgresOptions, postgres } from '../../src/providers/postgres/index.ts'
 import { eventTriggerSql } from '../../src/providers/postgres/role.ts'
-import { segmentOf } from '../../src/providers/relational/names.ts'
+import { nameToSegment } from '../../src/providers/relational/names.ts'
 import { asRole, type Database, grants, startDatabase } from '../support/database.ts'
 import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts'
 import { jsonOf, pathsOf, textOf } from '../support/folder.ts'
@@ -311,7 +311,7 @@ describe('rows of PostgreSQL', () => {
     const [row] = (await jsonOf(provider, 'keyed/rows')).rows
     expect(row).toMatchObject({ tz: '2026-11-21T09:00:00.5Z', b: '+wD/', n: '1.50' })
     const shown = Object.values(row)
-      .map((value) => segmentOf(String(value)))
+      .map((value) => nameToSegment(String(value)))
       .join(',')
     for (const key of [shown, shown.replace('0000000a', '0000000A'), shown.replace('1.50', '1.5')])
       expect((await jsonOf(provider, `keyed/rows/${key}`)).rows, key).toEqual([row])
@@ -471,7 +471,7 @@ test.each([
       const provider = await postgres({ url, schemas: ['public'], rows: {} })
       try {
         const schemas = (await pathsOf(provider.list({}, context))).filter((path) => path.endsWith('/schema'))
-        expect(schemas).toEqual(names.map((name) => `${segmentOf(name)}/schema`))
+        expect(schemas).toEqual(names.map((name) => `${nameToSegment(name)}/schema`))
         expect(await jsonOf(provider, schemas[2] ?? '')).toMatchObject({ table: names[2] })
         // A name that the encoding cannot say is no name there.
         await expect(textOf(provider, '\u{1f5c4}/schema')).rejects.toMatchObject({ kind: 'not-found' })

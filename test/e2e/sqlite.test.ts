@@ -11,7 +11,7 @@ import {
   checksOf,
   definitionItemsOf,
   generatedOf,
-  textOf as textOfTokens,
+  tokenRangeText as textOfTokens,
 } from '../../src/providers/sqlite/definitions.ts'
 import { type SqliteOptions, sqlite } from '../../src/providers/sqlite/index.ts'
 import { bundled } from '../support/bundled.ts'

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { digestOf } from '../../src/server/auth/caller.ts'
+import { hashToken } from '../../src/server/auth/caller.ts'
 import { addToken, readTokenFile, revokeToken } from '../../src/server/auth/token-file.ts'
 import { createTokenVerifier } from '../../src/server/auth/tokens.ts'
 import { main, run } from '../support/cli.ts'
@@ -26,7 +26,7 @@ describe('the token file', () => {
     expect(stored).toMatchObject({
       name: 'ci',
       roles: ['reader'],
-      sha256: digestOf(token),
+      sha256: hashToken(token),
       expires: '2100-01-01T00:00:00.000Z',
     })
     expect((await stat(file)).mode & 0o777).toBe(0o600)
@@ -75,10 +75,10 @@ describe('the token file', () => {
     expect(await token('list')).toMatchObject({ code: 0, out: '', err: expect.stringContaining('no tokens') })
   })
 
-  const entry = { id: 'a', roles: ['r'], created: '2026-01-01T00:00:00Z', sha256: digestOf('x') }
+  const entry = { id: 'a', roles: ['r'], created: '2026-01-01T00:00:00Z', sha256: hashToken('x') }
   test.each<[string, unknown]>([
-    ['the empty token', { version: 1, tokens: [{ ...entry, sha256: digestOf('') }] }],
-    ['the word undefined', { version: 1, tokens: [{ ...entry, sha256: digestOf('undefined') }] }],
+    ['the empty token', { version: 1, tokens: [{ ...entry, sha256: hashToken('') }] }],
+    ['the word undefined', { version: 1, tokens: [{ ...entry, sha256: hashToken('undefined') }] }],
     ['a missing digest', { version: 1, tokens: [{ ...entry, sha256: undefined }] }],
     ['half a digest', { version: 1, tokens: [{ ...entry, sha256: 'abc' }] }],
     ['no roles', { version: 1, tokens: [{ ...entry, roles: undefined }] }],

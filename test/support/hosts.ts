@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileOf, openHostFile } from '../../src/cli/hosts/change.ts'
+import { hostSettingsFile, openHostFile } from '../../src/cli/hosts/change.ts'
 import { hosts } from '../../src/cli/hosts/table.ts'
 import type { Host, HostScope, Launch, Machine } from '../../src/cli/hosts/types.ts'
 
@@ -38,7 +38,7 @@ export async function putFile(
   content: string | Buffer | undefined,
   scope: HostScope = 'user',
 ) {
-  const file = fileOf(host, scope, place)
+  const file = hostSettingsFile(host, scope, place)
   await mkdir(dirname(file), { recursive: true })
   if (content === undefined) await rm(file, { force: true })
   else await writeFile(file, content)

@@ -7,14 +7,17 @@ export function riddleIn(text: string): string | undefined {
   return riddle.exec(text)?.[0].replace(/^[.!?:;] /, '')
 }
 
-/** Maximum number of files that may declare a type with the same name. */
+/** Maximum number of files that may declare a type or a function with the same name. */
 export const maxSameNames = 3
-/** A type name that every component of a React application usually has. */
-const usualName = 'Props'
+/** `Props`: each component of the explorer has them. `define` and `open`: each command and each source has one, which a table loads by this name. */
+const usualNames: readonly string[] = ['Props', 'define', 'open']
 
-/** Returns the type names that more than {@link maxSameNames} files declare, so that a reader cannot tell which type is meant. */
-export function repeatedNames(files: readonly { readonly types: readonly string[] }[]): readonly string[] {
+/** Returns the names of types and functions that more than {@link maxSameNames} files declare, so that a reader cannot tell which is meant. */
+export function repeatedNames(files: readonly { readonly declarations: readonly string[] }[]): readonly string[] {
   const counts = new Map<string, number>()
-  for (const { types } of files) for (const name of new Set(types)) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return [...counts].flatMap(([name, count]) => (count > maxSameNames && name !== usualName ? [name] : [])).sort()
+  for (const { declarations } of files)
+    for (const name of new Set(declarations)) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return [...counts]
+    .flatMap(([name, count]) => (count > maxSameNames && !usualNames.includes(name) ? [name] : []))
+    .sort()
 }

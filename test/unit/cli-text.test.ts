@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { formatSize, formatTime, resourceToJson } from '../../src/cli/terminal/io.ts'
+import { formatSize, formatUtcTime, resourceToJson } from '../../src/cli/terminal/io.ts'
 import {
   createColumns,
   displayWidth,
@@ -94,7 +94,7 @@ describe('numbers and times in a terminal', () => {
   ])('%i bytes are %s', (bytes, text) => expect(formatSize(bytes)).toBe(text))
 
   test('a time is in ISO 8601, to the second in text and to the millisecond in JSON', () => {
-    expect(formatTime(1_700_000_000_123)).toBe('2023-11-14T22:13:20Z')
+    expect(formatUtcTime(1_700_000_000_123)).toBe('2023-11-14T22:13:20Z')
     const resource = { uri: 'x://a', name: 'a', size: 1, modified: 1_700_000_000_123 }
     expect(resourceToJson(resource)).toEqual({ uri: 'x://a', name: 'a', size: 1, modified: '2023-11-14T22:13:20.123Z' })
     expect(resourceToJson({ uri: 'x://a', name: 'a' })).toEqual({ uri: 'x://a', name: 'a' })

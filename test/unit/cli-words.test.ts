@@ -11,11 +11,11 @@ import {
   splitCommand,
   stdioInstructions,
 } from '../../src/cli/operations/command-line.ts'
-import { uriOf } from '../../src/cli/operations/source.ts'
+import { uriFromArgument } from '../../src/cli/operations/source.ts'
 import { CommandError, commandFailure, explainError, usageError } from '../../src/cli/terminal/exit.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ErrorKind, ResourceError } from '../../src/core/errors.ts'
-import { pagesOf } from '../../src/core/kit/groups.ts'
+import { iteratePages } from '../../src/core/kit/groups.ts'
 
 describe('the words of a command line', () => {
   test.each([
@@ -55,10 +55,10 @@ describe('an argument that is a URI or a path', () => {
     ['../manual', 'file:///manual'],
     ['/', 'file:///'],
     ['manual..', 'file:///srv/manual..'],
-  ])('%s means %s', (argument, uri) => expect(uriOf(argument, mounts, '/srv')).toBe(uri))
+  ])('%s means %s', (argument, uri) => expect(uriFromArgument(argument, mounts, '/srv')).toBe(uri))
 
   test('of a folder gets a slash at its end', () => {
-    expect(uriOf('.', [], '/usr')).toBe('file:///usr/')
+    expect(uriFromArgument('.', [], '/usr')).toBe('file:///usr/')
   })
 })
 
@@ -201,7 +201,7 @@ describe('pages of a remote list', () => {
     ]
     const asked: unknown[] = []
     const items: number[] = []
-    for await (const page of pagesOf(async (query) => {
+    for await (const page of iteratePages(async (query) => {
       asked.push(query)
       return pages[asked.length - 1] ?? { items: [], cache }
     }))
@@ -212,7 +212,7 @@ describe('pages of a remote list', () => {
 
   test('that form a cycle give an error', async () => {
     const walk = async () => {
-      for await (const _ of pagesOf(async () => ({ items: [], nextCursor: 'same', cache })));
+      for await (const _ of iteratePages(async () => ({ items: [], nextCursor: 'same', cache })));
     }
     await expect(walk()).rejects.toThrow('the same cursor twice')
   })

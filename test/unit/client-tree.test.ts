@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import type { RemoteChanges } from '../../src/client/changes.ts'
 import type { Link } from '../../src/client/connection.ts'
-import { childrenOf, rootsOf } from '../../src/client/requests.ts'
+import { directChildren, rootsOf } from '../../src/client/requests.ts'
 import { createRemoteView, nextCursor, openCursor } from '../../src/client/view.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import { withResolvers } from '../../src/core/kit/abort.ts'
@@ -39,13 +39,13 @@ describe('a tree that is built from a listing', () => {
     ['x://a/', ['x://a/b?q=c/d', 'x://a/e#f/g'], ['x://a/b?q=c/d', 'x://a/e#f/g']],
     ['x://none/', ['x://a/b'], undefined],
   ])('has below %j, for the listing %j, the children %j', (uri, given, children) => {
-    expect(childrenOf(list(...given), uri)?.map((child) => child.uri)).toEqual(children)
+    expect(directChildren(list(...given), uri)?.map((child) => child.uri)).toEqual(children)
   })
 
   test('uses what the server reports for a directory, and supports an empty one', () => {
     const folder = { uri: 'x://a/b/', name: 'b', title: 'The folder', mimeType: 'inode/directory' }
-    expect(childrenOf([...list('x://a/b/c'), folder], 'x://a/')).toEqual([folder])
-    expect(childrenOf([folder], 'x://a/b/')).toEqual([])
+    expect(directChildren([...list('x://a/b/c'), folder], 'x://a/')).toEqual([folder])
+    expect(directChildren([folder], 'x://a/b/')).toEqual([])
   })
 })
 

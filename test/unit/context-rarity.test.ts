@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { rank } from '../../src/context/index.ts'
 import { estimateRarity } from '../../src/context/lexical.ts'
 import { createMemory } from '../../src/context/memory.ts'
-import { type ContextReader, createReader } from '../../src/context/reader.ts'
+import { type ContextReader, createContextReader } from '../../src/context/reader.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { rarityIn } from '../../src/text/relevance.ts'
 import { createTermCount } from '../../src/text/words.ts'
@@ -37,7 +37,7 @@ const entries = (count: number) =>
 const resources = (count: number) =>
   Object.keys(entries(count)).map((name) => ({ uri: `memory://docs/${name}`, name, version: '1', modified: 0 }))
 const readerOf = (count: number, options = {}): ContextReader =>
-  createReader(openView(entries(count)).view, limits, () => false, options)
+  createContextReader(openView(entries(count)).view, limits, () => false, options)
 
 describe('the rarity of words', () => {
   test('is exact if all other texts are read', async () => {
@@ -49,7 +49,7 @@ describe('the rarity of words', () => {
 
   test('is estimated from a sample if there are many texts, and a word of only the best texts is rare', async () => {
     const { provider, view } = openView(entries(900))
-    const reader = createReader(view, limits, () => false, {})
+    const reader = createContextReader(view, limits, () => false, {})
     const leaders = Array.from({ length: 64 }, () => createTermCount(terms)('the cursor'))
     const [cursor = 0, the = 0] = await estimateRarity(leaders, resources(900), terms, reader, undefined)
     expect(cursor).toBeGreaterThan(the + 1)
@@ -60,7 +60,7 @@ describe('the rarity of words', () => {
     const { provider, view } = openView(entries(300))
     const remembered = createMemory()('ada')
     const ask = () => {
-      const reader = createReader(view, limits, () => false, { memory: remembered })
+      const reader = createContextReader(view, limits, () => false, { memory: remembered })
       reader.expect(resources(300))
       return estimateRarity([], resources(300), terms, reader, remembered)
     }

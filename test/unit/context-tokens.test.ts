@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { tokenFileOf } from '../../scripts/token-file.ts'
 import { maxTokenBytes, minTokensOf } from '../../src/context/forms.ts'
 import { formats, openCounter } from '../../src/context/index.ts'
-import { bytesOf, ranksOf } from '../../src/context/ranks.ts'
+import { ranksOf, toBinaryString } from '../../src/context/ranks.ts'
 import { rendererOf } from '../../src/context/render.ts'
 import { maxCounted, mergeSteps } from '../../src/context/tokens.ts'
 import { awkwardText } from '../support/awkward-text.ts'
@@ -108,7 +108,8 @@ test.each([
   let wrong = 0
   for (const [rank, token] of tokens.entries()) {
     if (token === undefined) continue
-    const bytes = typeof token === 'string' ? bytesOf(token) : String.fromCharCode(...(token as readonly number[]))
+    const bytes =
+      typeof token === 'string' ? toBinaryString(token) : String.fromCharCode(...(token as readonly number[]))
     if (
       ranks.get(bytes) !== rank ||
       ofModule.get(`ab${bytes}c`, 2, 2 + bytes.length) !== rank ||

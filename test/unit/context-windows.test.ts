@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { formsOf } from '../../src/context/forms.ts'
-import { createReader } from '../../src/context/reader.ts'
+import { createContextReader } from '../../src/context/reader.ts'
 import { rendererOf } from '../../src/context/render.ts'
 import { openCounter } from '../../src/context/tokens.ts'
 import { defaultLimits } from '../../src/context/types.ts'
@@ -50,7 +50,7 @@ test('a larger budget gives larger windows', async () => {
   const view = createCatalog({
     mounts: [{ address: 'memory://m', provider: memory({ 'long.ts': { text: long } }) }],
   }).view({ id: 'a', roles: [] })
-  const reader = createReader(view, defaultLimits, () => false, {})
+  const reader = createContextReader(view, defaultLimits, () => false, {})
   const [reading] = await reader.read([resource.uri])
   const counter = await openCounter('o200k_base')
   const smallestAt = async (most: number) => {
@@ -71,7 +71,7 @@ test('the share of a small text is an eighth of the budget, up to 4,000 tokens, 
   const resource = { uri: 'memory://m/small.ts', name: 'small.ts' }
   const provider = memory({ 'small.ts': { text: 'cursor()\n' } })
   const view = createCatalog({ mounts: [{ address: 'memory://m', provider }] }).view({ id: 'a', roles: [] })
-  const [reading] = await createReader(view, defaultLimits, () => false, {}).read([resource.uri])
+  const [reading] = await createContextReader(view, defaultLimits, () => false, {}).read([resource.uri])
   const counter = await openCounter('o200k_base')
   const sizeAt = async (index: number, most: number) => {
     const forming = { counter, renderer: rendererOf('markdown'), format: 'markdown', terms, most } as const

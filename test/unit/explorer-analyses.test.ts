@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { analysesOf } from '../../src/explorer/web/preview/model/documents.ts'
-import { segmentOf } from '../../src/providers/results/paths.ts'
+import { escapeName } from '../../src/providers/results/paths.ts'
 
 const one = {
   ...{ id: 'a b', path: 'results/a b', title: 'How long?', taskType: 'basic', confidence: 0.9, thresholdsMet: true },
@@ -18,7 +18,7 @@ test('a list of analyses has the URI of each, of its report and of its tags, as 
     expires: undefined,
   })
   expect(listed?.tags).toEqual(
-    one.tags.map((name) => ({ name, uri: `results://shop/by-tag/${encodeURI(segmentOf(name))}` })),
+    one.tags.map((name) => ({ name, uri: `results://shop/by-tag/${encodeURI(escapeName(name))}` })),
   )
   expect(analysesOf({ results: [one] }, 'results://shop/at/by-tag/tea~1green')?.[0]?.uri).toBe(
     'results://shop/at/results/a%20b',

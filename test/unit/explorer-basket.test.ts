@@ -8,8 +8,8 @@ import {
   type TokenCost,
   usableBudget,
 } from '../../src/browse/basket.ts'
-import { measure } from '../../src/explorer/web/basket/ask.ts'
-import { add, basket, maxBasketItems, move, toggle } from '../../src/explorer/web/basket/picked.ts'
+import { requestBasketCosts } from '../../src/explorer/web/basket/ask.ts'
+import { addToBasket, basket, maxBasketItems, move, toggle } from '../../src/explorer/web/basket/picked.ts'
 import { itemsOfPicks, itemsOfStored, picksOf, storedOf } from '../../src/explorer/web/basket/store.ts'
 import { fileNameOf } from '../../src/explorer/web/state/session.ts'
 
@@ -111,13 +111,13 @@ describe('a basket of the explorer', () => {
 
   test('has each resource once, no directories, and a limited number', () => {
     toggle({ uri: 'file:///a', name: 'a' })
-    add([item('file:///a'), item('file:///dir/'), item('file:///b', 'outline')])
+    addToBasket([item('file:///a'), item('file:///dir/'), item('file:///b', 'outline')])
     expect(basket.value.map(({ resource }) => resource.uri)).toEqual(['file:///a', 'file:///b'])
     move('file:///b', -5)
     expect(basket.value.map(({ resource }) => resource.uri)).toEqual(['file:///b', 'file:///a'])
     toggle({ uri: 'file:///b', name: 'b' })
     expect(basket.value).toHaveLength(1)
-    add(Array.from({ length: 2 * maxBasketItems }, (_, at) => item(`u:${at}`)))
+    addToBasket(Array.from({ length: 2 * maxBasketItems }, (_, at) => item(`u:${at}`)))
     expect(basket.value).toHaveLength(maxBasketItems)
   })
 
@@ -149,9 +149,9 @@ describe('the token counts of the server', () => {
     ]
     const call = async () => ({ frame: 5, items })
     const settings = { budget: 8000, encoding: 'o200k_base', format: 'xml', purpose: '' } as const
-    const connection = { call } as unknown as Parameters<typeof measure>[0]
+    const connection = { call } as unknown as Parameters<typeof requestBasketCosts>[0]
     const picked = pins.map((uri) => item(uri))
-    const { frame, costs } = await measure(connection, picked, settings, new AbortController().signal)
+    const { frame, costs } = await requestBasketCosts(connection, picked, settings, new AbortController().signal)
     expect(frame).toBe(5)
     expect([...costs]).toEqual([
       [pins[0], { levels: { link: 1, full: 9 }, missing: false, notes: [] }],

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { foundMimeType, type SearchMount, searchMounts } from '../../src/core/search-answer.ts'
 import type { View } from '../../src/core/view.ts'
 import {
-  formOf,
+  createTemplateForm,
   missingFields,
   otherValues,
+  parseFieldValues,
   textOfValues,
   uriOfForm,
-  valuesOf,
 } from '../../src/explorer/web/find/combobox.tsx'
-import { find, queryOf } from '../../src/explorer/web/find/finder.ts'
+import { querySearches, searchQueryFromRoute } from '../../src/explorer/web/find/finder.ts'
 import { markName } from '../../src/explorer/web/find/hit.tsx'
 import { inlineOf, tableIn } from '../../src/explorer/web/find/snippet.tsx'
 import { growthOf } from '../../src/explorer/web/listing/survey.ts'
@@ -74,9 +74,16 @@ test('the growth of indexes counts the documents of those that grow, and is empt
 
 describe('a search in the explorer', () => {
   test('sends the query and filters of the permalink, and nothing for blanks', () => {
-    expect(queryOf({ q: '  ' })).toBeUndefined()
+    expect(searchQueryFromRoute({ q: '  ' })).toBeUndefined()
     expect(
-      queryOf({ q: '東京', mime: 'text/*', minPriority: '0.5', audience: 'user', since: '7d', mount: 'file:///a' }),
+      searchQueryFromRoute({
+        q: '東京',
+        mime: 'text/*',
+        minPriority: '0.5',
+        audience: 'user',
+        since: '7d',
+        mount: 'file:///a',
+      }),
     ).toEqual({
       ...{
         query: '東京',
@@ -89,7 +96,10 @@ describe('a search in the explorer', () => {
       },
     })
     // What a link of somebody else says wrongly narrows nothing.
-    expect(queryOf({ q: 'a', minPriority: 'high', audience: 'everybody' })).toEqual({ query: 'a', limit: 20 })
+    expect(searchQueryFromRoute({ q: 'a', minPriority: 'high', audience: 'everybody' })).toEqual({
+      query: 'a',
+      limit: 20,
+    })
   })
 
   test('refuses a text that is too long for a URI', () => {
@@ -102,14 +112,14 @@ describe('a search in the explorer', () => {
       'search://one': { query: 'w', hits: [hit('file:///a/1', 1), hit('file:///a/2', 0.4)], total: 2, notes: ['n'] },
       'search://two': { query: 'w', hits: [hit('file:///a/3', 0.7), hit('file:///a/2', 0.3)], total: 2, notes: ['n'] },
     })
-    const found = await find(view, [placeAt('one'), placeAt('two')], { query: 'w' }, undefined, signal)
+    const found = await querySearches(view, [placeAt('one'), placeAt('two')], { query: 'w' }, undefined, signal)
     expect(found.hits.map(({ document }) => document)).toEqual(['file:///a/1', 'file:///a/3', 'file:///a/2'])
     expect(found).toMatchObject({ total: 4, notes: ['n'], failed: [] })
   })
 
   test('names the search that did not answer, beside the hits of the others', async () => {
     const view = viewOf({ 'search://one': { query: 'w', hits: [hit('file:///a/1', 1)], notes: [] } })
-    const found = await find(view, [placeAt('one'), placeAt('gone')], { query: 'w' }, undefined, signal)
+    const found = await querySearches(view, [placeAt('one'), placeAt('gone')], { query: 'w' }, undefined, signal)
     expect(found.hits).toHaveLength(1)
     expect(found.failed.map(({ address }) => address)).toEqual(['search://gone'])
   })
@@ -124,10 +134,10 @@ describe('a search in the explorer', () => {
       asked,
     )
     const places = [placeAt('one'), placeAt('two')]
-    const first = await find(view, places, { query: 'w' }, undefined, signal)
+    const first = await querySearches(view, places, { query: 'w' }, undefined, signal)
     expect(first.total).toBe(41)
     asked.length = 0
-    const more = await find(view, places, { query: 'w' }, first, signal)
+    const more = await querySearches(view, places, { query: 'w' }, first, signal)
     expect(asked).toEqual([expect.stringMatching(/^search:\/\/one.*after=20/)])
     expect(more.total).toBe(41)
   })
@@ -135,19 +145,19 @@ describe('a search in the explorer', () => {
 
 describe('the form of a template in the explorer', () => {
   test('distinguishes optional variables and lists', () => {
-    const form = formOf('git://app/{+path}{?at,lines*}')
+    const form = createTemplateForm('git://app/{+path}{?at,lines*}')
     expect(form?.fields).toEqual([
       { name: 'path', isOptional: false, isList: false },
       { name: 'at', isOptional: true, isList: false },
       { name: 'lines', isOptional: true, isList: true },
     ])
-    expect(formOf('broken{')).toBeUndefined()
+    expect(createTemplateForm('broken{')).toBeUndefined()
   })
 
   test('expands its values, and keeps them in the permalink', () => {
-    const form = formOf('git://app/{+path}{?at,lines*}')
+    const form = createTemplateForm('git://app/{+path}{?at,lines*}')
     if (form === undefined) throw new Error('It is a template.')
-    const values = valuesOf(textOfValues({ path: 'docs/日本.md', at: '', lines: '1-2, 5' }))
+    const values = parseFieldValues(textOfValues({ path: 'docs/日本.md', at: '', lines: '1-2, 5' }))
     expect(values).toEqual({ path: 'docs/日本.md', lines: '1-2, 5' })
     expect(uriOfForm(form, values)).toBe('git://app/docs/%E6%97%A5%E6%9C%AC.md?lines=1-2&lines=5')
     expect(missingFields(form, { at: 'main' })).toEqual(['path'])

@@ -5,7 +5,7 @@ import { sortNaturally } from '../../src/explorer/web/listing/columns.ts'
 import { createForest } from '../../src/explorer/web/listing/forest.ts'
 import { typeName } from '../../src/explorer/web/preview/model/kind.ts'
 import { matchesIn, maxMatches } from '../../src/explorer/web/preview/model/lines.ts'
-import { rangeOf } from '../../src/explorer/web/state/route.ts'
+import { parseLineRange } from '../../src/explorer/web/state/route.ts'
 
 test('the tree has folders first, then names in order of their numbers, in any letter case', () => {
   const named = (name: string, mimeType = 'text/plain'): Resource => ({ uri: `file:///a/${name}`, name, mimeType })
@@ -38,13 +38,13 @@ describe('the search in a text', () => {
 })
 
 test('a permalink marks one line or several, in either order', () => {
-  expect([rangeOf('12'), rangeOf('12-20'), rangeOf('20-12'), rangeOf('x'), rangeOf(undefined)]).toEqual([
-    { first: 12, last: 12 },
-    { first: 12, last: 20 },
-    { first: 12, last: 20 },
-    undefined,
-    undefined,
-  ])
+  expect([
+    parseLineRange('12'),
+    parseLineRange('12-20'),
+    parseLineRange('20-12'),
+    parseLineRange('x'),
+    parseLineRange(undefined),
+  ]).toEqual([{ first: 12, last: 12 }, { first: 12, last: 20 }, { first: 12, last: 20 }, undefined, undefined])
 })
 
 test('a MIME type is shown by a readable name', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { FoundHit } from '../../src/core/search-answer.ts'
-import { groupsOf, nameHits } from '../../src/explorer/web/find/hit.tsx'
+import { groupHits, nameHits } from '../../src/explorer/web/find/hit.tsx'
 import { addInstructionsFor, hostNameOf } from '../../src/explorer/web/home/hosts.ts'
 import { readmeIn, summarizeFolder } from '../../src/explorer/web/listing/survey.ts'
 import { createWords } from '../../src/explorer/web/words/texts.ts'
@@ -45,7 +45,7 @@ test('the hits of one file are grouped at the place of its best hit', () => {
     ...{ uri: `${document}?lines=${start}-${start}`, document, mount: 'file:///a', score: 1 },
     ...{ lines: { start, end: start }, snippet: { text: '', marks: [] } },
   })
-  const groups = groupsOf([hit('b', 1), hit('a', 2), hit('b', 3)])
+  const groups = groupHits([hit('b', 1), hit('a', 2), hit('b', 3)])
   expect(groups.map(({ document, hits }) => [document, hits.map(({ lines }) => lines.start)])).toEqual([
     ['b', [1, 3]],
     ['a', [2]],

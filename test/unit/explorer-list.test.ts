@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
-import { wordsOf } from '../../src/core/kit/matching.ts'
-import { piecesOf } from '../../src/core/search-answer.ts'
+import { splitFilterWords } from '../../src/core/kit/matching.ts'
+import { splitAtMarks } from '../../src/core/search-answer.ts'
 import type { Resource, View } from '../../src/core/view.ts'
 import { createColumns, createResourceList, orderOf, readableUri } from '../../src/explorer/web/listing/columns.ts'
-import { type Selection, select, timeOf, treeOfMatches } from '../../src/explorer/web/listing/select.ts'
+import { parseTimeOrAge, type Selection, select, treeOfMatches } from '../../src/explorer/web/listing/select.ts'
 import { marksOf } from '../../src/explorer/web/tree/tree-row.tsx'
 import { escapeInvisible, tailOf } from '../../src/explorer/web/words/texts.ts'
 import { memory } from '../support/memory.ts'
@@ -47,7 +47,7 @@ describe('the filter of the list', () => {
 
   test('marks its matches in the shown letters', () => {
     const marked = (text: string, filter: string) =>
-      piecesOf({ text, marks: marksOf(text, wordsOf(filter)) })
+      splitAtMarks({ text, marks: marksOf(text, splitFilterWords(filter)) })
         .map(({ text, marked }) => (marked ? `[${text}]` : text))
         .join('')
     expect(marked('README.md', 'read md')).toBe('[READ]ME.[md]')
@@ -89,7 +89,7 @@ describe('the facets of the list', () => {
     expect(fitting({ since: '1d' })).toEqual(['readme.md'])
     expect(fitting({ since: '2026-05-01' })).toEqual(['readme.md', 'main.ts'])
     expect(fitting({ in: 'file:///a/src/' })).toHaveLength(3)
-    expect(timeOf('soon', now)).toBeUndefined()
+    expect(parseTimeOrAge('soon', now)).toBeUndefined()
   })
 
   test('count what each value would show, with all other facets unchanged', () => {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { isResourceError } from '../../src/core/errors.ts'
 import { type ChangesState, createPageSubscriptions, type PageChange } from '../../src/explorer/web/mcp/changes.ts'
-import { connect } from '../../src/explorer/web/mcp/connect.ts'
+import { connectToServer } from '../../src/explorer/web/mcp/connect.ts'
 import { type Endpoint, messagesOf, request } from '../../src/explorer/web/mcp/request.ts'
 import { useHttp } from '../support/http-service.ts'
 import { type Live, live, until } from '../support/live.ts'
@@ -71,7 +71,7 @@ describe('the page as an MCP client', () => {
       '使い.md': 'ja',
     })
     const service = await serveOn(createCatalog({ mounts: [{ address: 'mem://m', provider }] }))
-    const { server, view, tools } = await connect(endpointAt(service.url))
+    const { server, view, tools } = await connectToServer(endpointAt(service.url))
     expect(server.name).toBe('test')
     expect(tools.size).toBe(0)
     expect((await view.mounts()).map(({ uri, mimeType }) => [uri, mimeType])).toEqual([['mem://m', 'inode/directory']])

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { delimiterOf, numberOf, parseCsv, rowOrder } from '../../src/explorer/web/preview/model/rows.ts'
+import { delimiterOf, parseCellNumber, parseCsv, rowOrder } from '../../src/explorer/web/preview/model/rows.ts'
 
 const formatCsv = (rows: readonly (readonly string[])[]) =>
   rows.map((row) => `${row.map(quoted).join(',')}\r\n`).join('')
@@ -71,7 +71,9 @@ describe('the order of a sorted table in the explorer', () => {
   })
 
   test('counts common notations as numbers', () => {
-    expect(['1,234.5', '¥300', '12 %', '-1e3', '+7', '.5'].map(numberOf)).toEqual([1234.5, 300, 12, -1000, 7, 0.5])
-    expect(['', '1,2', 'abc', '1.2.3', '-', '2026-01-01'].map(numberOf)).toEqual(Array(6).fill(undefined))
+    expect(['1,234.5', '¥300', '12 %', '-1e3', '+7', '.5'].map(parseCellNumber)).toEqual([
+      1234.5, 300, 12, -1000, 7, 0.5,
+    ])
+    expect(['', '1,2', 'abc', '1.2.3', '-', '2026-01-01'].map(parseCellNumber)).toEqual(Array(6).fill(undefined))
   })
 })

@@ -4,8 +4,14 @@ import { describe, expect, test } from 'vitest'
 import { overviewOf, siblingTableUri, tableUri } from '../../src/explorer/web/preview/model/documents.ts'
 import { shapeOf } from '../../src/explorer/web/preview/model/kind.ts'
 import { layoutOf } from '../../src/explorer/web/preview/model/layout.ts'
-import { linesOf, newLinesIn, partOf, queryAround, tokenLines } from '../../src/explorer/web/preview/model/lines.ts'
-import { isOpenAtFirst, jsonRows, parseLines, tableOf } from '../../src/explorer/web/preview/model/rows.ts'
+import {
+  newLinesIn,
+  parsePreviewPart,
+  queryAround,
+  splitLines,
+  tokenLines,
+} from '../../src/explorer/web/preview/model/lines.ts'
+import { isOpenAtFirst, jsonRows, parseLines, tabulateObjects } from '../../src/explorer/web/preview/model/rows.ts'
 import { hexRow } from '../../src/explorer/web/preview/notes.tsx'
 import { gitLogOf } from '../../src/explorer/web/preview/records.tsx'
 
@@ -38,7 +44,7 @@ describe('the rows of a JSON document', () => {
   test('are made of JSON lines as well, and are a table if the lines are alike', () => {
     expect(parseLines('{"a":1}\r\n\nnot json\n')).toEqual([{ a: 1 }, 'not json'])
     expect(
-      tableOf([
+      tabulateObjects([
         { a: 1, b: 'x' },
         { a: null, c: [2] },
       ]),
@@ -47,7 +53,7 @@ describe('the rows of a JSON document', () => {
       ['1', 'x', ''],
       ['', '', '[2]'],
     ])
-    expect(tableOf([{ a: 1 }, 2])).toBeUndefined()
+    expect(tabulateObjects([{ a: 1 }, 2])).toBeUndefined()
   })
 })
 
@@ -127,12 +133,12 @@ test('binary data is previewed in rows of sixteen bytes', () => {
 })
 
 test('a previewed text has lines for any line end, and is a part only if it is truncated', () => {
-  expect(linesOf('a\r\nb\n\nc\n')).toEqual(['a', 'b', '', 'c'])
-  expect(linesOf('')).toEqual([''])
+  expect(splitLines('a\r\nb\n\nc\n')).toEqual(['a', 'b', '', 'c'])
+  expect(splitLines('')).toEqual([''])
   expect(queryAround({ first: 10, last: 12 })).toBe('lines=1-52')
-  expect(partOf({ unit: 'lines', first: 1, last: 9, next: 'lines=10-' })?.next).toBe('lines=10-')
-  expect(partOf({ unit: 'lines', first: 1, last: 9, next: 'as=html' })?.next).toBeUndefined()
-  expect(partOf('x')).toBeUndefined()
+  expect(parsePreviewPart({ unit: 'lines', first: 1, last: 9, next: 'lines=10-' })?.next).toBe('lines=10-')
+  expect(parsePreviewPart({ unit: 'lines', first: 1, last: 9, next: 'as=html' })?.next).toBeUndefined()
+  expect(parsePreviewPart('x')).toBeUndefined()
 })
 
 describe('the diagram of a database', () => {

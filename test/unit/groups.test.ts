@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { eachGroup, groupsOf, inGroups, mapGroups } from '../../src/core/kit/groups.ts'
+import { eachGroup, inGroups, iterateGroups, mapGroups } from '../../src/core/kit/groups.ts'
 
 let ended = 0
 const grouped = (signal?: AbortSignal) =>
@@ -52,7 +52,7 @@ describe('items in groups', () => {
       for await (const item of items) if (item === 1) break
       expect(ended).toBe(1)
       for await (const group of eachGroup(items)) if (group.includes(1)) break
-      const iterator = groupsOf(grouped())
+      const iterator = iterateGroups(grouped())
       await iterator.next()
       await iterator.return?.()
       expect(ended).toBeGreaterThanOrEqual(2)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { localLaunch, remoteLaunch } from '../../src/cli/hosts/add-launch.ts'
 import {
-  fileOf,
+  hostSettingsFile,
   reportHost,
   serversOf,
   showDiff,
@@ -92,10 +92,10 @@ describe('the settings file of a host', () => {
     ['zed', 'darwin', '/home/me/.config/zed/settings.json', '/work/.zed/settings.json'],
     ['zed', 'win32', 'C:\\Users\\me\\AppData\\Roaming\\Zed\\settings.json', 'C:\\work\\.zed\\settings.json'],
   ])('of %s on %s is at %s', (id, platform, user, project) => {
-    expect(fileOf(hostCalled(id), 'user', at(platform))).toBe(user)
+    expect(hostSettingsFile(hostCalled(id), 'user', at(platform))).toBe(user)
     if (project === undefined)
-      expect(() => fileOf(hostCalled(id), 'project', at(platform))).toThrow(/has no settings for a project/)
-    else expect(fileOf(hostCalled(id), 'project', at(platform))).toBe(project)
+      expect(() => hostSettingsFile(hostCalled(id), 'project', at(platform))).toThrow(/has no settings for a project/)
+    else expect(hostSettingsFile(hostCalled(id), 'project', at(platform))).toBe(project)
   })
 
   test.each([
@@ -105,14 +105,14 @@ describe('the settings file of a host', () => {
     ['goose', 'XDG_CONFIG_HOME', '/x/goose/config.yaml'],
     ['zed', 'XDG_CONFIG_HOME', '/x/zed/settings.json'],
   ])('of %s is at the place that %s names', (id, name, file) =>
-    expect(fileOf(hostCalled(id), 'user', at('linux', { [name]: '/x' }))).toBe(file),
+    expect(hostSettingsFile(hostCalled(id), 'user', at('linux', { [name]: '/x' }))).toBe(file),
   )
 
   test('of opencode is the existing one', async () => {
     const other = await createPlace()
     const file = join(other.folder, 'opencode.jsonc')
     writeFileSync(file, '{}')
-    expect(fileOf(hostCalled('opencode'), 'project', other)).toBe(file)
+    expect(hostSettingsFile(hostCalled('opencode'), 'project', other)).toBe(file)
     await other.remove()
   })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isPath } from '../../src/core/path.ts'
-import { nameOf, segmentOf } from '../../src/providers/metrics/directory.ts'
+import { decodeMetricName, metricSegment } from '../../src/providers/metrics/directory.ts'
 import { timeMarks, valueAxis } from '../../src/providers/metrics/drawing.ts'
 import { createElementReader } from '../../src/providers/metrics/pages.ts'
 import { downsample, edgesOf, gapsOf, summarize } from '../../src/providers/metrics/shown.ts'
@@ -100,18 +100,18 @@ describe('a time in a request for metrics', () => {
 describe('the segment of a name of a metric', () => {
   test('is the name itself if possible', () => {
     for (const name of ['up', 'a:b', 'http.server.duration', '日本語 𠮷', 'a b', '%2F'])
-      expect(segmentOf(name)).toBe(name)
+      expect(metricSegment(name)).toBe(name)
   })
 
   test('is escaped as in Prometheus if the name cannot be a segment', () => {
-    expect(['a/b', '..', 'U__x', 'a\nb', 'x/_'].map(segmentOf)).toEqual([
+    expect(['a/b', '..', 'U__x', 'a\nb', 'x/_'].map(metricSegment)).toEqual([
       'U__a_2F_b',
       'U___2E__2E_',
       'U__U____x',
       'U__a_A_b',
       'U__x_2F___',
     ])
-    expect(['', 'x'.repeat(2000), '\ud800'].map(segmentOf)).toEqual([undefined, undefined, undefined])
+    expect(['', 'x'.repeat(2000), '\ud800'].map(metricSegment)).toEqual([undefined, undefined, undefined])
   })
 
   test('is unique, valid in a path, and gives the name again', () => {
@@ -123,16 +123,16 @@ describe('the segment of a name of a metric', () => {
       fc.property(fc.array(character, { minLength: 1, maxLength: 12 }), (characters) => {
         const name = characters.join('')
         fc.pre(name !== '' && name.isWellFormed())
-        const segment = segmentOf(name) ?? ''
+        const segment = metricSegment(name) ?? ''
         expect(isPath(segment) && !segment.includes('/')).toBe(true)
-        expect(nameOf(segment)).toBe(name)
+        expect(decodeMetricName(segment)).toBe(name)
       }),
     )
     fc.assert(
       fc.property(fc.array(fc.constantFrom('U__', '_', '__', 'A', '_2F_', '_A_', 'f'), { maxLength: 8 }), (parts) => {
         const segment = parts.join('')
-        const name = nameOf(segment)
-        if (name !== undefined) expect(segmentOf(name)).toBe(segment)
+        const name = decodeMetricName(segment)
+        if (name !== undefined) expect(metricSegment(name)).toBe(segment)
       }),
     )
   })

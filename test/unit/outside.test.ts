@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openCatalog } from '../../src/config/build.ts'
 import { type LoadOptions, loadConfig } from '../../src/config/load.ts'
-import { methodsOf, planConfig, sourceOf } from '../../src/config/plan.ts'
+import { methodsOf, mountSource, planConfig } from '../../src/config/plan.ts'
 import { kindIn } from '../../src/core/mount-kind.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 
@@ -64,7 +64,7 @@ test.each([
     [`node_modules/${name}/main.js`]: moduleOf(),
   })
   const { mounts } = await configOf({ 'x://y': { provider: name } })
-  expect(Object.values(mounts).map((mount) => sourceOf(mount).name)).toEqual(['sample'])
+  expect(Object.values(mounts).map((mount) => mountSource(mount).name)).toEqual(['sample'])
 })
 
 test('an untrusted configuration does not run the code of a source, and reports that it is left out', async () => {
@@ -95,7 +95,7 @@ test('the declaration of a source is known before it is opened', async () => {
   const [mount] = Object.values((await configOf({ 'x://y': { provider: './sample.mjs' } })).mounts)
   if (mount === undefined) expect.fail('there is no mount')
   expect(methodsOf(mount)).toMatchObject({ watch: true, parts: true, prompts: false })
-  expect(sourceOf(mount)).toMatchObject({ noun: 'samples', isDerived: true })
+  expect(mountSource(mount)).toMatchObject({ noun: 'samples', isDerived: true })
 })
 
 test('the noun, icon and label of a source are sent with its mount', async () => {

@@ -4,8 +4,8 @@ import { files } from '../../src/providers/files/index.ts'
 import { type DocumentFormat, formatOf, type ReadingForm } from '../../src/readings/formats.ts'
 import { formatNumber, numberKindOf } from '../../src/readings/number-formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
-import { createWriter } from '../../src/readings/writer.ts'
-import { columnOf } from '../../src/readings/xlsx.ts'
+import { createDocumentWriter } from '../../src/readings/writer.ts'
+import { columnIndex } from '../../src/readings/xlsx.ts'
 import { describeProvider } from '../../src/testing/index.ts'
 import { decoded, encodingKey } from '../../src/wrap/decoded.ts'
 import { readable, readingKey } from '../../src/wrap/readable.ts'
@@ -133,7 +133,7 @@ describe('an Excel workbook', () => {
   })
 
   test('finds columns by their letters', () => {
-    expect(['A1', 'Z9', 'AA1', 'XFD1', 'XFE1', 'ZZZZ1', '', '1'].map(columnOf)).toEqual([
+    expect(['A1', 'Z9', 'AA1', 'XFD1', 'XFE1', 'ZZZZ1', '', '1'].map(columnIndex)).toEqual([
       0,
       25,
       26,
@@ -268,7 +268,7 @@ test('the format of a document is detected by its name, or else by its type', ()
 })
 
 test('the writer of a reading stops at its limit', () => {
-  const writer = createWriter('text', 100)
+  const writer = createDocumentWriter('text', 100)
   expect(() => {
     for (;;) writer.paragraph('十文字の文を書くよ。')
   }).toThrow(/more than 100 characters/)

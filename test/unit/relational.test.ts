@@ -6,11 +6,11 @@ import { diagramOf } from '../../src/providers/relational/documents.ts'
 import { type ObjectName, type Relation, roundEstimate } from '../../src/providers/relational/model.ts'
 import {
   batchRequests,
-  nameOf,
+  nameToSegment,
   parsePath,
   rowKeyOf,
   rowSegmentOf,
-  segmentOf,
+  segmentToName,
   specialCharacters,
 } from '../../src/providers/relational/names.ts'
 import { createPool } from '../../src/providers/relational/open.ts'
@@ -26,9 +26,9 @@ describe('names in paths of a database', () => {
   test('have one valid segment each, which gives the name again', () => {
     fc.assert(
       fc.property(name, (text) => {
-        const segment = segmentOf(text)
+        const segment = nameToSegment(text)
         expect(isPath(segment) && segment !== '' && !segment.includes('/')).toBe(true)
-        expect(nameOf(segment)).toBe(text)
+        expect(segmentToName(segment)).toBe(text)
       }),
     )
   })
@@ -36,12 +36,12 @@ describe('names in paths of a database', () => {
   test('are found by their own segment only', () => {
     fc.assert(
       fc.property(name, (segment) => {
-        const found = nameOf(segment)
-        if (found !== undefined) expect(segmentOf(found)).toBe(segment)
+        const found = segmentToName(segment)
+        if (found !== undefined) expect(nameToSegment(found)).toBe(segment)
       }),
     )
     for (const segment of ['~2F', '~61', '~', '~7', '~e3', '~c2', 'a~', ''])
-      if (segment !== '~') expect(nameOf(segment)).toBe(undefined)
+      if (segment !== '~') expect(segmentToName(segment)).toBe(undefined)
   })
 
   test('and keys of rows are recovered from their segments, for any characters', () => {

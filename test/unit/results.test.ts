@@ -12,7 +12,7 @@ import {
   type ResultsOptions,
   results,
 } from '../../src/providers/results/index.ts'
-import { nameOf, segmentOf } from '../../src/providers/results/paths.ts'
+import { escapeName, unescapeName } from '../../src/providers/results/paths.ts'
 import type { Store } from '../../src/store/index.ts'
 import { failure } from '../support/mcp-servers.ts'
 import { analysisOf, sqliteStore } from '../support/results.ts'
@@ -207,18 +207,18 @@ describe('names in a results mount', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('~', '/', '.', '0', '1', '2', 'a', '日') }), (name) => {
         if (name === '') return
-        expect(isPath(segmentOf(name))).toBe(true)
-        expect(segmentOf(name)).not.toContain('/')
-        expect(nameOf(segmentOf(name))).toBe(name)
+        expect(isPath(escapeName(name))).toBe(true)
+        expect(escapeName(name)).not.toContain('/')
+        expect(unescapeName(escapeName(name))).toBe(name)
       }),
     )
     for (const segment of ['~', '~3', 'a~', '~2', '~2a', '.', '~1~']) {
-      const name = nameOf(segment)
-      if (name !== undefined) expect(segmentOf(name)).toBe(segment)
+      const name = unescapeName(segment)
+      if (name !== undefined) expect(escapeName(name)).toBe(segment)
     }
-    expect(nameOf('~2')).toBe('.')
-    expect(nameOf('~')).toBeUndefined()
-    expect(nameOf('~2a')).toBeUndefined()
+    expect(unescapeName('~2')).toBe('.')
+    expect(unescapeName('~')).toBeUndefined()
+    expect(unescapeName('~2a')).toBeUndefined()
   })
 
   test('make one directory of each tag with slashes or dots, which lists its results', async () => {

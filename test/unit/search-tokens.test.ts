@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { beginningsOf, fold, stem, tokenize } from '../../src/text/analyser.ts'
-import { kindOf, passagesOf } from '../../src/text/structure.ts'
+import { passagesOf, textKind } from '../../src/text/structure.ts'
 import { volumeOf } from '../support/volume.ts'
 
 interface Token {
@@ -288,10 +288,10 @@ describe('passages of a text', () => {
   })
 
   test('depend on the format of the text', () => {
-    expect(kindOf('text/markdown', 'a')).toBe('markdown')
-    expect(kindOf('text/plain', 'docs/a.md')).toBe('markdown')
-    expect(kindOf(undefined, 'src/a.ts')).toBe('code')
-    expect(kindOf('text/csv', 'a')).toBe('table')
-    expect(kindOf('text/plain', 'a.txt')).toBe('plain')
+    expect(textKind('text/markdown', 'a')).toBe('markdown')
+    expect(textKind('text/plain', 'docs/a.md')).toBe('markdown')
+    expect(textKind(undefined, 'src/a.ts')).toBe('code')
+    expect(textKind('text/csv', 'a')).toBe('table')
+    expect(textKind('text/plain', 'a.txt')).toBe('plain')
   })
 })

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, expect, test } from 'vitest'
-import { createAddresses, createLiveness, listen, watchSockets } from '../../src/server/admission/connections.ts'
+import { createAddresses, createLiveness, listenOnPort, watchSockets } from '../../src/server/admission/connections.ts'
 import { completeLimits } from '../../src/server/admission/limits.ts'
 import { handleInTurn } from '../../src/server/http/pipeline.ts'
 import { createMeter } from '../../src/server/telemetry/meter.ts'
@@ -25,7 +25,7 @@ test('an idle connection keeps nothing of its answers in memory', async () => {
   const liveness = createLiveness(60_000, 2)
   const addresses = createAddresses(completeLimits(undefined, false))
   watchSockets(server, { liveness, addresses, meter: createMeter(), onRefused: () => {}, answering })
-  const { port } = await listen(server, '127.0.0.1', 0, 16)
+  const { port } = await listenOnPort(server, '127.0.0.1', 0, 16)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   ends.push(
     () => agent.destroy(),

@@ -5,7 +5,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { withResolvers } from '../../src/core/kit/abort.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { sendConsoleTo } from '../../src/server/stdio/console.ts'
-import { createWriter, readLines } from '../../src/server/stdio/lines.ts'
+import { createStreamWriter, readLines } from '../../src/server/stdio/lines.ts'
 import { serveStdio } from '../../src/server/stdio/serve-stdio.ts'
 import { memory } from '../support/memory.ts'
 import { bytesSoFar } from '../support/stream-bytes.ts'
@@ -88,7 +88,7 @@ describe('lines of stdio', () => {
 describe('the writer of stdio', () => {
   test('writes in order and waits for a slow reader', async () => {
     const output = new PassThrough({ highWaterMark: 10 })
-    const writer = createWriter(output)
+    const writer = createStreamWriter(output)
     let made = 0
     const written = Array.from({ length: 20 }, (_, i) =>
       writer.write(() => {
@@ -112,7 +112,7 @@ describe('the writer of stdio', () => {
 
   test('reports that the reader has closed, and does not hang', async () => {
     const output = new PassThrough({ highWaterMark: 1 })
-    const writer = createWriter(output)
+    const writer = createStreamWriter(output)
     const stuck = writer.write(() => 'xxxx')
     output.destroy(new Error('EPIPE'))
     await expect(stuck).rejects.toThrow('gone')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatTime, isTime } from '../../src/server/messages/format.ts'
+import { formatIsoTime, isTime } from '../../src/server/messages/format.ts'
 
 test.each([
   [0, '1970-01-01T00:00:00.000Z'],
@@ -9,7 +9,7 @@ test.each([
   [-62_167_219_200_000, '0000-01-01T00:00:00.000Z'],
   [253_402_300_799_999, '9999-12-31T23:59:59.999Z'],
 ])('the time %d is written in UTC with milliseconds: %s', (time, text) => {
-  expect(formatTime(time)).toBe(text)
+  expect(formatIsoTime(time)).toBe(text)
 })
 
 test('a time that clients do not accept is omitted', () => {

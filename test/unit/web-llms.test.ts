@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { parseHttpUrl } from '../../src/core/http-url.ts'
 import type { Context } from '../../src/core/provider.ts'
 import { type WebOptions, web } from '../../src/providers/web/index.ts'
-import { pagesOf } from '../../src/providers/web/llms.ts'
+import { parseLlmsTxt } from '../../src/providers/web/llms.ts'
 import { startWeb, type WebServer, watchConnections } from '../support/web.ts'
 
 // A machine with other work takes its time.
@@ -171,9 +171,9 @@ describe('an llms.txt as the list of a mount', () => {
         'http://x.example/docs/a',
       ],
     ]
-    expect(pagesOf(bad.map((url) => `- [a](${url})`).join('\n'), at, base)).toEqual([])
-    expect(pagesOf(`- [${'['.repeat(200_000)}\n${'- [a]('.repeat(100_000)}`, at, base)).toEqual([])
+    expect(parseLlmsTxt(bad.map((url) => `- [a](${url})`).join('\n'), at, base)).toEqual([])
+    expect(parseLlmsTxt(`- [${'['.repeat(200_000)}\n${'- [a]('.repeat(100_000)}`, at, base)).toEqual([])
     const many = Array.from({ length: 10_050 }, (_, i) => `- [p](p${i})`).join('\n')
-    expect(pagesOf(many, at, base)).toHaveLength(10_000)
+    expect(parseLlmsTxt(many, at, base)).toHaveLength(10_000)
   })
 })

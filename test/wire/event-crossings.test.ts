@@ -236,6 +236,7 @@ describe('the search for crossings', () => {
       spans.push(end - start)
       const points = Array.from({ length: end - start + 1 }, (_, index) => [start + index, value])
       return {
+        cache: { ttlMs: 0, scope: 'private' },
         contents: [{ uri, mimeType: 'application/json', text: JSON.stringify({ series: [{ labels: {}, points }] }) }],
       }
     }

@@ -3,7 +3,13 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { defined } from '../../core/kit/object.ts'
 import { parseAddress } from '../../core/uri.ts'
 import { parseDuration } from '../../schema/values.ts'
-import { type AuditQuery, type ContentReadAgain, findRecords, namesOf, readAgain } from '../operations/audit-records.ts'
+import {
+  type AuditQuery,
+  type ContentReadAgain,
+  callerNames,
+  findRecords,
+  readAgain,
+} from '../operations/audit-records.ts'
 import { cleanView } from '../operations/clean-view.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { parseCount } from '../operations/source.ts'
@@ -74,28 +80,28 @@ async function print(options: AuditOptions, io: Io): Promise<void> {
   if (json)
     await writeJson(
       io.out,
-      records.map((record, at) => ({ ...record, ...(reread[at] && { content: jsonOf(reread[at]) }) })),
+      records.map((record, at) => ({ ...record, ...(reread[at] && { content: toJsonContent(reread[at]) }) })),
     )
   else {
     const layOut = createColumns([4])
     const rows = records.map((record) => {
       const { time = '', verb = '', outcome = '', bytes, items, version = '', uri = '' } = record
       const size = bytes === undefined ? (items === undefined ? '' : String(items)) : formatSize(bytes)
-      return [time, namesOf(record)[0] ?? '', verb, outcome, size, version, readableUri(uri)].map(escapeText)
+      return [time, callerNames(record)[0] ?? '', verb, outcome, size, version, readableUri(uri)].map(escapeText)
     })
     if (reread.length === 0) await io.out.write(rows.length === 0 ? '' : layOut(rows))
-    for (const [at, one] of reread.entries()) await io.out.write(`${layOut([rows[at] ?? []])}${textOf(one)}\n`)
+    for (const [at, one] of reread.entries()) await io.out.write(`${layOut([rows[at] ?? []])}${formatContent(one)}\n`)
   }
   if (records.length === 0) io.say('No record matches.')
   if (more > 0) io.say(`${more} older records match, too. To see them, raise --limit.`)
   if (damaged > 0) io.say(`${damaged} lines of ${log} are not records.`)
 }
 
-function jsonOf(one: ContentReadAgain): object {
+function toJsonContent(one: ContentReadAgain): object {
   return 'bytes' in one ? { uri: one.uri, blob: Buffer.from(one.bytes).toString('base64') } : one
 }
 
-function textOf(one: ContentReadAgain): string {
+function formatContent(one: ContentReadAgain): string {
   if ('reason' in one) return `  (it cannot be read again: ${one.reason})\n`
   return 'text' in one ? one.text : `  (${formatSize(one.bytes.length)} that are not text. To see them: --json)\n`
 }

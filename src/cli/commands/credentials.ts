@@ -44,7 +44,7 @@ The file holds only digests of tokens. A running server notices changes at once.
     .option('--role <role>', 'a role of the token (repeatable)', addWord)
     .option('--name <name>', 'a name of the token, for people')
     .option('--expires <duration>', 'how long it is valid, such as 90d. By default until it is revoked', parseExpiry)
-    .action((options: AddOptions) => add(options, io))
+    .action((options: AddOptions) => issueToken(options, io))
   withFile(
     command.command('list').description('Lists the tokens by id, name and roles; never the tokens themselves.'),
   ).action((options: FileOptions) => list(options, io))
@@ -69,9 +69,9 @@ function parseBetween(text: string, least: number, most: number, what: string): 
 const parseExpiry = (text: string) => parseBetween(text, 1, 1e13, '12h or 90d')
 const parseWait = (text: string) => parseBetween(text, 1000, 3_600_000, '5m, from 1s to 1h')
 
-async function add({ role: roles = [], name, expires, ...options }: AddOptions, io: Io): Promise<void> {
+async function issueToken({ role: roles = [], name, expires, ...options }: AddOptions, io: Io): Promise<void> {
   if (name === '') throw usageError('The name of the token is empty.')
-  const file = await fileOf(options)
+  const file = await resolveTokenFile(options)
   const { token, stored } = await addToken(file, {
     roles,
     ...defined({ name }),
@@ -84,7 +84,7 @@ async function add({ role: roles = [], name, expires, ...options }: AddOptions, 
 }
 
 async function list(options: FileOptions, io: Io): Promise<void> {
-  const file = await fileOf(options)
+  const file = await resolveTokenFile(options)
   const { tokens, mark } = await readTokenFile(file).catch(rethrowAsFailure)
   if (options.json) return writeJson(io.out, tokens.map(publicPart))
   if (tokens.length === 0)
@@ -108,7 +108,7 @@ function expiry(expires: string | undefined): string {
 }
 
 async function revoke(id: string, options: FileOptions, io: Io): Promise<void> {
-  const file = await fileOf(options)
+  const file = await resolveTokenFile(options)
   const revoked = await revokeToken(file, id).catch(rethrowAsFailure)
   if (revoked === undefined)
     throw new CommandError(
@@ -123,7 +123,7 @@ function publicPart({ sha256: _, ...rest }: StoredToken) {
   return rest
 }
 
-async function fileOf({ config, tokens }: FileOptions): Promise<string> {
+async function resolveTokenFile({ config, tokens }: FileOptions): Promise<string> {
   if (tokens !== undefined) return resolve(tokens)
   const { findTokenFile } = await import('../../config/auth.ts')
   const file = resolve(config ?? defaultConfig)

@@ -53,14 +53,14 @@ async function printChanges(
     throw commandFailure('This server does not list changes to this command. Call its tool what_changed instead.')
   const found = await view.changed(query)
   if (json) return writeJson(io.out, found)
-  for (const line of linesOf(found)) await io.out.write(`${line}\n`)
+  for (const line of formatChangedResources(found)) await io.out.write(`${line}\n`)
   if (found.unknown) throw new CommandError(exitCodes.notFound, tooOld(found.since))
   if (found.more > 0) io.say(`${found.more} more changes are left out. To see them, raise --limit.`)
   for (const address of found.unavailable) io.say(`${address} does not answer now: its changes are reported later.`)
   io.say(`For the next call: --since ${found.since}`)
 }
 
-function linesOf({ created, updated, deleted }: ChangedResources): readonly string[] {
+function formatChangedResources({ created, updated, deleted }: ChangedResources): readonly string[] {
   const all = { created, updated, deleted }
   return Object.entries(all).flatMap(([word, some]) =>
     some.map(

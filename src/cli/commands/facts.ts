@@ -5,7 +5,7 @@ import { defined } from '../../core/kit/object.ts'
 import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
 import {
   addSourceOptions,
-  nameOf,
+  lastUriSegment,
   nothingAtError,
   parseCount,
   type SourceOptions,
@@ -15,7 +15,7 @@ import { findFacts, resourceOfMount, type StatFacts } from '../operations/stat-f
 import { createTreeJson, createTreePrinter, formatTokens } from '../operations/tree-print.ts'
 import { rootsOf, type TokenCount, type Totals, type TreeVisitor, walk } from '../operations/tree-walk.ts'
 import { commandFailure, examples, usageError } from '../terminal/exit.ts'
-import { formatCount, formatSize, formatTime, type Io, resourceToJson, writeJson } from '../terminal/io.ts'
+import { formatCount, formatSize, formatUtcTime, type Io, resourceToJson, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { coloursFor, escapeText, readableUri } from '../terminal/text.ts'
 
@@ -123,7 +123,7 @@ async function rootAt(view: View, uri: string): Promise<Resource> {
   }
   try {
     await view.directory({ uri })
-    return { uri, name: nameOf(uri), mimeType: directoryMimeType }
+    return { uri, name: lastUriSegment(uri), mimeType: directoryMimeType }
   } catch (error) {
     if (isResourceError(error, 'not-found')) throw await nothingAtError(uri, view)
     if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
@@ -193,17 +193,25 @@ function format({ resource, mount, children, listed, watchable, templates }: Sta
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['uri', shownUri(uri)],
     ['name', escapeText(name)],
-    ['title', textOf(title)],
-    ['description', textOf(description)],
-    ['type', textOf(mimeType)],
+    ['title', escapeOptionalText(title)],
+    ['description', escapeOptionalText(description)],
+    ['type', escapeOptionalText(mimeType)],
     ['children', children === undefined ? undefined : formatChildren(children)],
     ['size', size === undefined ? undefined : formatBytes(size)],
-    ['modified', modified === undefined ? undefined : `${formatTime(modified)}  (${formatAge(Date.now() - modified)})`],
-    ['version', textOf(version)],
+    [
+      'modified',
+      modified === undefined ? undefined : `${formatUtcTime(modified)}  (${formatAge(Date.now() - modified)})`,
+    ],
+    ['version', escapeOptionalText(version)],
     ['priority', priority === undefined ? undefined : formatPriority(priority)],
     ['audience', audience === undefined ? undefined : audience.join(', ')],
     ['icons', icons === undefined ? undefined : escapeText(icons.map(({ src }) => src).join(', '))],
-    ['mount', mount === undefined ? undefined : [shownUri(mount.uri), textOf(mount.title)].filter(Boolean).join('  ')],
+    [
+      'mount',
+      mount === undefined
+        ? undefined
+        : [shownUri(mount.uri), escapeOptionalText(mount.title)].filter(Boolean).join('  '),
+    ],
     ['listed', isDirectory ? undefined : listed ? 'yes' : 'no: it is read by its URI, or by a template'],
     ['watchable', watchable ? 'yes: hikidashi watch reports its changes' : 'no: nothing reports its changes'],
     ...templates.map(({ uriTemplate, name: called, values }, i): readonly [string, string] => [
@@ -219,7 +227,7 @@ function format({ resource, mount, children, listed, watchable, templates }: Sta
   return rows.flatMap(([key, value]) => (value === undefined ? [] : [`${bold(key.padEnd(11))}  ${value}\n`])).join('')
 }
 
-function textOf(text: string | undefined): string | undefined {
+function escapeOptionalText(text: string | undefined): string | undefined {
   return text === undefined ? undefined : escapeText(text)
 }
 

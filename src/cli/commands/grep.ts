@@ -35,10 +35,10 @@ export function define(command: Command, io: Io): void {
   hikidashi grep report.pdf -i revenue -C 2            the text of a document
   hikidashi grep file:///docs/manual.md -F '(c)' --url http://127.0.0.1:8787/mcp`),
     )
-    .action((uri: string, pattern: string, options: GrepCommandOptions) => find(uri, pattern, options, io))
+    .action((uri: string, pattern: string, options: GrepCommandOptions) => runGrepCommand(uri, pattern, options, io))
 }
 
-async function find(argument: string, pattern: string, options: GrepCommandOptions, io: Io): Promise<void> {
+async function runGrepCommand(argument: string, pattern: string, options: GrepCommandOptions, io: Io): Promise<void> {
   await withSource(options, io, async ({ view, uriOf }) => {
     const uri = uriOf(argument)
     const progress = createProgress(io, { what: `Searching ${escapeText(readableUri(uri))}`, besideOutput: true })

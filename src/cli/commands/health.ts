@@ -8,7 +8,7 @@ import type { View } from '../../core/view.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import type { Findings } from '../operations/doctor/findings.ts'
 import { requireUrl } from '../operations/headers.ts'
-import { searchMountsOf, textAt } from '../operations/search-mounts.ts'
+import { readResourceText, searchMountsOf } from '../operations/search-mounts.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
 import { commandFailure, examples } from '../terminal/exit.ts'
@@ -127,17 +127,21 @@ async function tellStatus(options: StatusOptions, io: Io): Promise<void> {
     const searches: HealthFacts['searches'][number][] = []
     const progress = createProgress(io, { what: 'Reading the state of the index', besideOutput: true })
     for (const searchMount of await searchMountsOf(view)) {
-      const found = parseSearchStatus(await textAt(view, searchMount.status))
+      const found = parseSearchStatus(await readResourceText(view, searchMount.status))
       if (found === undefined) throw commandFailure(`${searchMount.address} does not report its status.`)
       searches.push({ address: searchMount.address, ...found })
     }
-    const told = { mounts: await mountsOf(view, catalog, searches), searches, leftOut: withheld.map(withheldJson) }
+    const told = {
+      mounts: await readMountStatuses(view, catalog, searches),
+      searches,
+      leftOut: withheld.map(withheldJson),
+    }
     progress.end()
     await (options.json ? writeJson(io.out, told) : io.out.write(formatStatus(told)))
   })
 }
 
-async function mountsOf(
+async function readMountStatuses(
   view: View,
   catalog: Catalog | undefined,
   searches: HealthFacts['searches'],

@@ -1,12 +1,12 @@
 import { unlink } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { type Command, Option } from 'commander'
-import { defined, textsIn } from '../../core/kit/object.ts'
+import { defined, stringItems } from '../../core/kit/object.ts'
 import { type LaunchWords, launchFor } from '../hosts/add-launch.ts'
 import {
   type FileReport,
-  fileOf,
   type HostReport,
+  hostSettingsFile,
   isInstalled,
   type OpenedHostFile,
   type OwnServer,
@@ -93,10 +93,10 @@ itself), or connects to the server at --url. The old file is kept beside the new
 
 hikidashi never writes a token or password into a file: name the variable that holds it.`),
     )
-    .action((id: string, folders: readonly string[], options: AddOptions) => add(id, folders, options, io))
+    .action((id: string, folders: readonly string[], options: AddOptions) => addToHost(id, folders, options, io))
 }
 
-async function add(id: string, folders: readonly string[], options: AddOptions, io: Io): Promise<void> {
+async function addToHost(id: string, folders: readonly string[], options: AddOptions, io: Io): Promise<void> {
   const host = hostNamed(id)
   const { scope } = options
   const launch = await launchFor(folders, options)
@@ -159,7 +159,7 @@ async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<
 async function showHookDiff(host: Host, scope: HostScope, machine: Machine, changed: string | undefined, io: Io) {
   const hook = await openHook(host, scope, machine)
   const { before, format } = hook.opened
-  const text = before.file === fileOf(host, scope, machine) ? (changed ?? '') : before.text
+  const text = before.file === hostSettingsFile(host, scope, machine) ? (changed ?? '') : before.text
   const opened = { ...hook.opened, before: { ...before, text }, settings: format.parse(text ?? '') }
   await showDiff(unifiedDiff(before.file, text, withHook({ ...hook, opened })), io)
 }
@@ -179,7 +179,7 @@ function notesOn(
   text: string,
 ): readonly string[] {
   const words = [value.command, value.args, value.cmd].flatMap((part) =>
-    typeof part === 'string' ? [part] : textsIn(part),
+    typeof part === 'string' ? [part] : stringItems(part),
   )
   const isLocal = launch.transport === 'stdio' && words.some((word) => isAbsolute(word))
   const isStray = host.refuses !== undefined && hasRefusedSyntax(text, host.refuses)
@@ -200,7 +200,7 @@ async function print(host: Host, launch: Launch, context: EntryContext, { json }
     (opened) => opened.settings,
     () => undefined,
   )
-  const file = fileOf(host, context.scope, context.machine)
+  const file = hostSettingsFile(host, context.scope, context.machine)
   const entry = host.entryOf(launch, context, settings)
   const format = formatOf(host, file)
   const snippet = [

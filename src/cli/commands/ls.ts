@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { pagesOf } from '../../core/kit/groups.ts'
+import { iteratePages } from '../../core/kit/groups.ts'
 import { overviewUri } from '../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
 import { isMissingDirectory, readDirectoryPage, refuseDepth, rootsOf } from '../operations/tree-walk.ts'
 import { commandFailure, examples } from '../terminal/exit.ts'
-import { createJsonArray, formatSize, formatTime, type Io, resourceToJson } from '../terminal/io.ts'
+import { createJsonArray, formatSize, formatUtcTime, type Io, resourceToJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
 
@@ -65,7 +65,7 @@ async function* listed(
 ): AsyncGenerator<ListedPage> {
   const { view } = source
   if (uri === undefined) {
-    if (recursive) yield* pagesOf((query) => view.list(query))
+    if (recursive) yield* iteratePages((query) => view.list(query))
     else yield { items: await rootsOf(source) }
     return
   }
@@ -75,9 +75,10 @@ async function* listed(
     return
   }
   // The flat list has larger pages than the directories; with a single mount it has the same entries.
-  if (recursive && isOnlyMount(await view.mounts(), uri)) yield* withoutOverview(pagesOf((query) => view.list(query)))
+  if (recursive && isOnlyMount(await view.mounts(), uri))
+    yield* withoutOverview(iteratePages((query) => view.list(query)))
   else if (recursive) yield* below(view, uri, 0)
-  else yield* pagesOf((query) => readDirectoryPage(view, uri, query))
+  else yield* iteratePages((query) => readDirectoryPage(view, uri, query))
 }
 
 /** Removes the overview of the server from pages, because it belongs to no mount. */
@@ -97,7 +98,7 @@ function isOnlyMount(mounts: readonly Resource[], uri: string): boolean {
 /** Yields every resource below a directory, depth first, which is the order of the list. */
 async function* below(view: View, uri: string, depth: number): AsyncGenerator<ListedPage> {
   refuseDepth(depth)
-  const pages = pagesOf((query) => readDirectoryPage(view, uri, query))
+  const pages = iteratePages((query) => readDirectoryPage(view, uri, query))
   for (;;) {
     const next = await pages.next().catch((error: unknown) => {
       // The directory was removed while its parent was listed.
@@ -132,7 +133,8 @@ function createJsonPrinter({ out }: Io): Printer {
 function createPrinter({ out }: Io): Printer {
   return {
     add: async (resources) => {
-      if (resources.length > 0) await out.write(resources.map(({ uri }) => `${shown(uri, out.isTerminal)}\n`).join(''))
+      if (resources.length > 0)
+        await out.write(resources.map(({ uri }) => `${formatOutputUri(uri, out.isTerminal)}\n`).join(''))
     },
     end: async () => {},
   }
@@ -142,9 +144,9 @@ function createLongPrinter({ out }: Io): Printer {
   const layOut = createColumns([0])
   const row = ({ uri, size, modified, mimeType, title }: Resource) => [
     size === undefined ? '-' : formatSize(size),
-    modified === undefined ? '-' : formatTime(modified),
+    modified === undefined ? '-' : formatUtcTime(modified),
     escapeText(mimeType ?? '-'),
-    shown(uri, out.isTerminal),
+    formatOutputUri(uri, out.isTerminal),
     escapeText(title ?? ''),
   ]
   return {
@@ -156,6 +158,6 @@ function createLongPrinter({ out }: Io): Printer {
 }
 
 /** Formats a URI: readable for a person, unchanged for a program. */
-function shown(uri: string, toPerson: boolean): string {
+function formatOutputUri(uri: string, toPerson: boolean): string {
   return escapeText(toPerson ? readableUri(uri) : uri)
 }

@@ -14,7 +14,7 @@ import {
   activityOf,
   formatDifferences,
   formatExplanation,
-  readText,
+  parseTextFile,
   waitForIndexes,
   writeText,
 } from '../operations/pack.ts'
@@ -162,9 +162,9 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
   }
   // Faults of files are reported before any mount is opened.
   const { parseBasket, parseManifest, manifestFor, differences } = await import('../../context/manifest.ts')
-  const before = options.against === undefined ? undefined : await readText(options.against, parseManifest)
-  const reused = options.reuse === undefined ? undefined : await readText(options.reuse, parseManifest)
-  const basket = options.basket === undefined ? [] : await readText(options.basket, parseBasket)
+  const before = options.against === undefined ? undefined : await parseTextFile(options.against, parseManifest)
+  const reused = options.reuse === undefined ? undefined : await parseTextFile(options.reuse, parseManifest)
+  const basket = options.basket === undefined ? [] : await parseTextFile(options.basket, parseBasket)
   await withSource(options, io, async (source, log) => {
     if (source.catalog !== undefined) await waitForIndexes(source.catalog, io)
     const { testFiles } = await import('../../context/tests.ts')
@@ -183,7 +183,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
       limits: source.catalog === undefined ? remoteLimits : { concurrency: 32 },
     })
       .catch((error: unknown) => {
-        throw tooMuch(error)
+        throw toBudgetError(error)
       })
       .finally(progress.end)
     const { text, tokens, budget, items, notes } = assembled
@@ -279,7 +279,7 @@ function counted(view: View, progress: Progress): View {
   }
 }
 
-function tooMuch(error: unknown): unknown {
+function toBudgetError(error: unknown): unknown {
   const isBudget = isResourceError(error, 'invalid') && error.detail.reason === 'budget'
   return isBudget ? new CommandError(exitCodes.budget, error.message) : error
 }

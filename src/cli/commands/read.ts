@@ -52,7 +52,7 @@ export function define(command: Command, io: Io): void {
   hikidashi read file:///docs/                          the listing of a directory
   hikidashi read file:///docs/logo.png -o logo.png --url http://127.0.0.1:8787/mcp`),
     )
-    .action((uri: string, options: ReadOptions) => read(uri, options, io))
+    .action((uri: string, options: ReadOptions) => runReadCommand(uri, options, io))
 }
 
 function parseRange(value: string): string {
@@ -60,7 +60,7 @@ function parseRange(value: string): string {
   return value
 }
 
-async function read(argument: string, options: ReadOptions, io: Io): Promise<void> {
+async function runReadCommand(argument: string, options: ReadOptions, io: Io): Promise<void> {
   await withSource(options, io, async ({ view, uriOf }) => {
     const uri = withPart(uriOf(argument), options)
     const progress = createProgress(io, { what: `Reading ${escapeText(readableUri(uri))}`, besideOutput: true })
@@ -77,7 +77,7 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
       if (contents.length > 1) io.say(headerOf(content))
       if (io.out.isTerminal && !('text' in content))
         throw commandFailure(
-          `${content.uri} is not text (${describe(content)}). To keep it: --output FILE. To see it as base64: --json.`,
+          `${content.uri} is not text (${describeContent(content)}). To keep it: --output FILE. To see it as base64: --json.`,
         )
       await writeContent(io.out, content, io)
       // End an unfinished last line, before the next content or the prompt of the shell.
@@ -159,10 +159,10 @@ async function toFile(file: string, write: (out: Output) => Promise<void>): Prom
 }
 
 function headerOf(content: ResourceContent): string {
-  return escapeText(`──  ${content.uri}  ${describe(content)}`)
+  return escapeText(`──  ${content.uri}  ${describeContent(content)}`)
 }
 
-function describe(content: ResourceContent): string {
+function describeContent(content: ResourceContent): string {
   const length = contentLength(content)
   const whole = content.size !== undefined && content.size > length ? ` of ${formatSize(content.size)}` : ''
   const size = content.mimeType === directoryMimeType ? [] : [formatSize(length) + whole]

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { openCatalog } from '../../config/build.ts'
-import { sourceOf } from '../../config/plan.ts'
+import { mountSource } from '../../config/plan.ts'
 import { isWritable, type WritableMount } from '../../config/writing.ts'
 import { errorCodeOf, isResourceError } from '../../core/errors.ts'
 import { defined, jsonIn } from '../../core/kit/object.ts'
@@ -45,7 +45,7 @@ checked before the first is stored. Storing the same analysis again changes only
 
 async function put(file: string, { mount, json, ...options }: PutOptions, io: Io): Promise<void> {
   const name = file === '-' ? 'stdin' : file
-  const values = parseValues(await read(file), name)
+  const values = parseValues(await readFileOrStdin(file), name)
   const local = await requireLocal(options, io)
   const planned = plannedFor(local, mount)
   const log = createTextLog(io, 'warn')
@@ -97,7 +97,7 @@ function wrong(error: unknown, position: string): unknown {
   )
 }
 
-async function read(file: string): Promise<string> {
+async function readFileOrStdin(file: string): Promise<string> {
   try {
     if (file !== '-') return await readFile(file, 'utf8')
     const chunks: Uint8Array[] = []
@@ -136,7 +136,7 @@ function parseValues(text: string, file: string): readonly PositionedValue[] {
 }
 
 function plannedFor({ mounts, config }: LocalSetUp, address: string | undefined) {
-  const keeping = mounts.filter(({ config }) => sourceOf(config).writers !== undefined)
+  const keeping = mounts.filter(({ config }) => mountSource(config).writers !== undefined)
   const named = keeping.map((mount) => mount.address)
   if (keeping.length === 0)
     throw commandFailure(

@@ -6,14 +6,14 @@ import {
   type FoundQuery,
   idleNote,
   parseFound,
-  piecesOf,
   type SearchAnswer,
   type SearchMount,
+  splitAtMarks,
   staleNote,
 } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
 import { waitForIndex } from '../operations/indexing.ts'
-import { searchMountsOf, textAt } from '../operations/search-mounts.ts'
+import { readResourceText, searchMountsOf } from '../operations/search-mounts.ts'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
 import { commandFailure, examples, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
@@ -71,7 +71,7 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     const given = Object.entries({ limit, mount, mime, since, minPriority, audience, path, after, fresh })
     const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
     const uri = searchMount.uriOf({ query, ...rest })
-    const found = parseFound(await textAt(view, uri))
+    const found = parseFound(await readResourceText(view, uri))
     if (found === undefined)
       throw commandFailure(
         `The mount ${searchMount.address} does not answer like a search. Check that its provider is "search".`,
@@ -132,7 +132,7 @@ function formatHit(hit: FoundHit, { bold, mark }: Colours): string {
   const titles = [hit.title, hit.heading].filter((text) => text !== undefined && text !== '')
   const title = [...new Set(titles)].map((text) => escapeText(text ?? '')).join(' · ')
   // Each piece is escaped separately, so that no text can end a mark.
-  const snippet = piecesOf(hit.snippet).map(({ text, marked }) => {
+  const snippet = splitAtMarks(hit.snippet).map(({ text, marked }) => {
     const lines = escapeLines(text).split('\n')
     return lines.map((line) => (marked && line !== '' ? mark(line) : line)).join('\n')
   })

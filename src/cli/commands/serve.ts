@@ -16,7 +16,6 @@ import { hostName, ownCommand, packageVersion } from '../operations/command-line
 import { boundHeap } from '../operations/heap.ts'
 import { type LocalSetUp, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
 import {
-  adviceOn,
   argumentsFor,
   clientUrlOf,
   createAgeCheck,
@@ -24,12 +23,13 @@ import {
   explorerUrlOf,
   httpOptions,
   openPage,
+  optionAdvice,
   prepareService,
   refuseServedTokens,
   refuseWithheld,
   type ServeOptions,
   startMeasuring,
-  tokensOf,
+  tokenFileOption,
   warnOfLargeFolders,
   warnOfMachine,
 } from '../operations/serving.ts'
@@ -192,7 +192,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     server: {
       name: hostName(name),
       command: ownCommand(argumentsFor(folders, options, local)),
-      ...tokensOf(httpOptions(local, options).auth),
+      ...tokenFileOption(httpOptions(local, options).auth),
     },
     addresses: local.mounts.map(({ address }) => address),
     assumed: local.assumed,
@@ -340,7 +340,7 @@ async function serveOverHttp(
   boundHeap()
   const running = await serveHttp(options).catch((error: unknown) => {
     // A port in use is not a fault of the command line.
-    if (isResourceError(error, 'invalid')) throw commandFailure(`${error.message}${adviceOn(error.detail.option)}`)
+    if (isResourceError(error, 'invalid')) throw commandFailure(`${error.message}${optionAdvice(error.detail.option)}`)
     throw error
   })
   try {

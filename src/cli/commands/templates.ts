@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { pagesOf } from '../../core/kit/groups.ts'
+import { iteratePages } from '../../core/kit/groups.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
 import { examples, usageError } from '../terminal/exit.ts'
@@ -28,7 +28,7 @@ async function templates(options: TemplatesOptions, io: Io): Promise<void> {
   await withSource(options, io, async ({ view }) => {
     const array = options.json ? createJsonArray(out) : undefined
     const layOut = createColumns()
-    for await (const { items } of pagesOf((query) => view.templates(query))) {
+    for await (const { items } of iteratePages((query) => view.templates(query))) {
       const rows = items.map(({ uriTemplate, name, title }) => [uriTemplate, name, title ?? ''].map(escapeText))
       if (array !== undefined) await array.add(items)
       else if (rows.length > 0) await out.write(layOut(rows))

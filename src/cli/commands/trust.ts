@@ -34,12 +34,12 @@ file; after a change, trust it again. A configuration that you name with --confi
     )
     .action(async (given: string, options: TrustOptions) => {
       if (options.list) return list(options, io)
-      const file = await fileOf(given)
+      const file = await resolveConfigFile(given)
       return options.revoke ? revoke(file, options, io) : trust(file, options, io)
     })
 }
 
-async function fileOf(given: string): Promise<string> {
+async function resolveConfigFile(given: string): Promise<string> {
   const path = resolve(given)
   const isFolder = await stat(path).then(
     (stats) => stats.isDirectory(),

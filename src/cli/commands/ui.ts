@@ -72,7 +72,7 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
   const stop = createStop(log)
   try {
     const running = await serveHttp({
-      ...identityOf(source, options),
+      ...pageIdentity(source, options),
       view: () => source.view,
       log,
       scrubber: io.secrets,
@@ -124,7 +124,7 @@ function announce(isOpened: boolean, io: Io): void {
 }
 
 /** Returns the identity of the page: the name of the server, or the local folder. */
-function identityOf({ name, catalog }: CommandSource, { folders = [] }: UiOptions) {
+function pageIdentity({ name, catalog }: CommandSource, { folders = [] }: UiOptions) {
   const [folder = '.'] = folders
   const title = name ?? (catalog !== undefined && folders.length < 2 ? basename(resolve(folder)) : '')
   return { name: 'hikidashi', version: packageVersion(), ...(title === '' ? {} : { title }) }

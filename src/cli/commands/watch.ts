@@ -49,7 +49,9 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
     const alive = setInterval(() => {}, 1_000_000_000)
     const stop = createStop(log)
     try {
-      const running = begin(subscription, named, options, source, io).then(() => new Promise<never>(() => {}))
+      const running = subscribeToChanges(subscription, named, options, source, io).then(
+        () => new Promise<never>(() => {}),
+      )
       const end = await Promise.race([running, stop.stopped, source.over, printer.failure])
       if (end !== undefined) throw commandFailure(end.message)
     } finally {
@@ -61,7 +63,7 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
 }
 
 /** Subscribes to the URIs, or to all mounts, and reports the URIs that cannot be watched. */
-async function begin(
+async function subscribeToChanges(
   subscription: Subscription,
   named: readonly string[],
   { list }: WatchOptions,

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { folderOf, openMountLeftOut } from '../../config/open-mount.ts'
-import { type PlannedMount, sourceOf } from '../../config/plan.ts'
+import { mountSource, type PlannedMount } from '../../config/plan.ts'
 import { compileVerdict } from '../../core/access.ts'
 import { contentLength } from '../../core/entry.ts'
 import { isResourceError } from '../../core/errors.ts'
@@ -16,7 +16,7 @@ import { cleanView } from '../operations/clean-view.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { formatRuleMiss, rulesMissing } from '../operations/rule-globs.ts'
-import { parseCount, pathIn, splitNames, uriOf } from '../operations/source.ts'
+import { findPathInFolder, parseCount, splitNames, uriFromArgument } from '../operations/source.ts'
 import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
@@ -120,7 +120,7 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
 }
 
 function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readonly PathCandidate[] {
-  const asUri = uriOf(argument, [])
+  const asUri = uriFromArgument(argument, [])
   const isUri = asUri === argument
   if (isUri) {
     const found = createResolver(mounts.map((planned) => ({ ...planned, planned })))(argument)
@@ -130,11 +130,11 @@ function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readon
     const { config, address } = planned
     const root = folderOf(planned)
     if (root === undefined) return []
-    const below = pathIn(root, resolve(argument))
+    const below = findPathInFolder(root, resolve(argument))
     if (below === undefined) return []
     const slash = asUri.endsWith('/') && below !== '' ? '/' : ''
     const plain = `${below}${slash}`
-    const path = `${sourceOf(config).folder?.prefix ?? ''}${plain}`
+    const path = `${mountSource(config).folder?.prefix ?? ''}${plain}`
     return [{ planned, path, uri: formatUri(parseAddress(address), path) }]
   })
 }
@@ -191,7 +191,7 @@ async function answerFor(
 function indexedPart(mounts: readonly PlannedMount[], address: string, size: number | undefined): string {
   const own = parseAddress(address).text
   const limits = mounts.flatMap(({ config }) => {
-    const { searches } = sourceOf(config)
+    const { searches } = mountSource(config)
     const over = searches && config[searches.option]
     const isOver = over === '*' || (Array.isArray(over) && over.some((one) => parseAddress(String(one)).text === own))
     return isOver ? [searches?.indexedBytes(config) ?? defaultIndexedBytes] : []
@@ -202,7 +202,7 @@ function indexedPart(mounts: readonly PlannedMount[], address: string, size: num
 }
 
 function absenceWords(config: PlannedMount['config']): string {
-  const { name, absence } = sourceOf(config)
+  const { name, absence } = mountSource(config)
   return absence ?? `the provider "${name}" has no resource at this path`
 }
 

@@ -5,7 +5,7 @@ import { defaultConfig } from '../../config/state-folder.ts'
 import type { Brief } from '../../context/brief.ts'
 import { defined, isObject, jsonIn } from '../../core/kit/object.ts'
 import type { BriefRequest } from '../operations/joined.ts'
-import { connect } from '../operations/joining/socket.ts'
+import { connectToSocket } from '../operations/joining/socket.ts'
 import { socketsOf } from '../operations/joining/socket-path.ts'
 import type { Secrets } from '../terminal/secrets.ts'
 import { type HookRecord, writeHookRecord } from './hook-records.ts'
@@ -39,7 +39,7 @@ export function plainHookOptions(words: readonly string[]): HookOptions | undefi
       Object.hasOwn(promptHooks, host) &&
       [budget ?? '1', wait].every((number) => /^[1-9]\d{0,8}$/.test(number)) &&
       /^(?:0(?:\.\d{1,9})?|1)$/.test(minScore ?? '0')
-    const numbers = { budget: numberIn(budget), minScore: numberIn(minScore) }
+    const numbers = { budget: parseOptionalNumber(budget), minScore: parseOptionalNumber(minScore) }
     return isPlain ? { host, waitMs: Number(wait), ...defined({ config, ...numbers }) } : undefined
   } catch {
     return undefined
@@ -48,7 +48,7 @@ export function plainHookOptions(words: readonly string[]): HookOptions | undefi
 
 export const defaultWaitMs = 1000
 
-const numberIn = (text: string | undefined) => (text === undefined ? undefined : Number(text))
+const parseOptionalNumber = (text: string | undefined) => (text === undefined ? undefined : Number(text))
 
 /**
  * Answers the hook of a host with a context for the prompt: from the server that runs for the folder, or else from its index on the
@@ -65,9 +65,9 @@ export async function answerHook({ host, waitMs, ...options }: HookOptions): Pro
   try {
     question = parseQuestion(host, jsonIn(await inputOf(signal)), process.env)
     if (question === undefined) return
-    const asked = await within(signal, askServer(question, options))
+    const asked = await rejectOnAbort(signal, askServer(question, options))
     from = asked === undefined ? 'index' : 'server'
-    brief = asked ?? (await within(signal, askIndex(question, options, signal, cleaning)))
+    brief = asked ?? (await rejectOnAbort(signal, askIndex(question, options, signal, cleaning)))
     if (brief.text) await print(formatAnswer(host, brief.text))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
@@ -120,7 +120,7 @@ async function inputOf(signal: AbortSignal): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+function rejectOnAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   work.catch(() => {})
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(new Error('too late')), { once: true })
@@ -141,7 +141,7 @@ async function askServer(
 ): Promise<Partial<Brief> | undefined> {
   const found = [resolve(folder, config ?? defaultConfig)].filter((file) => config !== undefined || existsSync(file))
   for (const path of socketsOf(found[0] ?? folder)) {
-    const server = await connect(path, greetingMs)
+    const server = await connectToSocket(path, greetingMs)
     if (typeof server === 'string') continue
     const { socket } = server
     const request: BriefRequest = { hikidashi: 'brief', prompt, ...defined({ budget, minScore }) }

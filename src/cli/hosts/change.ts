@@ -34,7 +34,7 @@ export interface OpenedHostFile {
 }
 
 /** Returns the path of the file that a host reads in a scope: the first existing one, else the one that the host would create. */
-export function fileOf(host: Host, scope: HostScope, machine: Machine): string {
+export function hostSettingsFile(host: Host, scope: HostScope, machine: Machine): string {
   const names = host.files[scope]?.(machine) ?? []
   const file = names.find((name) => existsSync(name)) ?? names[0]
   if (file !== undefined) return file
@@ -45,7 +45,7 @@ export function fileOf(host: Host, scope: HostScope, machine: Machine): string {
 
 /** Reads the settings file of a host. @throws CommandError for a file that cannot be read or parsed. */
 export async function openHostFile(host: Host, scope: HostScope, machine: Machine): Promise<OpenedHostFile> {
-  const file = fileOf(host, scope, machine)
+  const file = hostSettingsFile(host, scope, machine)
   // A project may come from elsewhere: its links are not those of the user.
   if (scope === 'project' && leadsOut(file, machine.folder))
     throw commandFailure(
@@ -123,7 +123,7 @@ const context = 3
  */
 export function unifiedDiff(file: string, before: string | undefined, after: string | undefined): string {
   if (before === after) return ''
-  const [old, fresh] = [linesOf(before ?? ''), linesOf(after ?? '')]
+  const [old, fresh] = [linesWithEnds(before ?? ''), linesWithEnds(after ?? '')]
   let start = 0
   while (start < old.length && start < fresh.length && old[start] === fresh[start]) start++
   let end = 0
@@ -138,14 +138,14 @@ export function unifiedDiff(file: string, before: string | undefined, after: str
     ...old.slice(old.length - end, old.length - rest).map((line) => ` ${line}`),
   ].map((line) => (line.endsWith('\n') ? line : `${line}\n\\ No newline at end of file\n`))
   const names = [before === undefined ? '/dev/null' : file, after === undefined ? '/dev/null' : file]
-  const header = `--- ${names[0]}\n+++ ${names[1]}\n@@ -${rangeOf(from, taken.old)} +${rangeOf(from, taken.fresh)} @@\n`
+  const header = `--- ${names[0]}\n+++ ${names[1]}\n@@ -${formatHunkRange(from, taken.old)} +${formatHunkRange(from, taken.fresh)} @@\n`
   return header + lines.join('')
 }
 
 /** Splits a text into lines, each with its line end. */
-const linesOf = (text: string) => (text === '' ? [] : text.split(/(?<=\n)/))
+const linesWithEnds = (text: string) => (text === '' ? [] : text.split(/(?<=\n)/))
 
-const rangeOf = (from: number, count: number) => `${count === 0 ? from : from + 1},${count}`
+const formatHunkRange = (from: number, count: number) => `${count === 0 ? from : from + 1},${count}`
 
 /**
  * Prints a diff. Possible secrets in context lines and removed lines are redacted, because people share diffs. Control characters
@@ -209,7 +209,7 @@ function isProgram(name: string, machine: Machine): boolean {
 }
 
 async function reportFile(host: Host, scope: HostScope, machine: Machine): Promise<FileReport> {
-  const file = fileOf(host, scope, machine)
+  const file = hostSettingsFile(host, scope, machine)
   const exists = existsSync(file)
   try {
     const servers = Object.entries(serversOf(await openHostFile(host, scope, machine))).flatMap(([name, value]) => {

@@ -1,4 +1,4 @@
-import { defined, textsIn } from '../../core/kit/object.ts'
+import { defined, stringItems } from '../../core/kit/object.ts'
 import { joinCommand } from '../operations/command-line.ts'
 import { usageError } from '../terminal/exit.ts'
 import {
@@ -49,7 +49,7 @@ export const claudeCode: Host = {
   serversAt: () => ['mcpServers'],
   entryOf: (launch, { machine }) => ({ value: defaultEntry(launch, claudeCode, codeSpelling, { types, machine }) }),
   foundIn: ({ command, args, url }) => ({
-    ...(typeof command === 'string' ? { command: [command, ...textsIn(args)] } : {}),
+    ...(typeof command === 'string' ? { command: [command, ...stringItems(args)] } : {}),
     ...(typeof url === 'string' ? { url } : {}),
   }),
   waysOf: (launch, entry, context) => [{ label: 'Or as a command', text: addCommand(launch, entry, context) }],
@@ -61,7 +61,7 @@ function addCommand(launch: Launch, { value }: HostEntry, { name, scope }: Entry
   // `claude mcp add` would read the name as another value of an option that takes a list.
   if (settings.length > 0) return `claude mcp add-json --scope ${scope} ${name} ${joinCommand([JSON.stringify(value)])}`
   if (launch.transport === 'http') return `claude mcp add --scope ${scope} --transport http ${name} ${launch.url}`
-  return `claude mcp add --scope ${scope} ${name} -- ${joinCommand([String(value.command), ...textsIn(value.args)])}`
+  return `claude mcp add --scope ${scope} ${name} -- ${joinCommand([String(value.command), ...stringItems(value.args)])}`
 }
 
 const desktopSpelling: HostNotation = {
@@ -221,7 +221,7 @@ export const zed: Host = {
 
 const opencodeSpelling: HostNotation = { variable: (name) => `{env:${name}}`, fills: /\{(?:env|file):/ }
 
-const filesIn = (machine: Machine, ...folder: readonly string[]) =>
+const opencodeConfigPaths = (machine: Machine, ...folder: readonly string[]) =>
   ['opencode.json', 'opencode.jsonc'].map((name) => joinPath(machine, ...folder, name))
 
 const opencodeFolder = (machine: Machine) => joinPath(machine, configFolder(machine), 'opencode')
@@ -239,8 +239,11 @@ export const opencode: Host = {
   resources: '@ lists all of them and attaches one; newer versions let the model list and read them too.',
   docs: 'https://opencode.ai/docs/mcp-servers/',
   files: {
-    user: (machine) => filesIn(machine, opencodeFolder(machine)),
-    project: (machine) => [...filesIn(machine, machine.folder), ...filesIn(machine, machine.folder, '.opencode')],
+    user: (machine) => opencodeConfigPaths(machine, opencodeFolder(machine)),
+    project: (machine) => [
+      ...opencodeConfigPaths(machine, machine.folder),
+      ...opencodeConfigPaths(machine, machine.folder, '.opencode'),
+    ],
   },
   traces: { programs: ['opencode'], paths: (machine) => [opencodeFolder(machine)] },
   serversAt: (settings) => (isSecond(settings) ? ['mcp', 'servers'] : ['mcp']),
@@ -256,7 +259,7 @@ export const opencode: Host = {
     }
   },
   foundIn: ({ command, url }) => ({
-    ...(Array.isArray(command) ? { command: textsIn(command) } : {}),
+    ...(Array.isArray(command) ? { command: stringItems(command) } : {}),
     ...(typeof url === 'string' ? { url } : {}),
   }),
   next: 'Restart opencode; opencode mcp list shows its servers.',

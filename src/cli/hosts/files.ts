@@ -23,8 +23,8 @@ const maxBytes = 64 * 1024 * 1024
 
 /** Reads a settings file of a host. @throws CommandError for a file that cannot be read, or is not text in UTF-8. */
 export async function readHostFile(file: string): Promise<HostFile> {
-  const target = await targetOf(file)
-  const bytes = await bytesOf(target)
+  const target = await resolveSymlink(file)
+  const bytes = await readRegularFile(target)
   if (bytes === undefined) return { file, target, bytes, text: undefined }
   try {
     return { file, target, bytes, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
@@ -34,7 +34,7 @@ export async function readHostFile(file: string): Promise<HostFile> {
 }
 
 /** Follows symbolic links, also to a missing target. */
-async function targetOf(file: string): Promise<string> {
+async function resolveSymlink(file: string): Promise<string> {
   let target = resolve(file)
   for (let links = 0; links < 40; links++) {
     const stats = await lstat(target).catch(() => undefined)
@@ -44,7 +44,7 @@ async function targetOf(file: string): Promise<string> {
   throw commandFailure(`${file} is a symbolic link to a file that does not exist. Create the file, or remove the link.`)
 }
 
-async function bytesOf(file: string): Promise<Buffer | undefined> {
+async function readRegularFile(file: string): Promise<Buffer | undefined> {
   try {
     const stats = await stat(file)
     if (!stats.isFile()) throw commandFailure(`${file} is not a regular file. Remove it first.`)
@@ -92,7 +92,7 @@ export async function writeHostFile(before: HostFile, text: string): Promise<voi
 const hasMark = (bytes: Buffer | undefined) => bytes?.subarray(0, 3).equals(Buffer.from(mark)) === true
 
 async function refuseChanged({ file, target, bytes }: HostFile): Promise<void> {
-  const isSame = (await targetOf(file)) === target && isEqual(await bytesOf(target), bytes)
+  const isSame = (await resolveSymlink(file)) === target && isEqual(await readRegularFile(target), bytes)
   if (!isSame)
     throw commandFailure(`Another program has just changed ${file}, so nothing was written. Run this command again.`)
 }

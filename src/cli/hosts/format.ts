@@ -31,7 +31,7 @@ export function formatOf(host: Host, file: string): SettingsEditor {
     const after = unlessRefused(edit)
     if (
       after !== undefined &&
-      isSame(
+      hasExpectedSettings(
         unlessRefused(() => format.parse(after)),
         expected,
         path,
@@ -60,17 +60,19 @@ function unlessRefused<T>(work: () => T): T | undefined {
 }
 
 /** Whether settings are as expected. A container that became empty may be removed, as in TOML, or may remain. */
-function isSame(settings: unknown, expected: unknown, path: KeyPath): boolean {
-  const [is, whole, container] = [plain(settings ?? {}), plain(expected), path.slice(0, -1)]
+function hasExpectedSettings(settings: unknown, expected: unknown, path: KeyPath): boolean {
+  const [is, whole, container] = [toPlainValue(settings ?? {}), toPlainValue(expected), path.slice(0, -1)]
   if (isDeepStrictEqual(is, whole)) return true
-  return isEmpty(valueAt(whole, container)) && isDeepStrictEqual(is, plain(withValueAt(whole, container, undefined)))
+  return (
+    isEmpty(valueAt(whole, container)) && isDeepStrictEqual(is, toPlainValue(withValueAt(whole, container, undefined)))
+  )
 }
 
 const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
 /** Copies a value without the prototypes and classes of the parsers, which would make equal values differ. */
-function plain(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plain)
+function toPlainValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toPlainValue)
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toPlainValue(inner)]))
 }

@@ -61,7 +61,7 @@ function styleOf(text: string): FormattingOptions {
   return { insertSpaces: !indent.startsWith('\t'), tabSize: indent.length, eol: lineEndOf(text) }
 }
 
-const endOf = (node: Node) => node.offset + node.length
+const nodeEnd = (node: Node) => node.offset + node.length
 
 /** Token kinds of the scanner. The library has them only as compile-time constants. */
 const [commaToken, endOfText] = [5, 17]
@@ -80,8 +80,8 @@ function without(text: string, parent: Node, child: Node): string {
   const siblings = parent.children ?? []
   const index = siblings.indexOf(child)
   const [before, next] = [siblings[index - 1], siblings[index + 1]]
-  const after = commaIn(text, endOf(child), next?.offset ?? endOf(parent))
-  const comma = after ?? (before && commaIn(text, endOf(before), child.offset))
+  const after = commaIn(text, nodeEnd(child), next?.offset ?? nodeEnd(parent))
+  const comma = after ?? (before && commaIn(text, nodeEnd(before), child.offset))
   const commas = comma === undefined ? [] : [{ offset: comma, length: 1, content: '' }]
   const rest = applyEdits(text, [{ offset: child.offset, length: child.length, content: '' }, ...commas])
   const at = comma !== undefined && comma < child.offset ? child.offset - 1 : child.offset

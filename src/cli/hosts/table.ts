@@ -1,5 +1,5 @@
 import { Argument, InvalidArgumentError, Option } from 'commander'
-import { defined, textsIn } from '../../core/kit/object.ts'
+import { defined, stringItems } from '../../core/kit/object.ts'
 import { nearest } from '../../schema/refusals.ts'
 import { hostName, joinCommand } from '../operations/command-line.ts'
 import { usageError } from '../terminal/exit.ts'
@@ -47,7 +47,7 @@ const codex: Host = {
     if (http_headers !== undefined || env_http_headers !== undefined || env_vars !== undefined) return []
     const label = 'Or as a command'
     if (launch.transport === 'stdio') {
-      const words = joinCommand([String(value.command), ...textsIn(value.args)])
+      const words = joinCommand([String(value.command), ...stringItems(value.args)])
       return [{ label, text: `codex mcp add ${name} -- ${words}` }]
     }
     const bearer = variable === undefined ? '' : ` --bearer-token-env-var ${String(variable)}`
@@ -150,7 +150,7 @@ const goose: Host = {
   nameOf: (name) => name.toLowerCase(),
   entryOf: (launch, { name }) => ({ value: gooseValue(launch, name) }),
   foundIn: ({ cmd, args, uri }) => ({
-    ...(typeof cmd === 'string' ? { command: [cmd, ...textsIn(args)] } : {}),
+    ...(typeof cmd === 'string' ? { command: [cmd, ...stringItems(args)] } : {}),
     ...(typeof uri === 'string' ? { url: uri } : {}),
   }),
   waysOf: (launch, { value }, { name }) => {
@@ -163,7 +163,7 @@ const goose: Host = {
             ['url', launch.url],
             ['type', 'streamable_http'],
           ]
-        : [['cmd', 'npx'], ...textsIn(value.args).map((arg): [string, string] => ['arg', arg])],
+        : [['cmd', 'npx'], ...stringItems(value.args).map((arg): [string, string] => ['arg', arg])],
     )
     for (const [key, text] of [
       ['id', name],

@@ -3,17 +3,17 @@ import { formatError, isObject, type KeyPath, lineEndOf, nestedValue, type Setti
 
 /** Edits TOML by blocks of text: a table is appended to the file, or removed with its subtables. */
 export const toml: SettingsEditor = {
-  parse: (text) => (text.trim() === '' ? undefined : parsed(text)),
+  parse: (text) => (text.trim() === '' ? undefined : parseHostToml(text)),
   set: (text, path, value) => {
     const eol = lineEndOf(text)
     const head = without(text, path).trimEnd()
-    return `${head}${head === '' ? '' : eol + eol}${shown(path, value).replaceAll('\n', eol)}`
+    return `${head}${head === '' ? '' : eol + eol}${formatTomlEntry(path, value).replaceAll('\n', eol)}`
   },
   remove: without,
-  show: shown,
+  show: formatTomlEntry,
 }
 
-function parsed(text: string): unknown {
+function parseHostToml(text: string): unknown {
   try {
     return parse(text)
   } catch (error) {
@@ -24,7 +24,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function shown(path: KeyPath, value: Parameters<SettingsEditor['show']>[1]): string {
+function formatTomlEntry(path: KeyPath, value: Parameters<SettingsEditor['show']>[1]): string {
   return `${stringify(nestedValue(path, value)).trim()}\n`
 }
 

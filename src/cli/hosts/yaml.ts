@@ -3,9 +3,9 @@ import { formatError, type Json, lineEndOf, nestedValue, type SettingsEditor } f
 
 /** Edits YAML with the document of the library: comments, order and quotes stay, spaces become those of the library. */
 export const yaml: SettingsEditor = {
-  parse: (text) => documentOf(text).toJS() as unknown,
+  parse: (text) => parseYamlDocument(text).toJS() as unknown,
   set: (text, path, value) => {
-    const document = documentOf(text)
+    const document = parseYamlDocument(text)
     const holder = path.slice(0, -1)
     const node = document.getIn(holder, true)
     // A key without a value gets a map, and its comment stays.
@@ -14,22 +14,22 @@ export const yaml: SettingsEditor = {
       map.commentBefore = node.comment ?? null
       document.setIn(holder, map)
     }
-    document.setIn(path, nodeOf(document, value))
+    document.setIn(path, createYamlNode(document, value))
     return written(document, text)
   },
   remove: (text, path) => {
-    const document = documentOf(text)
+    const document = parseYamlDocument(text)
     document.deleteIn(path)
     return written(document, text)
   },
   show: (path, value) => {
-    const document = documentOf('')
-    document.contents = nodeOf(document, nestedValue(path, value))
+    const document = parseYamlDocument('')
+    document.contents = createYamlNode(document, nestedValue(path, value))
     return written(document, '')
   },
 }
 
-function documentOf(text: string): Document {
+function parseYamlDocument(text: string): Document {
   const document: Document = parseDocument(text)
   const [error] = document.errors
   if (error !== undefined) throw formatError(text, error.pos[0], 'this is not YAML. Fix it first.')
@@ -37,7 +37,7 @@ function documentOf(text: string): Document {
 }
 
 /** Texts with control characters are in double quotes, the only form that all parsers of YAML 1.1 and 1.2 read unchanged. */
-function nodeOf(document: Document, value: Json) {
+function createYamlNode(document: Document, value: Json) {
   const node = document.createNode(value)
   visit(node, {
     Scalar: (_, scalar) => {

@@ -43,7 +43,8 @@ export async function findRecords(file: string, query: AuditQuery): Promise<Foun
         const value = line === '' ? undefined : jsonIn(line)
         if (line !== '' && !(isObject(value) && typeof value.time === 'string' && typeof value.verb === 'string'))
           damaged++
-        else if (value !== undefined && matches(value as Partial<AuditRecord>, query)) records.push(value as object)
+        else if (value !== undefined && isQueryMatch(value as Partial<AuditRecord>, query))
+          records.push(value as object)
         if (records.length <= query.limit) continue
         records.shift()
         more++
@@ -68,8 +69,8 @@ async function filesOf(file: string): Promise<readonly string[]> {
   return [...numbers.sort((a, b) => b - a).map((number) => join(folder, `${basename(file)}.${number}`)), file]
 }
 
-function matches(record: Partial<AuditRecord>, { caller, since, uri, verb, outcome }: AuditQuery): boolean {
-  if (caller !== undefined && !namesOf(record).includes(caller)) return false
+function isQueryMatch(record: Partial<AuditRecord>, { caller, since, uri, verb, outcome }: AuditQuery): boolean {
+  if (caller !== undefined && !callerNames(record).includes(caller)) return false
   // `since` is compared as a time, because another program may have written the record with another offset.
   if (since !== undefined && !(Date.parse(record.time ?? '') >= since)) return false
   if (uri !== undefined && record.uri?.startsWith(uri) !== true) return false
@@ -77,7 +78,7 @@ function matches(record: Partial<AuditRecord>, { caller, since, uri, verb, outco
 }
 
 /** The names by which a person may call the caller of a record. */
-export function namesOf({ label, principal, address }: Partial<AuditRecord>): readonly string[] {
+export function callerNames({ label, principal, address }: Partial<AuditRecord>): readonly string[] {
   const parts = principal?.startsWith('[') ? jsonIn(principal) : undefined
   const own = Array.isArray(parts) ? parts.filter((part) => typeof part === 'string').slice(1) : []
   return [label, ...own, principal, address].filter((name) => name !== undefined)

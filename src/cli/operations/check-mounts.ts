@@ -1,5 +1,5 @@
 import { openMount, openMountLeftOut } from '../../config/open-mount.ts'
-import { type PlannedMount, sourceOf } from '../../config/plan.ts'
+import { mountSource, type PlannedMount } from '../../config/plan.ts'
 import { createCatalog, type Mount } from '../../core/catalog.ts'
 import { isResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -44,7 +44,7 @@ export async function checkMount(
   const start = performance.now()
   const report = (rest: Partial<MountReport>): MountReport => ({
     address: planned.address,
-    provider: sourceOf(planned.config).name,
+    provider: mountSource(planned.config).name,
     problems: [],
     examined: 0,
     complete: false,
@@ -91,7 +91,7 @@ async function textsOfUnknownEncoding(
   { provider }: Mount,
   limit: number,
 ): Promise<readonly string[] | undefined> {
-  if (sourceOf(config).isDecoded === undefined) return undefined
+  if (mountSource(config).isDecoded === undefined) return undefined
   const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
   const found: string[] = []
   let looked = 0

@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from 'commander'
 import { openMount } from '../../config/open-mount.ts'
 import { createCatalog } from '../../core/catalog.ts'
-import { pagesOf } from '../../core/kit/groups.ts'
+import { iteratePages } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { View } from '../../core/view.ts'
 import { lazyStore } from '../../providers/source.ts'
@@ -25,7 +25,7 @@ export async function completeLine(args: readonly string[], io: ProcessIo): Prom
     const { words, breaks } = shell === 'bash' ? bashWords(rest) : { words: rest, breaks: '' }
     const { candidates, files } = await candidatesFor(words, io)
     const skipped = brokenOff(words.at(-1) ?? '', breaks)
-    const lines = candidates.map(({ value, about }) => lineOf(value.slice(skipped), about))
+    const lines = candidates.map(({ value, about }) => formatCandidate(value.slice(skipped), about))
     await io.out.write([...lines, ...(files === undefined ? [] : [`:${files}\n`])].join(''))
   } catch {
     // Print no message. Candidates that were printed before the error are valid.
@@ -64,7 +64,7 @@ function brokenOff(word: string, breaks: string): number {
   return Math.max(...[':', '='].map((mark) => (breaks.includes(mark) ? word.lastIndexOf(mark) + 1 : 0)))
 }
 
-function lineOf(value: string, about: string | undefined): string {
+function formatCandidate(value: string, about: string | undefined): string {
   const [first = ''] = (about ?? '').split('\n')
   return first === '' ? `${value}\n` : `${escapeText(value)}\t${escapeText(first)}\n`
 }
@@ -93,7 +93,7 @@ async function completeUris(wanted: Completions, secrets: Secrets): Promise<read
       { signal, timeoutMs: completionTimeoutMs },
     )
     const roots = (await view.mounts({ signal })).map(({ uri }) => uri)
-    return kind === 'address' ? addresses(roots, typed) : within(view, roots, typed, signal)
+    return kind === 'address' ? addresses(roots, typed) : completeInDirectory(view, roots, typed, signal)
   }
   const config = given.get('config')?.[0]
   const planned = await planLocal(config === undefined ? {} : { config }, secrets)
@@ -111,14 +111,14 @@ async function completeUris(wanted: Completions, secrets: Secrets): Promise<read
     log: silent,
   })
   try {
-    return await within(cleanView(catalog.view(local.principal), secrets), roots, typed, signal)
+    return await completeInDirectory(cleanView(catalog.view(local.principal), secrets), roots, typed, signal)
   } finally {
     await catalog.close()
     await store?.close()
   }
 }
 
-async function within(
+async function completeInDirectory(
   view: View,
   roots: readonly string[],
   typed: string,
@@ -128,7 +128,7 @@ async function within(
   if (root === undefined) return addresses(roots, typed, '/')
   const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
   const found: LineCandidate[] = []
-  for await (const { items } of pagesOf((query) => view.directory({ uri: directory, ...query }, { signal }))) {
+  for await (const { items } of iteratePages((query) => view.directory({ uri: directory, ...query }, { signal }))) {
     const candidates = items.map(({ uri, title }) => ({ value: uri, ...defined({ about: title }) }))
     found.push(...fitting(candidates, typed))
     if (found.length >= maxCandidates) break
@@ -176,13 +176,13 @@ export function completionsAt(program: Command, words: readonly string[]): Compl
   let onlyArguments = false
   for (const word of words.slice(0, -1)) {
     if (awaiting !== undefined) {
-      keep(given, awaiting, word)
+      addOptionValue(given, awaiting, word)
       awaiting = undefined
     } else if (word === '--') onlyArguments = true
     else if (word.startsWith('-') && !onlyArguments) {
       const [flag = '', value] = splitFlag(word)
       const option = optionOf(command, flag)
-      if (option !== undefined && value !== undefined) keep(given, option, value)
+      if (option !== undefined && value !== undefined) addOptionValue(given, option, value)
       else if (option?.required === true) awaiting = option
     } else {
       const inner: Command | undefined = position === 0 ? subcommandOf(command, word) : undefined
@@ -190,13 +190,13 @@ export function completionsAt(program: Command, words: readonly string[]): Compl
       else command = inner
     }
   }
-  if (awaiting !== undefined) return { ...valuesOf(awaiting), prefix: '', typed, given }
+  if (awaiting !== undefined) return { ...optionCompletions(awaiting), prefix: '', typed, given }
   const [flag = '', value] = typed.startsWith('--') && !onlyArguments ? splitFlag(typed) : []
   const option = value === undefined ? undefined : optionOf(command, flag)
-  if (option !== undefined) return { ...valuesOf(option), prefix: `${flag}=`, typed: value ?? '', given }
+  if (option !== undefined) return { ...optionCompletions(option), prefix: `${flag}=`, typed: value ?? '', given }
   const rest = { prefix: '', typed, given }
   if (typed.startsWith('-') && !onlyArguments) return { candidates: flagsOf(command), ...rest }
-  if (position === 0 && command.commands.length > 0) return { candidates: namesOf(command), ...rest }
+  if (position === 0 && command.commands.length > 0) return { candidates: subcommandCandidates(command), ...rest }
   return { ...argumentValues(argumentAt(command, position)), ...rest }
 }
 
@@ -210,7 +210,7 @@ function splitFlag(word: string): readonly [string, string?] {
   return equals === -1 ? [word] : [word.slice(0, equals), word.slice(equals + 1)]
 }
 
-function keep(given: Map<string, readonly string[]>, option: Option, value: string): void {
+function addOptionValue(given: Map<string, readonly string[]>, option: Option, value: string): void {
   const name = option.attributeName()
   given.set(name, [...(given.get(name) ?? []), value])
 }
@@ -236,22 +236,22 @@ function flagsOf(command: Command): readonly LineCandidate[] {
     .filter(({ value }) => value !== '')
 }
 
-function namesOf({ commands }: Command): readonly LineCandidate[] {
+function subcommandCandidates({ commands }: Command): readonly LineCandidate[] {
   return commands.map((command) => ({ value: command.name(), about: command.summary() || command.description() }))
 }
 
-function valuesOf({ argChoices, flags }: Option): Pick<Completions, 'candidates' | 'kind'> {
+function optionCompletions({ argChoices, flags }: Option): Pick<Completions, 'candidates' | 'kind'> {
   if (argChoices !== undefined) return { candidates: argChoices.map((value) => ({ value })) }
-  return kindOf(/[<[]([^>\]]*)[>\]]/.exec(flags)?.[1] ?? '')
+  return placeholderCompletions(/[<[]([^>\]]*)[>\]]/.exec(flags)?.[1] ?? '')
 }
 
 function argumentValues(argument: Argument | undefined): Pick<Completions, 'candidates' | 'kind'> {
   if (argument?.argChoices !== undefined) return { candidates: argument.argChoices.map((value) => ({ value })) }
-  return kindOf(argument?.name() ?? '')
+  return placeholderCompletions(argument?.name() ?? '')
 }
 
 /** Returns the kind of a value by its name in the help. */
-function kindOf(name: string): Pick<Completions, 'candidates' | 'kind'> {
+function placeholderCompletions(name: string): Pick<Completions, 'candidates' | 'kind'> {
   const called = name.replace(/\.\.\.$/, '')
   if (/^(?:file|files)$/.test(called)) return { candidates: [], kind: 'files' }
   if (/^(?:dir|folder|directory)$/.test(called)) return { candidates: [], kind: 'folders' }

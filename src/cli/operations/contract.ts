@@ -1,5 +1,5 @@
 import { openMount } from '../../config/open-mount.ts'
-import { methodsOf, type PlannedMount, sourceOf } from '../../config/plan.ts'
+import { methodsOf, mountSource, type PlannedMount } from '../../config/plan.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { parseAddress } from '../../core/uri.ts'
 import type { MountSettings } from '../../providers/source.ts'
@@ -48,7 +48,7 @@ export async function checkContract(
     const declared = { watch, prompts: prompts !== false, tools: tools === true, sees, parts: parts === true }
     return {
       address: planned.address,
-      provider: sourceOf(planned.config).name,
+      provider: mountSource(planned.config).name,
       examined,
       complete,
       // Nothing is known here about the expected entries.

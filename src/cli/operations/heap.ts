@@ -14,7 +14,7 @@ export function boundHeap(): void {
   const setGrowth = (percent: number) => setFlagsFromString(`--heap-growing-percent=${percent}`)
   setGrowth(garbage.mostPercent)
   new PerformanceObserver((list) => {
-    const isFull = list.getEntries().some((entry) => kindOf(entry) === constants.NODE_PERFORMANCE_GC_MAJOR)
+    const isFull = list.getEntries().some((entry) => gcKind(entry) === constants.NODE_PERFORMANCE_GC_MAJOR)
     if (isFull) setGrowth(heapGrowthFor(getHeapStatistics().used_heap_size))
   }).observe({ entryTypes: ['gc'] })
 }
@@ -26,6 +26,6 @@ export function heapGrowthFor(liveBytes: number): number {
 }
 
 /** Returns the kind of garbage collection that a performance entry reports. */
-function kindOf({ detail }: object & { readonly detail?: unknown }): unknown {
+function gcKind({ detail }: object & { readonly detail?: unknown }): unknown {
   return typeof detail === 'object' && detail !== null && 'kind' in detail ? detail.kind : undefined
 }

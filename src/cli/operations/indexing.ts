@@ -73,7 +73,7 @@ export async function reportIndexing(catalog: Pick<Catalog, 'mounts'>, options: 
   )
   try {
     while (!signal.aborted) {
-      const mounts = await mountsOf(searches.map(({ provider }) => provider))
+      const mounts = await readMountProgress(searches.map(({ provider }) => provider))
       // The fault of a search that cannot be opened is reported elsewhere.
       if (mounts === undefined) return
       const { done, total } = progressOf(mounts)
@@ -92,7 +92,7 @@ export async function reportIndexing(catalog: Pick<Catalog, 'mounts'>, options: 
 }
 
 /** Returns the progress of each mount once, even if several searches cover it. `undefined`: a search cannot be opened. */
-async function mountsOf(searches: readonly Search[]): Promise<readonly MountProgress[] | undefined> {
+async function readMountProgress(searches: readonly Search[]): Promise<readonly MountProgress[] | undefined> {
   try {
     const found = await Promise.all(searches.map((search) => search.feedStatus()))
     return [...new Map(found.flatMap((status) => status?.mounts ?? []).map((mount) => [mount.address, mount])).values()]

@@ -153,16 +153,16 @@ export async function requireLocal(
     const note = config === undefined ? undefined : withheldNote(config)
     if (note !== undefined) io.say(note)
     const absent = (config?.absent ?? []).map(({ problem }) => problem)
-    if (options.strict && absent.length > 0) throw refused(absent)
+    if (options.strict && absent.length > 0) throw configFailure(absent)
     if (options.strict && missing.length > 0) throw commandFailure(missing.join('\n'))
     for (const sentence of missing) io.say(`Unavailable for now: ${escapeText(sentence)}`)
     for (const problem of absent) io.say(`Unavailable for now: ${escapeText(formatConfigProblem(problem))}`)
     return planned.local
   }
-  throw refused(planned.problems)
+  throw configFailure(planned.problems)
 }
 
-function refused(problems: readonly ConfigProblem[]): Error {
+function configFailure(problems: readonly ConfigProblem[]): Error {
   const lines = problems.map(formatConfigProblem)
   return commandFailure([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
 }

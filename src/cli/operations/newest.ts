@@ -48,7 +48,7 @@ async function newestIn(registry: string): Promise<string | undefined> {
     })
     if (response.status === 404) return undefined
     if (!response.ok) throw commandFailure(`${origin} answers ${response.status}: the newest version is not known.`)
-    const { version } = JSON.parse(await textOf(response)) as { readonly version?: unknown }
+    const { version } = JSON.parse(await readResponseText(response)) as { readonly version?: unknown }
     if (typeof version !== 'string' || !/^\d+\.\d+\.\d+[\w.+-]*$/.test(version)) throw new SyntaxError('no version')
     return version
   } catch (error) {
@@ -59,7 +59,7 @@ async function newestIn(registry: string): Promise<string | undefined> {
   }
 }
 
-async function textOf(response: Response): Promise<string> {
+async function readResponseText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body ?? []) {

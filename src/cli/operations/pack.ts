@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { folderIn, type PlannedMount, searchesOf, sourceOf } from '../../config/plan.ts'
+import { folderIn, mountSource, type PlannedMount, searchesOf } from '../../config/plan.ts'
 import type { Difference } from '../../context/manifest.ts'
 import type { Assembled, Explanation, OmittedItem } from '../../context/types.ts'
 import type { Catalog } from '../../core/catalog.ts'
@@ -31,14 +31,14 @@ export function formatExplanation(
     number(each),
     level,
     explanation.score.toFixed(3),
-    shown(uri),
+    displayUri(uri),
     [...(required ? ['required'] : []), because(explanation), ...notes].join('; '),
   ])
   const table = items.length === 0 ? '' : layOut([['tokens', 'level', 'score', 'resource', 'why'], ...rows])
   const history =
     histories.length === 0
       ? 'The change frequency of the resources is not known, so it is ignored.'
-      : `The change frequency of the resources is from the history of ${histories.map(shown).join(', ')}.`
+      : `The change frequency of the resources is from the history of ${histories.map(displayUri).join(', ')}.`
   return [bold(head), table.trimEnd(), ...left(omitted), history].filter((part) => part !== '').join('\n\n')
 }
 
@@ -62,8 +62,8 @@ function left(omitted: readonly OmittedItem[]): readonly string[] {
   if (omitted.length === 0) return []
   const layOut = createColumns([0])
   const rows = omitted.slice(0, mostOmitted).map(({ uri, reason, of, explanation }) => {
-    const other = of === undefined ? '' : `: ${shown(of)}`
-    return [explanation.score.toFixed(3), shown(uri), `${reasons[reason]}${other}`]
+    const other = of === undefined ? '' : `: ${displayUri(of)}`
+    return [explanation.score.toFixed(3), displayUri(uri), `${reasons[reason]}${other}`]
   })
   const more = omitted.length - rows.length
   const end = more === 0 ? [] : [`… and ${more.toLocaleString('en')} more`]
@@ -81,7 +81,7 @@ export function formatDifferences(
   if (differences.length === 0) return 'The contents have not changed; only the form of the text has.'
   const lines = differences.map(({ uri, what, from, to }) => {
     const levels = from === to || from === undefined || to === undefined ? '' : ` (${from} → ${to})`
-    return `  ${words[what]}  ${shown(uri)}${levels}`
+    return `  ${words[what]}  ${displayUri(uri)}${levels}`
   })
   return [`Changed since the manifest: ${differences.length}`, ...lines].join('\n')
 }
@@ -93,7 +93,7 @@ const words: Readonly<Record<Difference['what'], string>> = {
   new: 'new    ',
 }
 
-function shown(uri: string): string {
+function displayUri(uri: string): string {
   return escapeText(readableUri(uri))
 }
 
@@ -142,7 +142,7 @@ function repositoryOf(planned: PlannedMount) {
   const { path: repository, ...found } = locatePath(name, planned)
   const { text: address } = parseAddress(planned.address)
   const place = { repository, ...found }
-  const { prefix = '' } = sourceOf(config).folder ?? {}
+  const { prefix = '' } = mountSource(config).folder ?? {}
   // The paths of a mount with a prefix are those of a revision, so its folder is a repository, maybe a bare one.
   return prefix !== '' || isThere(join(repository, '.git')) ? [{ address, place, prefix }] : []
 }
@@ -152,7 +152,7 @@ function isThere(path: string): boolean {
 }
 
 /** Reads and parses a text file. Errors name the file. */
-export async function readText<T>(file: string, parse: (text: string) => T): Promise<T> {
+export async function parseTextFile<T>(file: string, parse: (text: string) => T): Promise<T> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw ioError('read', `The file ${file}`, error)
   })

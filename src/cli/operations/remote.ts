@@ -44,11 +44,12 @@ export function parseRemote(text: string): RemoteRepository {
   const [, place = '', ref = 'HEAD'] = /^([^#]*)(?:#(.*))?$/s.exec(text) ?? []
   if (!isRef(ref))
     throw usageError(`${JSON.stringify(ref)} is not the name of a branch or a tag, or the hash of a commit.`)
-  if (/^[\w.-]+\/[\w.-]+$/.test(place)) return { url: `https://github.com/${place}.git`, ref, name: nameIn(place) }
+  if (/^[\w.-]+\/[\w.-]+$/.test(place))
+    return { url: `https://github.com/${place}.git`, ref, name: repositoryName(place) }
   // Other transports, such as ext::, run commands.
   const isUrl =
     /^(?:https?|ssh|git|file):\/\/[^\s\p{Cc}]+$/u.test(place) || /^[\w.-]+@[\w.-]+:[^\s\p{Cc}]+$/u.test(place)
-  if (isUrl) return { url: place, ref, name: nameIn(place) }
+  if (isUrl) return { url: place, ref, name: repositoryName(place) }
   throw usageError(
     'The value of --remote must be owner/repo of GitHub, or a URL of git: https://, ssh://, git://, file:// or git@host:path.',
   )
@@ -62,7 +63,7 @@ function isRef(text: string): boolean {
 }
 
 /** The last two segments of a place, in plain letters. */
-function nameIn(place: string): string {
+function repositoryName(place: string): string {
   const segments = place
     .replace(/^\w+:\/\/[^/]*/, '')
     .replace(/^[^/]*@[^/:]*:/, '')
@@ -234,7 +235,7 @@ function requireFewFiles(list: string): void {
 async function withinSize<T>(packs: string, fetch: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
   const look = async () => {
-    if ((await sizeOf(packs)) > maxObjectBytes)
+    if ((await sumFileSizes(packs)) > maxObjectBytes)
       controller.abort(commandFailure('The repository has more than 1 GiB, which is too much to fetch.'))
   }
   const timer = setInterval(() => void look(), lookIntervalMs)
@@ -246,7 +247,7 @@ async function withinSize<T>(packs: string, fetch: (signal: AbortSignal) => Prom
 }
 
 /** The size of the files in a folder, in bytes. Files that are gone, and a folder that is missing, count as nothing. */
-async function sizeOf(folder: string): Promise<number> {
+async function sumFileSizes(folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => [])
   const sizes = names.map((name) =>
     stat(join(folder, name)).then(

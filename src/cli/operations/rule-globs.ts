@@ -127,7 +127,7 @@ function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): re
     ...literal(/(?<!\\)[[\]{}]/g),
     ...read(glob.trim()),
     ...read(glob.replaceAll('\\', '/')),
-    ...read(decoded(glob)),
+    ...read(decodeIfValid(glob)),
     // A rule for files that names a folder.
     ...(takesFolders || glob.endsWith('/') ? [] : read(`${glob}/**`)),
     ...roots
@@ -143,7 +143,7 @@ function foldedReading(glob: string): Reading {
   return { matches: (path) => matches(path.normalize('NFKC')) }
 }
 
-function decoded(glob: string): string {
+function decodeIfValid(glob: string): string {
   try {
     return decodeURIComponent(glob)
   } catch {

@@ -1,16 +1,16 @@
-import { pagesOf } from '../../core/kit/groups.ts'
+import { iteratePages } from '../../core/kit/groups.ts'
 import { type SearchMount, searchMounts } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
 import { withSuggestion } from './source.ts'
 
 export async function searchMountsOf(view: View): Promise<readonly SearchMount[]> {
   const all: SearchMount[] = []
-  for await (const { items } of pagesOf((query) => view.templates(query))) all.push(...searchMounts(items))
+  for await (const { items } of iteratePages((query) => view.templates(query))) all.push(...searchMounts(items))
   return all
 }
 
 /** Reads the text at a URI; empty if the content is not text. */
-export async function textAt(view: View, uri: string): Promise<string> {
+export async function readResourceText(view: View, uri: string): Promise<string> {
   const [content] = (await withSuggestion(uri, view.read(uri))).contents
   return content !== undefined && 'text' in content ? content.text : ''
 }

@@ -1,7 +1,7 @@
 import { parse, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
 import { guideFor, withOverview } from '../../config/overview.ts'
-import { abilitiesOf, folderIn, hasWriters, searchesOf, sourceOf, withMountedSkills } from '../../config/plan.ts'
+import { abilitiesOf, folderIn, hasWriters, mountSource, searchesOf, withMountedSkills } from '../../config/plan.ts'
 import { profilesOf } from '../../config/profiles.ts'
 import { postsUnder, type WriteAccess, writingOf } from '../../config/writing.ts'
 import { createMemory } from '../../context/memory.ts'
@@ -177,7 +177,7 @@ function linkOptions({ lifetime }: { readonly lifetime?: number }, config: Local
 }
 
 /** Returns the token file, if clients over HTTP need tokens. */
-export function tokensOf(auth: { readonly tokens?: string } | undefined): { readonly tokens?: string } {
+export function tokenFileOption(auth: { readonly tokens?: string } | undefined): { readonly tokens?: string } {
   return auth?.tokens === undefined ? {} : { tokens: auth.tokens }
 }
 
@@ -208,7 +208,7 @@ export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: Ser
   throw commandFailure(`${message} ${fix}`)
 }
 
-export function adviceOn(option: string | number | undefined): string {
+export function optionAdvice(option: string | number | undefined): string {
   if (option === 'listen') return ' Choose another one: --http 0 takes a free port of the loopback interface.'
   if (option === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach it: --insecure.'
   return option === 'allowedHosts' ? ' Or name them here: --allow-host NAME.' : ''
@@ -259,7 +259,7 @@ export function createAgeCheck(local: LocalSetUp, plan: () => Promise<LocalSetUp
 
 export function warnOfLargeFolders({ mounts }: LocalSetUp, log: Log): void {
   for (const { address, config, folder } of mounts) {
-    const named = sourceOf(config).folder?.prefix === undefined ? folderIn(config) : undefined
+    const named = mountSource(config).folder?.prefix === undefined ? folderIn(config) : undefined
     if (named === undefined) continue
     const root = resolveFolder(named, folder)
     if (root === parse(root).root || root === homeFolder())
@@ -321,7 +321,7 @@ export function explorerUrlOf(url: string): string {
 /** Measures this process until `end` is called, if a mount or `/metrics` serves the measurements. */
 export async function startMeasuring({ config, mounts }: LocalSetUp) {
   const { metrics = false } = config?.http ?? {}
-  const isMounted = mounts.some(({ config: mount }) => sourceOf(mount).isMeasuring?.(mount) === true)
+  const isMounted = mounts.some(({ config: mount }) => mountSource(mount).isMeasuring?.(mount) === true)
   if (metrics === false && !isMounted) return undefined
   const { measureProcess } = await import('../../providers/metrics/index.ts')
   const { measure, end } = measureProcess()

@@ -6,7 +6,7 @@ import { folderIn, type PlannedMount, servesFiles } from '../../config/plan.ts'
 import type { Withheld } from '../../config/untrusted.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
-import { pagesOf } from '../../core/kit/groups.ts'
+import { iteratePages } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { decodeComponent, fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
@@ -97,7 +97,7 @@ export async function openSource(
       mounts: [],
       withheld: [],
       over: view.over,
-      uriOf: (argument) => uriOf(argument, []),
+      uriOf: (argument) => uriFromArgument(argument, []),
       close: view.close,
     }
   }
@@ -110,7 +110,7 @@ export async function openSource(
     mounts: local.mounts,
     withheld: local.config?.withheld ?? [],
     over: new Promise(() => {}),
-    uriOf: (argument) => uriOf(argument, local.mounts, remote?.folder),
+    uriOf: (argument) => uriFromArgument(argument, local.mounts, remote?.folder),
     close: () => catalog.close(),
   }
 }
@@ -139,7 +139,7 @@ function commandTarget(line: string) {
 }
 
 /** Returns an argument with a scheme unchanged. A path becomes its URI in the mount that serves it, else its file URI. */
-export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = process.cwd()): string {
+export function uriFromArgument(argument: string, mounts: readonly PlannedMount[], cwd = process.cwd()): string {
   // An empty argument, as from an unset variable of a shell, does not mean the current folder.
   if (argument === '') throw usageError('The URI is empty.')
   // One letter and a colon without slashes is a drive of Windows.
@@ -149,7 +149,7 @@ export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = p
   for (const { address, config, folder } of mounts) {
     const root = servesFiles(config) ? folderIn(config) : undefined
     if (root === undefined) continue
-    const below = pathIn(resolveFolder(root, folder), path)
+    const below = findPathInFolder(resolveFolder(root, folder), path)
     if (below === '') return `${parseAddress(address).text}/`
     if (below !== undefined) return formatUri(parseAddress(address), below) + slash
   }
@@ -157,7 +157,7 @@ export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = p
 }
 
 /** Returns the path of a file in a folder; undefined for a file elsewhere. Either may be given through symbolic links. */
-export function pathIn(folder: string, file: string): string | undefined {
+export function findPathInFolder(folder: string, file: string): string | undefined {
   const below = relative(folder, file)
   if (isInside(file, folder)) return below.split(sep).join('/')
   const top = realPath(folder)
@@ -228,14 +228,14 @@ export async function nearestUri(view: View, uri: string): Promise<string | unde
     const mount = nearestMount(await view.mounts({ signal }), wanted)
     if (mount === undefined) return undefined
     const depth = segmentsOf(mount.uri).length
-    let isOther = !isSame(segmentsOf(mount.uri), wanted.slice(0, depth))
+    let isOther = !hasSameSegments(segmentsOf(mount.uri), wanted.slice(0, depth))
     let found = mount.uri
     for (const segment of wanted.slice(depth)) {
-      const children = await childrenOf(view, found, signal)
+      const children = await listChildren(view, found, signal)
       const child = childFor(segment, children)
       // Return the part that exists, even if the rest does not.
       if (child === undefined) break
-      isOther ||= nameOf(child.uri) !== decoded(segment)
+      isOther ||= lastUriSegment(child.uri) !== decodeIfValid(segment)
       found = child.uri
     }
     return isOther && found !== uri ? found : undefined
@@ -251,15 +251,15 @@ function nearestMount(mounts: readonly Resource[], wanted: readonly string[]): R
     const segments = segmentsOf(uri)
     return segments.length <= wanted.length && segments.every((segment, i) => isNear(wanted[i] ?? '', segment))
   })
-  const exact = within.find(({ uri }) => isSame(segmentsOf(uri), wanted.slice(0, segmentsOf(uri).length)))
+  const exact = within.find(({ uri }) => hasSameSegments(segmentsOf(uri), wanted.slice(0, segmentsOf(uri).length)))
   const texts = within.map(({ uri }) => uri)
   const closest = nearest(wanted.join('/'), texts)
   return exact ?? within.find(({ uri }) => uri === closest) ?? within[0]
 }
 
-async function childrenOf(view: View, uri: string, signal: AbortSignal): Promise<readonly Resource[]> {
+async function listChildren(view: View, uri: string, signal: AbortSignal): Promise<readonly Resource[]> {
   const children: Resource[] = []
-  for await (const { items } of pagesOf((query) => view.directory({ uri, ...query }, { signal }))) {
+  for await (const { items } of iteratePages((query) => view.directory({ uri, ...query }, { signal }))) {
     children.push(...items)
     if (children.length >= maxChildren) break
   }
@@ -267,8 +267,8 @@ async function childrenOf(view: View, uri: string, signal: AbortSignal): Promise
 }
 
 function childFor(segment: string, children: readonly Resource[]): Resource | undefined {
-  const wanted = decoded(segment)
-  const names = children.map(({ uri }) => nameOf(uri))
+  const wanted = decodeIfValid(segment)
+  const names = children.map(({ uri }) => lastUriSegment(uri))
   const begun = names.filter((name) => name.toLowerCase().startsWith(wanted.toLowerCase()))
   const alike = names.filter((name) => stemOf(name) === stemOf(wanted))
   // The word may lack the suffix of the name, or have another one. Only a single such name is taken.
@@ -285,7 +285,7 @@ function isNear(word: string, segment: string): boolean {
   return word === segment || (word !== '' && segment !== '' && nearest(word, [segment]) !== undefined)
 }
 
-function isSame(a: readonly string[], b: readonly string[]): boolean {
+function hasSameSegments(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((segment, i) => segment === b[i])
 }
 
@@ -297,10 +297,10 @@ function segmentsOf(uri: string): readonly string[] {
 }
 
 /** The last segment of a URI, decoded. */
-export function nameOf(uri: string): string {
-  return decoded(segmentsOf(uri).at(-1) ?? '')
+export function lastUriSegment(uri: string): string {
+  return decodeIfValid(segmentsOf(uri).at(-1) ?? '')
 }
 
-function decoded(segment: string): string {
+function decodeIfValid(segment: string): string {
   return decodeComponent(segment) ?? segment
 }

@@ -1,6 +1,6 @@
 import { contentLength } from '../../core/entry.ts'
 import { isResourceError, valueOr } from '../../core/errors.ts'
-import { pagesOf } from '../../core/kit/groups.ts'
+import { iteratePages } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent } from '../../core/uri.ts'
@@ -32,7 +32,7 @@ export async function findFacts(view: View, uri: string): Promise<StatFacts | un
   const found = await listedAs(view, uri, mounts)
   const listed = found !== undefined && mounts.includes(found) ? await resourceOfMount(view, found) : found
   // A listed resource that is not a directory has no children.
-  const children = listed === undefined || isDirectory(listed) ? await childrenOf(view, uri) : undefined
+  const children = listed === undefined || isDirectory(listed) ? await countChildren(view, uri) : undefined
   const templates = await templatesFor(view, uri)
   const resource =
     listed ??
@@ -76,7 +76,7 @@ export async function existsAt(view: View, uri: string): Promise<boolean> {
 
 /** Returns the entry of a URI in the listing of its directory. */
 async function listedAs(view: View, uri: string, mounts: readonly Resource[]): Promise<Resource | undefined> {
-  const mount = mounts.find((one) => isSame(one.uri, uri))
+  const mount = mounts.find((one) => isSameUri(one.uri, uri))
   if (mount !== undefined) return mount
   if (/[?#]/.test(uri)) return undefined
   const parent = uri.replace(/\/+$/, '').replace(/[^/]+$/, '')
@@ -86,8 +86,8 @@ async function listedAs(view: View, uri: string, mounts: readonly Resource[]): P
 
 async function inDirectory(view: View, parent: string, uri: string): Promise<Resource | undefined> {
   try {
-    for await (const { items } of pagesOf((query) => view.directory({ uri: parent, ...query }))) {
-      const found = items.find((item) => isSame(item.uri, uri))
+    for await (const { items } of iteratePages((query) => view.directory({ uri: parent, ...query }))) {
+      const found = items.find((item) => isSameUri(item.uri, uri))
       if (found !== undefined) return found
     }
   } catch (error) {
@@ -96,10 +96,10 @@ async function inDirectory(view: View, parent: string, uri: string): Promise<Res
   return undefined
 }
 
-async function childrenOf(view: View, uri: string): Promise<StatFacts['children']> {
+async function countChildren(view: View, uri: string): Promise<StatFacts['children']> {
   const counted = { directories: 0, resources: 0 }
   try {
-    for await (const { items } of pagesOf((query) => view.directory({ uri, ...query }))) {
+    for await (const { items } of iteratePages((query) => view.directory({ uri, ...query }))) {
       const directories = items.filter(isDirectory).length
       counted.directories += directories
       counted.resources += items.length - directories
@@ -139,7 +139,7 @@ async function readAs(view: View, uri: string): Promise<Resource | undefined> {
 
 async function templatesFor(view: View, uri: string): Promise<StatFacts['templates']> {
   const fitting: StatFacts['templates'][number][] = []
-  for await (const { items } of pagesOf((query) => view.templates(query)))
+  for await (const { items } of iteratePages((query) => view.templates(query)))
     for (const { uriTemplate, name } of items) {
       const values = matchOf(uriTemplate, uri)
       if (values !== undefined) fitting.push({ uriTemplate, name, values })
@@ -150,10 +150,10 @@ async function templatesFor(view: View, uri: string): Promise<StatFacts['templat
 /** Returns the values of a template's variables in a URI; undefined if the template does not match, or is malformed. */
 function matchOf(uriTemplate: string, uri: string): Readonly<Record<string, string>> | undefined {
   const match = valueOr(() => compileTemplate(uriTemplate).match(uri), undefined)
-  return match && Object.fromEntries([...match].map(([name, value]) => [name, shown(value)]))
+  return match && Object.fromEntries([...match].map(([name, value]) => [name, formatTemplateValue(value)]))
 }
 
-function shown(value: unknown): string {
+function formatTemplateValue(value: unknown): string {
   return typeof value === 'string' ? value : value instanceof Map ? JSON.stringify([...value]) : JSON.stringify(value)
 }
 
@@ -175,19 +175,19 @@ function isDirectory({ mimeType }: Resource): boolean {
 }
 
 /** Whether two URIs differ only in spelling: in percent-encoding, and in a slash at the end. */
-function isSame(a: string, b: string): boolean {
-  return a === b || plain(a) === plain(b)
+function isSameUri(a: string, b: string): boolean {
+  return a === b || normalizeUri(a) === normalizeUri(b)
 }
 
-function plain(uri: string): string {
+function normalizeUri(uri: string): string {
   const bare = uri.replace(/\/+$/, '')
   return decodeComponent(bare) ?? bare
 }
 
 function isAtOrBelow(uri: string, address: string): boolean {
   return (
-    isSame(uri, address) ||
-    plain(uri).startsWith(`${plain(address)}/`) ||
+    isSameUri(uri, address) ||
+    normalizeUri(uri).startsWith(`${normalizeUri(address)}/`) ||
     uri.startsWith(`${address.replace(/\/$/, '')}?`)
   )
 }

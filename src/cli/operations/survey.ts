@@ -1,6 +1,6 @@
 import { type ParseError, parse } from 'jsonc-parser'
 import { contentIn, type Survey, surveyFolder } from '../../config/survey.ts'
-import { defined, memberOf, objectOf, textsIn } from '../../core/kit/object.ts'
+import { defined, memberOf, objectOf, stringItems } from '../../core/kit/object.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 
 /** The contents of a folder that `init` turns into mounts. */
@@ -118,7 +118,7 @@ function mountOf({ command, args, env, url, headers }: Readonly<Record<string, u
       ...(named.length === 0 ? {} : { headers: Object.fromEntries(named) }),
     }
   }
-  const given = textsIn(args)
+  const given = stringItems(args)
   if (typeof command !== 'string' || /hikidashi/.test([command, ...given].join(' '))) return undefined
   const named = Object.keys(objectOf(env)).map((name) => [name, { env: name }])
   return {

@@ -1,7 +1,7 @@
 import type { Resource } from '../../core/view.ts'
-import { formatSize, formatTime, type Output, resourceToJson } from '../terminal/io.ts'
+import { formatSize, formatUtcTime, type Output, resourceToJson } from '../terminal/io.ts'
 import { type Colours, coloursFor, displayWidth, escapeText, padDisplay, readableUri } from '../terminal/text.ts'
-import { nameOf } from './source.ts'
+import { lastUriSegment } from './source.ts'
 import type { TokenCount, Totals, TreePosition, TreeVisitor } from './tree-walk.ts'
 
 interface TreePrinter extends TreeVisitor {
@@ -36,7 +36,7 @@ const batch = 200
 /** Creates a printer of trees for people, with the facts of each node in columns to its left. */
 export function createTreePrinter(out: Output, options: PrintOptions): TreePrinter {
   const colours = coloursFor(out.isTerminal)
-  const columns = columnsOf(options)
+  const columns = chooseColumns(options)
   const { through, none, branch, last } = lines[options.ascii ? 'ascii' : 'unicode']
   const widths = columns.map(({ heading, least }) => Math.max(displayWidth(heading), options.isWhole ? 0 : least))
   let rows: PrintedRow[] = []
@@ -50,7 +50,7 @@ export function createTreePrinter(out: Output, options: PrintOptions): TreePrint
   }
   const nameIn = (resource: Resource, position: TreePosition): string => {
     const uri = escapeText(out.isTerminal ? readableUri(resource.uri) : resource.uri)
-    const name = options.full || position.length === 0 ? uri : escapeText(nameOf(resource.uri)) || uri
+    const name = options.full || position.length === 0 ? uri : escapeText(lastUriSegment(resource.uri)) || uri
     return resource.uri.endsWith('/') && position.length > 0 && !options.full ? `${name}/` : name
   }
   const titleOf = ({ title }: Resource, position: TreePosition) =>
@@ -108,7 +108,7 @@ interface PrintedColumn {
   of(resource: Resource, measured: TokenCount | undefined, totals: Totals | undefined): string
 }
 
-function columnsOf({ tokens, size, long }: PrintOptions): readonly PrintedColumn[] {
+function chooseColumns({ tokens, size, long }: PrintOptions): readonly PrintedColumn[] {
   const columns: PrintedColumn[] = []
   if (tokens)
     columns.push({ heading: 'TOKENS', side: 'right', least: 10, of: (_, one, all) => formatTokens(all ?? one) })
@@ -121,7 +121,7 @@ function columnsOf({ tokens, size, long }: PrintOptions): readonly PrintedColumn
     })
   if (long)
     columns.push(
-      { heading: 'MODIFIED', side: 'left', least: 20, of: ({ modified }) => formatKnown(modified, formatTime) },
+      { heading: 'MODIFIED', side: 'left', least: 20, of: ({ modified }) => formatKnown(modified, formatUtcTime) },
       { heading: 'TYPE', side: 'left', least: 16, of: ({ mimeType }) => escapeText(mimeType ?? '-') },
     )
   return columns

@@ -27,7 +27,7 @@ export async function tokenCounter(
       const { contents } = await view.read(resource.uri)
       let tokens: number | undefined
       for (const content of contents) {
-        const text = await textOf(content)
+        const text = await readCountableText(content)
         if (text === 'too-large') return estimateTokens({ ...resource, size: resource.size ?? contentLength(content) })
         if (text !== undefined) tokens = (tokens ?? 0) + (await counter.count(text))
       }
@@ -52,14 +52,14 @@ export function estimateTokens({ size, mimeType = '', uri }: Resource): TokenCou
   return { tokens: Math.ceil(size / bytesPerToken), isEstimate: true }
 }
 
-async function textOf(content: ResourceContent): Promise<string | 'too-large' | undefined> {
+async function readCountableText(content: ResourceContent): Promise<string | 'too-large' | undefined> {
   if ('text' in content) return content.text.length > maxCounted ? 'too-large' : content.text.toWellFormed()
-  const bytes = 'bytes' in content ? content.bytes : await gather(content)
+  const bytes = 'bytes' in content ? content.bytes : await collectStream(content)
   if (bytes === undefined || bytes.length > maxBytes) return 'too-large'
   return isText(bytes) ? Buffer.from(bytes).toString('utf8') : undefined
 }
 
-async function gather({
+async function collectStream({
   stream,
   length,
 }: Extract<ResourceContent, { readonly stream: unknown }>): Promise<Uint8Array | undefined> {

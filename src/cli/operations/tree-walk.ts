@@ -1,6 +1,6 @@
-import { sourceOf } from '../../config/plan.ts'
+import { mountSource } from '../../config/plan.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
-import { pagesOf } from '../../core/kit/groups.ts'
+import { iteratePages } from '../../core/kit/groups.ts'
 import { parseAddress } from '../../core/uri.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { CommandError, exitCodes, usageError } from '../terminal/exit.ts'
@@ -79,7 +79,7 @@ export async function walk(view: View, root: Resource, visitor: TreeVisitor, opt
         const here = [...position, isLast]
         if (node.mimeType === directoryMimeType) {
           totals.directories++
-          add(totals, isShown || isWhole ? await into(node, here, isShown) : undefined)
+          addTotals(totals, isShown || isWhole ? await into(node, here, isShown) : undefined)
           continue
         }
         onSeen()
@@ -120,7 +120,7 @@ interface Node {
 /** Yields the nodes of a directory. Each is yielded once it is known whether another one follows. */
 async function* nodesOf(view: View, uri: string, measure: WalkOptions['measure']): AsyncGenerator<Node> {
   let held: Omit<Node, 'isLast'> | undefined
-  for await (const { items } of pagesOf((query) => readDirectoryPage(view, uri, query))) {
+  for await (const { items } of iteratePages((query) => readDirectoryPage(view, uri, query))) {
     // All nodes of a page are measured concurrently.
     const nodes = items.map((node) => ({
       node,
@@ -134,7 +134,7 @@ async function* nodesOf(view: View, uri: string, measure: WalkOptions['measure']
   if (held !== undefined) yield { ...held, isLast: true }
 }
 
-function add(totals: Totals, more: Totals | undefined): void {
+function addTotals(totals: Totals, more: Totals | undefined): void {
   if (more === undefined) return
   totals.directories += more.directories
   totals.resources += more.resources
@@ -182,5 +182,5 @@ export async function rootsOf({ view, mounts }: Pick<CommandSource, 'view' | 'mo
 function mayBeOne({ uri, mimeType }: Resource, mounts: CommandSource['mounts']): boolean {
   if (mimeType !== directoryMimeType) return false
   const config = mounts.find(({ address }) => parseAddress(address).text === uri)?.config
-  return config === undefined || sourceOf(config).isSingle?.(config) === true
+  return config === undefined || mountSource(config).isSingle?.(config) === true
 }

@@ -209,7 +209,7 @@ export function formatSize(bytes: number): string {
 }
 
 /** A time in ISO 8601 (UTC), to the second for people. */
-export function formatTime(milliseconds: number): string {
+export function formatUtcTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 

@@ -50,7 +50,7 @@ export function createLog({ level, format, write, scrubber, now = () => new Date
             time,
             at.padEnd(5),
             escapeText(clean(message)),
-            ...shown.map(([name, value]) => `${name}=${textOf(value)}`),
+            ...shown.map(([name, value]) => `${name}=${formatLogValue(value)}`),
           ].join(' ')
     write(`${format === 'text' && line.length > maxLine ? `${line.slice(0, maxLine)}…` : line}\n`)
   }
@@ -88,8 +88,8 @@ function messagesOf(error: Error): readonly string[] {
   return messages
 }
 
-function textOf(value: LogValue): string {
-  if (Array.isArray(value)) return value.map(textOf).join(',')
+function formatLogValue(value: LogValue): string {
+  if (Array.isArray(value)) return value.map(formatLogValue).join(',')
   if (typeof value !== 'string') return String(value)
   if (/^[^\s"=,]+$/.test(value) && escapeText(value) === value) return value
   return escapeText(JSON.stringify(value))

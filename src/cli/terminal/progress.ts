@@ -51,7 +51,7 @@ export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: 
     const time = now()
     if (time < next) return
     next = time + (isTerminal ? intervalMs : lineIntervalMs)
-    if (isTerminal) line.show(lineOf({ done, total, what, format, elapsedMs: time - start, turn: turn++ }))
+    if (isTerminal) line.show(formatProgressLine({ done, total, what, format, elapsedMs: time - start, turn: turn++ }))
     else writeLine?.(plainLineOf({ done, total, what, format }))
   }
   const timer = setInterval(tell, intervalMs)
@@ -97,7 +97,7 @@ interface ProgressLine {
 const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'] as const
 const barWidth = 24
 
-function lineOf({ done, total, what, format, elapsedMs, turn }: ProgressLine): string {
+function formatProgressLine({ done, total, what, format, elapsedMs, turn }: ProgressLine): string {
   const sign = spinner[turn % spinner.length] ?? ''
   if (done === undefined) return `${sign} ${what} …`
   if (total === undefined || total <= 0) return `${sign} ${format(done)} ${what} …`

@@ -96,11 +96,11 @@ function secretsWithin(text: string): readonly string[] {
   return findSecretsByRules(text, { path: 'value.txt' }).flatMap(({ start, end }) => {
     const found = text.slice(start, end)
     const isUserinfo = text.slice(0, start).endsWith('://') && found.includes(':')
-    return isUserinfo ? [passwordIn(found), decoded(passwordIn(found))] : [found]
+    return isUserinfo ? [passwordIn(found), decodeIfValid(passwordIn(found))] : [found]
   })
 }
 
-function decoded(text: string): string {
+function decodeIfValid(text: string): string {
   return decodeComponent(text) ?? text
 }
 

@@ -11,7 +11,7 @@ interface Grouped<T> extends AsyncIterable<T> {
 }
 
 /**
- * Creates an iterable of the items of all groups, one by one. {@link groupsOf} returns the groups themselves.
+ * Creates an iterable of the items of all groups, one by one. {@link iterateGroups} returns the groups themselves.
  *
  * @param groups Begins an iteration of the groups.
  * @param signal Checked before each item except the first of a group. Once it has aborted, its reason is thrown.
@@ -31,7 +31,7 @@ export function inGroups<T>(groups: () => AsyncGenerator<readonly T[], void>, si
 }
 
 /** Iterates the groups of an iterable. In an iterable without groups, each item is a group of its own. */
-export function groupsOf<T>(items: AsyncIterable<T>): AsyncIterator<readonly T[], void> {
+export function iterateGroups<T>(items: AsyncIterable<T>): AsyncIterator<readonly T[], void> {
   if (isGrouped(items)) return items[groupsKey]()
   const iterator = items[Symbol.asyncIterator]()
   return {
@@ -60,9 +60,9 @@ export function mapGroups<T, U>(items: AsyncIterable<T>, change: (item: T) => U 
   })
 }
 
-/** Returns the groups of an iterable, like {@link groupsOf}, but in a form that `for await` accepts. */
+/** Returns the groups of an iterable, like {@link iterateGroups}, but in a form that `for await` accepts. */
 export function eachGroup<T>(items: AsyncIterable<T>): AsyncIterable<readonly T[]> {
-  return { [Symbol.asyncIterator]: () => groupsOf(items) }
+  return { [Symbol.asyncIterator]: () => iterateGroups(items) }
 }
 
 function isGrouped<T>(items: AsyncIterable<T>): items is Grouped<T> {
@@ -81,7 +81,7 @@ interface PagesOptions {
  *
  * @throws ResourceError `internal` if the server gives the same cursor twice, unless `maxPages` or `repeated` says otherwise.
  */
-export async function* pagesOf<Page extends { readonly nextCursor?: string }>(
+export async function* iteratePages<Page extends { readonly nextCursor?: string }>(
   fetch: (query: { readonly cursor?: string }) => Promise<Page>,
   { maxPages, repeated = 'throw' }: PagesOptions = {},
 ): AsyncGenerator<Page> {

@@ -18,7 +18,7 @@ interface Edit {
  * @returns undefined when too many lines differ.
  */
 export function unifiedDiff(before: string, after: string): string | undefined {
-  const [old, now] = [linesOf(before), linesOf(after)]
+  const [old, now] = [linesWithEnds(before), linesWithEnds(after)]
   const edits = editsOf(old, now)
   if (edits === undefined) return undefined
   return hunksOf(edits)
@@ -27,7 +27,7 @@ export function unifiedDiff(before: string, after: string): string | undefined {
 }
 
 /** The lines of a text, each with its newline. */
-function linesOf(text: string): readonly string[] {
+function linesWithEnds(text: string): readonly string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 }
 
@@ -110,7 +110,7 @@ function formatHunk(edits: readonly Edit[], old: readonly string[], now: readonl
   const to = Math.min(old.length, last.to + context)
   const newFrom = first.newFrom - (first.from - from)
   const newTo = last.newTo + (to - last.to)
-  const lines: string[] = [`@@ -${rangeOf(from, to)} +${rangeOf(newFrom, newTo)} @@\n`]
+  const lines: string[] = [`@@ -${formatHunkRange(from, to)} +${formatHunkRange(newFrom, newTo)} @@\n`]
   let at = from
   for (const edit of edits) {
     for (const line of old.slice(at, edit.from)) lines.push(marked(' ', line))
@@ -123,7 +123,7 @@ function formatHunk(edits: readonly Edit[], old: readonly string[], now: readonl
 }
 
 /** Formats a range of lines as `diff -u` does: the number of its first line, from 1, and the number of lines. */
-function rangeOf(from: number, to: number): string {
+function formatHunkRange(from: number, to: number): string {
   const count = to - from
   return count === 1 ? `${from + 1}` : `${count === 0 ? from : from + 1},${count}`
 }

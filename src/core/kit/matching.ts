@@ -4,7 +4,7 @@ export function fold(text: string): string {
 }
 
 /** Returns the words of a filter text, each in the form of {@link fold}. */
-export function wordsOf(filter: string | undefined): readonly string[] {
+export function splitFilterWords(filter: string | undefined): readonly string[] {
   return fold(filter ?? '')
     .split(/\s+/)
     .filter((word) => word !== '')

@@ -34,7 +34,7 @@ export function jsonIn(text: string): unknown {
 }
 
 /** Returns the texts in an array; none for any other value. */
-export function textsIn(value: unknown): readonly string[] {
+export function stringItems(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
 }
 

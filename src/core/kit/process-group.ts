@@ -170,7 +170,7 @@ function lookAtAll(): readonly Process[] {
 
 /** Reads a process; undefined when it has ended. */
 function readProcess(pid: number): Process | undefined {
-  const stat = textOf(pid, 'stat')
+  const stat = readProcFile(pid, 'stat')
   // The second field is the name of the program in parentheses. It may contain blanks and parentheses itself.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [state, parent, group, session] = fields
@@ -184,13 +184,13 @@ function readProcess(pid: number): Process | undefined {
  * share is counted for each of them. A result over the limit counts it once.
  */
 export async function memoryOf(processes: readonly Process[], limitBytes: number): Promise<number> {
-  const resident = processes.map(({ pid }) => bytesOf(textOf(pid, 'status'), 'VmRSS') ?? 0)
+  const resident = processes.map(({ pid }) => parseMemoryField(readProcFile(pid, 'status'), 'VmRSS') ?? 0)
   if (sum(resident) <= limitBytes) return sum(resident)
   // For the proportional share the kernel walks all pages of a process, which takes milliseconds: use asynchronous reads, off this thread. For
   // processes of other users the file is not readable.
   const shares = processes.map(async ({ pid }, index) => {
     const text = await readFile(`/proc/${pid}/smaps_rollup`, 'latin1').catch(() => '')
-    return bytesOf(text, 'Pss') ?? resident[index] ?? 0
+    return parseMemoryField(text, 'Pss') ?? resident[index] ?? 0
   })
   return sum(await Promise.all(shares))
 }
@@ -198,7 +198,7 @@ export async function memoryOf(processes: readonly Process[], limitBytes: number
 /** Returns the resident memory of a process, in bytes; `undefined` when it has ended, and on Windows. */
 export async function residentBytes(pid: number): Promise<number | undefined> {
   if (process.platform === 'win32') return undefined
-  if (process.platform === 'linux') return bytesOf(textOf(pid, 'status'), 'VmRSS')
+  if (process.platform === 'linux') return parseMemoryField(readProcFile(pid, 'status'), 'VmRSS')
   const kibibytes = await ps('-o', 'rss=', '-p', String(pid))
   return kibibytes.trim() === '' ? undefined : Number(kibibytes) * 1024
 }
@@ -237,7 +237,7 @@ export function groupMemoryIn(listing: string, group: number): number {
 }
 
 /** Reads a file of a process below `/proc`; returns an empty text when the process has ended. */
-function textOf(pid: number, file: 'stat' | 'status'): string {
+function readProcFile(pid: number, file: 'stat' | 'status'): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1')
   } catch {
@@ -246,7 +246,7 @@ function textOf(pid: number, file: 'stat' | 'status'): string {
 }
 
 /** Returns the value of a line such as `VmRSS:   1234 kB`, in bytes. The unit is always KiB (proc(5)). */
-function bytesOf(text: string, name: string): number | undefined {
+function parseMemoryField(text: string, name: string): number | undefined {
   const kibibytes = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]
   return kibibytes === undefined ? undefined : Number(kibibytes) * 1024
 }

@@ -4,7 +4,7 @@ import { useSignalEffect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { retryWhenReconnected, startBrowse } from './listing/browse.ts'
-import { connect } from './mcp/connect.ts'
+import { connectToServer } from './mcp/connect.ts'
 import type { Endpoint } from './mcp/request.ts'
 import { followChanges } from './state/live.ts'
 import { keepChoices, paneWidths } from './state/remembered.ts'
@@ -44,7 +44,7 @@ const Preview = lazily(async () => (await import('./preview/preview.tsx')).Previ
 /** The whole page: the tree or list on the left, one resource in the middle, the basket on the right. */
 function App() {
   useSignalEffect(() => {
-    document.title = titleOf()
+    document.title = pageTitle()
   })
   useSignalEffect(() => {
     if (liveness.value === 'lost') announce(t('lost'))
@@ -105,7 +105,7 @@ function Panes() {
   )
 }
 
-function titleOf(): string {
+function pageTitle(): string {
   const { server } = connection.value ?? {}
   const { uri, view = 'tree', q } = route.value
   const where =
@@ -199,7 +199,7 @@ await admitted
 const mcp = document.querySelector<HTMLMetaElement>('meta[name=mcp]')?.content ?? 'mcp'
 const isPrivate = document.querySelector<HTMLMetaElement>('meta[name=private]')?.content === 'yes'
 const endpoint = createKeeper(new URL(mcp, document.baseURI).href, isPrivate)
-await startSession((options) => connect(endpoint, options))
+await startSession((options) => connectToServer(endpoint, options))
 
 /** Holds the access token in memory only: never in a storage, an address or a log. */
 function createKeeper(url: string, isPrivate: boolean): Endpoint {

@@ -9,7 +9,7 @@ import { comparePaths } from '../../core/path.ts'
 import type { CompletionRequest, Entry, Params, Provider, Template } from '../../core/provider.ts'
 import { createScrubber } from '../../core/scrub.ts'
 import { polled } from '../../wrap/polled.ts'
-import { contentOf, createFetch, mediaTypeOf, type OriginOptions, openOrigin } from '../http/fetched.ts'
+import { contentFromBytes, createFetch, mediaTypeOf, type OriginOptions, openOrigin } from '../http/fetched.ts'
 import { listRoute, type RouteItem } from './listing.ts'
 import { compileRoute, type Route, type RouteOptions } from './route.ts'
 
@@ -118,7 +118,7 @@ export function api(options: ApiOptions): Provider {
       const { route, fetched } = await loadAt(path, params, signal)
       const { body, version, charset } = fetched
       const mimeType = fetched.mimeType ?? route.options.mimeType ?? 'application/json'
-      const content = contentOf(body, { mimeType, charset })
+      const content = contentFromBytes(body, { mimeType, charset })
       if ('text' in content) return [{ ...content, version, text: scrubber.scrub(content.text) }]
       return [{ mimeType, version, bytes: scrubber.scrubBytes(body) }]
     },

@@ -53,7 +53,7 @@ export async function listRoute(
     }
     asked.add(at)
     const fetched = await load(url, signal, fresh)
-    const body = jsonOf(fetched, url)
+    const body = parseJsonBody(fetched, url)
     const found = list.items === undefined ? body : valueAt(body, list.items)
     if (!Array.isArray(found)) throw unreachable(url, 'its answer has no array at the pointer "items"')
     for (const value of found as readonly unknown[]) {
@@ -68,7 +68,7 @@ export async function listRoute(
 }
 
 /** Parses the body of an answer. @throws ResourceError `unavailable` for anything but JSON. */
-function jsonOf({ body }: FetchedDocument, url: HttpUrl): unknown {
+function parseJsonBody({ body }: FetchedDocument, url: HttpUrl): unknown {
   try {
     return JSON.parse(body.toString())
   } catch {
@@ -78,7 +78,9 @@ function jsonOf({ body }: FetchedDocument, url: HttpUrl): unknown {
 
 function itemOf(route: Route, value: unknown): RouteItem | undefined {
   const { list, options } = route
-  const pairs = Object.entries(list?.values ?? {}).map(([name, pointer]) => [name, textAt(value, pointer)] as const)
+  const pairs = Object.entries(list?.values ?? {}).map(
+    ([name, pointer]) => [name, textAtPointer(value, pointer)] as const,
+  )
   const values = new Map(pairs.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])))
   const path = values.size === pairs.length ? route.pathOf(values) : undefined
   if (path === undefined) return undefined
@@ -122,7 +124,7 @@ function nextOf(route: Route, { base, url, fetched, body, page }: FetchedPage): 
     return target
   }
   if ('page' in next) return withParam(route, base, next.page, String((next.from ?? 1) + page + 1))
-  const cursor = textAt(body, next.cursor)
+  const cursor = textAtPointer(body, next.cursor)
   return cursor === undefined || cursor === '' ? undefined : withParam(route, base, next.param, cursor)
 }
 
@@ -157,14 +159,14 @@ function valueAt(value: unknown, pointer: string): unknown {
   return at
 }
 
-function textAt(value: unknown, pointer: string): string | undefined {
+function textAtPointer(value: unknown, pointer: string): string | undefined {
   const found = valueAt(value, pointer)
   if (typeof found === 'number' && Number.isFinite(found)) return String(found)
   return typeof found === 'string' && found.isWellFormed() ? found : undefined
 }
 
 function lineAt(value: unknown, pointer: string, most: number): string | undefined {
-  const text = textAt(value, pointer)
+  const text = textAtPointer(value, pointer)
     ?.replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()
   return text === undefined || text === ''

@@ -36,13 +36,15 @@ export interface RouteOptions extends Description {
 /** Validates and compiles a route. @throws ResourceError `invalid` for an invalid route. */
 export function compileRoute(options: RouteOptions) {
   const { template, to = template, list } = options
-  const own = partsOf(template)
-  if (/\}\{\w/.test(own.path)) throw fault(template, 'two variables side by side need a character between them')
-  const there = partsOf(to.replace(/^\//, ''))
+  const own = parseRouteTemplate(template)
+  if (/\}\{\w/.test(own.path)) throw routeError(template, 'two variables side by side need a character between them')
+  const there = parseRouteTemplate(to.replace(/^\//, ''))
   const unknown = [...there.inPath, ...there.inQuery].find((name) => ![...own.inPath, ...own.inQuery].includes(name))
-  if (unknown !== undefined) throw fault(template, `"to" has the variable ${unknown}, which "template" does not have`)
+  if (unknown !== undefined)
+    throw routeError(template, `"to" has the variable ${unknown}, which "template" does not have`)
   const optional = there.inPath.find((name) => own.inQuery.includes(name))
-  if (optional !== undefined) throw fault(template, `${optional} is in the path of "to", but is optional in "template"`)
+  if (optional !== undefined)
+    throw routeError(template, `${optional} is in the path of "to", but is optional in "template"`)
   const matcher = compileTemplate(template)
   const target = compileTemplate(to.replace(/^\//, ''))
   // The same URL without the escapes that the operator has written: `to` may contain %2F, and values may not.
@@ -141,14 +143,14 @@ function decodedOnce(text: string): string {
 }
 
 /** Returns the path of a template, and the variables of path and query. Throws for a variable that is neither `{name}` nor a parameter. */
-function partsOf(template: string) {
+function parseRouteTemplate(template: string) {
   const [, path = '', rest = ''] = /^([^{?]*(?:\{\w+\}[^{?]*)*)(.*)$/s.exec(template) ?? []
   const query = /^(?:\?[^{}?#]*)?(?:\{[?&]\w+(?:,\w+)*\})?$/.test(rest)
   if (!query || template.startsWith('/') || /[#\\\s]/.test(template))
-    throw fault(template, 'write {name} in its path, and {?a,b} or {&a,b} at its end')
+    throw routeError(template, 'write {name} in its path, and {?a,b} or {&a,b} at its end')
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   const inQuery = (/\{[?&](.*)\}/.exec(rest)?.[1] ?? '').split(',').filter((name) => name !== '')
-  if (!isPath(path.replace(/\{\w+\}/g, 'x')) || path.endsWith('/')) throw fault(template, 'its path is not valid')
+  if (!isPath(path.replace(/\{\w+\}/g, 'x')) || path.endsWith('/')) throw routeError(template, 'its path is not valid')
   return { path, inPath, inQuery }
 }
 
@@ -156,15 +158,16 @@ function checkList(template: string, list: RouteList, inPath: readonly string[])
   const [only, other] = inPath
   const values = list.values ?? (only !== undefined && other === undefined ? { [only]: '/id' } : {})
   const missing = inPath.find((name) => !Object.hasOwn(values, name))
-  if (missing !== undefined) throw fault(template, `"values" of its list does not say where ${missing} is in an item`)
+  if (missing !== undefined)
+    throw routeError(template, `"values" of its list does not say where ${missing} is in an item`)
   const cursor = typeof list.next === 'object' && 'cursor' in list.next ? [list.next.cursor] : []
   const pointers = [list.items, list.title, list.description, list.modified, ...Object.values(values), ...cursor]
   for (const pointer of pointers) if (pointer !== undefined) parsePointer(pointer)
-  if (/[#\\\s]|\.\.|^\/\//.test(list.from)) throw fault(template, '"from" of its list is not a path below "url"')
+  if (/[#\\\s]|\.\.|^\/\//.test(list.from)) throw routeError(template, '"from" of its list is not a path below "url"')
   return values
 }
 
-function fault(template: string, why: string) {
+function routeError(template: string, why: string) {
   return invalid(`The route ${JSON.stringify(template)} is not valid: ${why}.`, 'configuration')
 }
 

@@ -35,9 +35,9 @@ import {
   type Place,
   type Places,
   type Pool,
-  stampOf,
   statFiles,
   untilAbort,
+  versionStamp,
 } from './place.ts'
 import { handleOf, openDescriptor, statOf } from './root.ts'
 
@@ -179,7 +179,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
     above: Ignores | undefined,
     signal: AbortSignal,
   ): Promise<Ignores | undefined> => {
-    const stamp = stampOf(stats)
+    const stamp = versionStamp(stats)
     const known = files.get(file.shown)
     if (known?.settled && known.stamp === stamp && known.above === above) return known.ignores
     const settled = isSettled(stats, Date.now())

@@ -245,7 +245,7 @@ export function compileIgnores(
   const [names, endings, paths] = [createTable(), createTable(), createTable()]
   const wild: WildRule[] = []
   const fold = (bytes: string) => (ignoreCase ? lowerCase(bytes) : bytes)
-  for (const { order, line } of linesOf(text)) {
+  for (const { order, line } of ignorePatternLines(text)) {
     const negated = line.startsWith('!')
     const written = negated ? line.slice(1) : line
     const directory = written.endsWith('/')
@@ -269,7 +269,7 @@ export function compileIgnores(
   /** Returns the last rule that matches a path. */
   const find = (path: string): IgnoreRule | undefined => {
     const isDirectory = path.endsWith('/')
-    const whole = fold(bytesOf(isDirectory ? path.slice(0, -1) : path))
+    const whole = fold(toBinaryString(isDirectory ? path.slice(0, -1) : path))
     const name = whole.slice(whole.lastIndexOf('/') + 1)
     let last = later(names.get(name, isDirectory), paths.get(whole, isDirectory))
     for (const length of lengths)
@@ -368,7 +368,7 @@ export function rulesOverruledByGit(path: string, ignores: Ignores | undefined):
 }
 
 /** Returns the patterns of a file with their line numbers, without comments, empty lines and unescaped trailing spaces. */
-function linesOf(text: string): readonly { readonly order: number; readonly line: string }[] {
+function ignorePatternLines(text: string): readonly { readonly order: number; readonly line: string }[] {
   const body = text.startsWith('\xef\xbb\xbf') ? text.slice(3) : text
   return body.split('\n').flatMap((line, index) => {
     if (line === '' || line.startsWith('#')) return []
@@ -391,7 +391,7 @@ function withoutSpaces(line: string): string {
 }
 
 /** Returns a path with one character per byte. */
-function bytesOf(path: string): string {
+function toBinaryString(path: string): string {
   return /[^\0-\x7f]/.test(path) ? Buffer.from(path).toString('latin1') : path
 }
 

@@ -6,19 +6,19 @@ import { baseName, parentOf } from '../../core/path.ts'
 import type { Content, Context, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { alternatesMeta, isTranslatable, type Twin, twinsOf } from '../../wrap/twins.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
-import { createHeadings, createLister } from './list.ts'
-import { completeOptions, createRules, type FilesOptions, mimeTypeFor } from './options.ts'
+import { createFileLister, createHeadings } from './list.ts'
+import { completeFilesOptions, createRules, type FilesOptions, mimeTypeFor } from './options.ts'
 import {
   createLeaveOut,
   createPool,
+  decodeTextRange,
   isSettled,
   type Places,
   type Pool,
   readStable,
   settledMs,
-  stampOf,
   statFiles,
-  textOf,
+  versionStamp,
 } from './place.ts'
 import { openRoot } from './root.ts'
 import {
@@ -30,7 +30,7 @@ import {
   type StatEntry,
   type Walker,
 } from './walk.ts'
-import { createWatch } from './watch.ts'
+import { createFilesWatch } from './watch.ts'
 
 export { type LeftOut, type LeftOutCounts, type LeftOutFiles, type LeftOutReason, openLeftOut } from './left-out.ts'
 export type { FileRule, FilesOptions } from './options.ts'
@@ -77,7 +77,7 @@ export interface FilesSystem {
 /** Does the same as {@link files}, with additional options for tests. */
 export async function createFiles(options: FilesOptions, system: FilesSystem): Promise<Provider> {
   const { log, maxBytes, symlinks, allowMounts, hardlinks, watch, reconcile, languages, ...chosen } =
-    completeOptions(options)
+    completeFilesOptions(options)
   const { portable = process.platform !== 'linux', platform, watches = 8192, pool = createPool() } = system
   const visible = cacheVerdicts(createVisibility({ ...options, ...chosen, ...defined({ platform }) }))
   const rules = createRules(chosen.rules)
@@ -108,12 +108,14 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...{ symlinks, hardlinks, allowMounts, portable, reconcile, watches },
     recursive: portable && ['darwin', 'win32'].includes(process.platform),
   }
-  const { confirm, ...watching } = watch ? createWatch(places, watched, log, closing.signal) : { confirm: undefined }
+  const { confirm, ...watching } = watch
+    ? createFilesWatch(places, watched, log, closing.signal)
+    : { confirm: undefined }
   const check = (signal: AbortSignal): void => {
     signal.throwIfAborted()
     if (closing.signal.aborted) throw unavailable('The files provider is closed.')
   }
-  const lister = createLister({
+  const lister = createFileLister({
     ...{
       walk,
       names,
@@ -140,7 +142,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     const handle = await places.open(place, signal).finally(place.close)
     try {
       const found = await readStable(handle, range, maxBytes, context)
-      const text = textOf(found, range === undefined)
+      const text = decodeTextRange(found, range === undefined)
       const mimeType =
         rules?.(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
       const isWhole = range === undefined && listed === path
@@ -148,7 +150,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       const { start, end } = text ?? { start: found.start, end: found.start + found.bytes.length }
       return [
         {
-          ...{ mimeType, version: stampOf(found.stats), size: Number(found.stats.size) },
+          ...{ mimeType, version: versionStamp(found.stats), size: Number(found.stats.size) },
           ...(listed === path ? {} : { path: listed }),
           ...(range === undefined ? {} : { range: { start, end } }),
           ...(twins === undefined ? {} : alternatesMeta(twins, path)),
@@ -229,7 +231,7 @@ function createTranslations({ walk, pool, languages, stat }: TranslationOptions)
   /** @param directories Stats of the directories on the way to the document, from when it was read. */
   return async (path: string, directories: readonly BigIntStats[], context: Context): Promise<readonly Twin[]> => {
     if (!isTranslatable(path)) return []
-    const stamps = directories.map(stampOf).join(' ')
+    const stamps = directories.map(versionStamp).join(' ')
     const last = known.get(path)
     let possible = last?.stamps === stamps ? last.twins : undefined
     if (possible === undefined) {

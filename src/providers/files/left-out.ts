@@ -7,8 +7,8 @@ import { defined } from '../../core/kit/object.ts'
 import { canonicalPath, isComposable } from '../../core/path.ts'
 import { createIgnoreFiles, refusedCheckout, refusedGitDirectory } from './ignore-files.ts'
 import { type IgnoreLine, ignoringLine, isSecretName } from './ignores.ts'
-import { completeOptions, type FilesOptions } from './options.ts'
-import { createPool, kindOf, type Pool, statFile } from './place.ts'
+import { completeFilesOptions, type FilesOptions } from './options.ts'
+import { createPool, type Pool, servableKind, statFile } from './place.ts'
 import { openRoot } from './root.ts'
 import {
   createNameCache,
@@ -77,7 +77,7 @@ const maxTargets = 8
  * @throws ResourceError `invalid` for an invalid root or glob.
  */
 export async function openLeftOut(options: FilesOptions) {
-  const { log, symlinks, allowMounts, hardlinks, ...chosen } = completeOptions(options)
+  const { log, symlinks, allowMounts, hardlinks, ...chosen } = completeFilesOptions(options)
   const judge = createNameJudge({ ...options, ...chosen })
   const visible = (path: string, ignores: OpenedEntry['aliases'][0]['ignores']) => judge(path, ignores) === undefined
   const permit = { allowMounts, hardlinks }
@@ -124,7 +124,7 @@ export async function openLeftOut(options: FilesOptions) {
     }
     const named = byName(at, stats.isDirectory() ? `${name}/` : name)
     if (named !== undefined) return named
-    const kind = kindOf(stats, at.device, permit)
+    const kind = servableKind(stats, at.device, permit)
     if (kind === undefined) {
       if (stats.dev !== at.device && !allowMounts) return { ...found, reason: 'other-file-system' }
       return { ...found, reason: stats.isFile() ? 'hard-link' : 'special-file' }

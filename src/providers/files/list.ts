@@ -12,15 +12,15 @@ import { headingBytes, headingIn } from '../../text/front-matter.ts'
 import { mimeTypeOf, noFacts, type RuleFacts, type Rules } from './options.ts'
 import {
   isSettled,
-  kindOf,
   type LeaveOut,
   modeAllows,
   type PermitOptions,
   type Place,
   type Places,
   type Pool,
-  stampOf,
+  servableKind,
   statFiles,
+  versionStamp,
 } from './place.ts'
 import {
   type Allows,
@@ -29,7 +29,7 @@ import {
   type FactsByName,
   type FileFacts,
   type FileFactsCache,
-  identityOf,
+  fileIdentity,
   maxDepth,
   mayRead,
   type NameCache,
@@ -102,11 +102,11 @@ export function createEntries({ walk, permit, rules, headings, pool, leaveOut }:
     const { position, names } = directory
     const name = names.names[index] ?? ''
     if (names.links.has(name)) return undefined
-    if (stats === undefined || kindOf(stats, position.device, permit) !== 'file') {
+    if (stats === undefined || servableKind(stats, position.device, permit) !== 'file') {
       looked?.note(index, 'nothing')
       return 'nothing'
     }
-    const facts = factsOf(stats)
+    const facts = toFileFacts(stats)
     const isAllowed = modeAllows(stats)
     // A write through another hard link raises its event in another directory.
     looked?.note(index, isAllowed && stats.nlink === 1n ? facts : undefined)
@@ -163,7 +163,7 @@ export function createEntries({ walk, permit, rules, headings, pool, leaveOut }:
     try {
       const { path } = aliases[0]
       const facts = rules?.(path) ?? unruled
-      const entry = describeFile(path, factsOf(place.stats), facts)
+      const entry = describeFile(path, toFileFacts(place.stats), facts)
       const open = async () => {
         place.keep()
         return place
@@ -197,8 +197,8 @@ function cachedEntries(
   return entries
 }
 
-function factsOf(stats: BigIntStats): FileFacts {
-  return { size: Number(stats.size), modified: Number(stats.mtimeMs), version: stampOf(stats) }
+function toFileFacts(stats: BigIntStats): FileFacts {
+  return { size: Number(stats.size), modified: Number(stats.mtimeMs), version: versionStamp(stats) }
 }
 
 /** Returns the entry of a file, without its heading. Opens nothing. */
@@ -212,7 +212,7 @@ function describeFile(path: string, { size, modified, version }: FileFacts, { fa
 
 export function describeDirectory(path: string, stats: BigIntStats): Entry {
   // A creation, deletion or rename in the directory changes its stamp.
-  const version = isSettled(stats, Date.now()) ? { version: stampOf(stats) } : {}
+  const version = isSettled(stats, Date.now()) ? { version: versionStamp(stats) } : {}
   return { path, mimeType: directoryMimeType, modified: Number(stats.mtimeMs), ...version }
 }
 
@@ -224,7 +224,7 @@ export function createHeadings(places: Places, leaveOut: LeaveOut) {
     const place = await open()
     try {
       // The file was replaced meanwhile: the next listing reads its heading.
-      if (!place.stats.isFile() || stampOf(place.stats) !== entry.version) return undefined
+      if (!place.stats.isFile() || versionStamp(place.stats) !== entry.version) return undefined
       return await readHeading(places, place, signal)
     } finally {
       place.close()
@@ -299,7 +299,7 @@ const [unasked, unaskedAgain] = [64, 8]
 const confirmedMs = 20
 
 /** Lists files, and describes one file or directory. Both return the same entry for a file. */
-export function createLister(options: ListerOptions) {
+export function createFileLister(options: ListerOptions) {
   const { walk, names, confirm, keptMs, check, leaveOut } = options
   const open = async (position: OpenedEntry, after: string, signal: AbortSignal): Promise<Frame> => {
     const found = await names.of(position, signal)
@@ -307,7 +307,7 @@ export function createLister(options: ListerOptions) {
     // The directory that contains `after` sorts before it, and holds the names after it.
     const inside = found.names[index - 1]
     const enters = inside?.endsWith('/') === true && after.startsWith(inside)
-    return { position, names: found, index: enters ? index - 1 : index, after, identity: identityOf(position.place) }
+    return { position, names: found, index: enters ? index - 1 : index, after, identity: fileIdentity(position.place) }
   }
 
   /** Opens a child directory; undefined when it is gone or not served. */
@@ -319,7 +319,7 @@ export function createLister(options: ListerOptions) {
       return await open(position, after, signal)
     } catch (error) {
       position?.place.close()
-      if (!isResourceError(error, 'not-found')) leaveOut(pathIn(frame, name), error)
+      if (!isResourceError(error, 'not-found')) leaveOut(childPath(frame, name), error)
       return undefined
     }
   }
@@ -368,7 +368,7 @@ export function createLister(options: ListerOptions) {
           frame.position.place.close()
         } else if (name.endsWith('/')) {
           frame.index++
-          const isWanted = frames.length + depthOf(prefix) < maxDepth && (skim?.(pathIn(frame, name)) ?? true)
+          const isWanted = frames.length + depthOf(prefix) < maxDepth && (skim?.(childPath(frame, name)) ?? true)
           const child = isWanted ? await descend(frame, name, signal) : undefined
           if (child !== undefined) frames.push(child)
           if (isSparing) size = 1
@@ -428,7 +428,7 @@ function depthOf(prefix: string): number {
   return prefix.split('/').length - 1
 }
 
-function pathIn({ position }: Frame, name: string): string {
+function childPath({ position }: Frame, name: string): string {
   return `${position.aliases[0].path}${name}`
 }
 
@@ -439,7 +439,7 @@ function takeGroup(frame: Frame, size: number, skim: ListQuery['skim']): readonl
   for (let tried = 0; tried < maxTried && group.length < size; tried++) {
     const name = names[frame.index]
     if (name === undefined || name.endsWith('/')) break
-    if (skim?.(pathIn(frame, name)) ?? true) group.push(frame.index)
+    if (skim?.(childPath(frame, name)) ?? true) group.push(frame.index)
     frame.index++
   }
   return group

@@ -253,7 +253,7 @@ const defaultReconcileMs = 30_000
 const maxReconcileMs = 24 * 3_600_000
 
 /** @throws ResourceError `invalid` for a limit out of range. */
-export function completeOptions(options: FilesOptions) {
+export function completeFilesOptions(options: FilesOptions) {
   const { maxBytes = defaultMaxBytes, reconcile = defaultReconcileMs } = options
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 1 || maxBytes > mostBytes)
     throw invalid(`maxBytes must be a whole number from 1 to ${mostBytes}.`, 'configuration')

@@ -184,7 +184,7 @@ const absent = new Set([
 ])
 
 /** Returns advice on a path that cannot be opened, as the rest of a sentence that begins with the path. Undefined for other errors. */
-export function adviceOn(error: unknown): string | undefined {
+export function pathErrorAdvice(error: unknown): string | undefined {
   const code = errorCodeOf(error)
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist. Create it, or give another path.'
   if (code === 'EACCES' || code === 'EPERM') return 'cannot be read by this user. Change its mode or its owner.'
@@ -232,7 +232,11 @@ export interface PermitOptions {
  * Returns the kind of a file that may be served: `file` for a regular file with one name on the root's device, `directory` for a directory on
  * it. Undefined for devices, sockets and FIFOs.
  */
-export function kindOf(stats: BigIntStats, device: bigint, options: PermitOptions): 'file' | 'directory' | undefined {
+export function servableKind(
+  stats: BigIntStats,
+  device: bigint,
+  options: PermitOptions,
+): 'file' | 'directory' | undefined {
   if (stats.dev !== device && !options.allowMounts) return undefined
   if (stats.isDirectory()) return 'directory'
   if (!stats.isFile() || stats.nlink === 0n) return undefined
@@ -357,7 +361,7 @@ export function modeAllows(stats: BigIntStats): boolean {
 }
 
 /** Returns a version stamp of a file or directory. Different states have different stamps, within the resolution of the file system's clock. */
-export function stampOf(stats: BigIntStats): string {
+export function versionStamp(stats: BigIntStats): string {
   const { mtimeNs, ctimeNs, size, ino } = stats
   return `${mtimeNs.toString(36)}.${ctimeNs.toString(36)}.${size.toString(36)}.${ino.toString(36)}`
 }
@@ -552,7 +556,7 @@ interface TextRange {
  * Decodes bytes of a file as text; undefined when they are binary. A range is text only when the start of the file is too, and is then cut to
  * whole characters.
  */
-export function textOf({ bytes, start, head }: Omit<Bytes, 'stats'>, whole: boolean): TextRange | undefined {
+export function decodeTextRange({ bytes, start, head }: Omit<Bytes, 'stats'>, whole: boolean): TextRange | undefined {
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
   if (!isText(part) || (part.length === 0 && bytes.length > 0)) return undefined

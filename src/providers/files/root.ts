@@ -11,13 +11,13 @@ import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts
 import type { Log } from '../../core/log.ts'
 import { gitDirectoryAround } from '../checkout.ts'
 import {
-  adviceOn,
   failure,
   hasStamp,
   isSettled,
   type Place,
   type Places,
   type Pool,
+  pathErrorAdvice,
   type ReadHandle,
   type RefCounted,
   tickMs,
@@ -410,7 +410,7 @@ const refused = ['/proc', '/sys', '/dev']
 export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<Places> {
   const real = await resolveRoot(options)
   if (!options.servesPrivate('')) await refuseGitDirectory(options.root, real)
-  if (real === (await realPath(homeFolder())))
+  if (real === (await tryRealPath(homeFolder())))
     log('warn', 'the root of a files mount is the home directory: all of it can be read', { root: real })
   const portable = options.portable ?? process.platform !== 'linux'
   return portable ? openPortablePlaces(real, pool, options.platform) : openLinuxPlaces(real, options.allowMounts, pool)
@@ -450,7 +450,7 @@ async function resolveRoot({ root, within }: RootOptions): Promise<string> {
   } catch (error) {
     if (isResourceError(error)) throw error
     if (error instanceof LeadsOutError) throw fault(`is not served: ${error.message}`)
-    throw fault(adviceOn(error) ?? `cannot be opened (${errorCodeOf(error)}).`)
+    throw fault(pathErrorAdvice(error) ?? `cannot be opened (${errorCodeOf(error)}).`)
   }
 }
 
@@ -465,7 +465,7 @@ async function refuseGitDirectory(root: string, real: string): Promise<void> {
   )
 }
 
-async function realPath(at: string): Promise<string | undefined> {
+async function tryRealPath(at: string): Promise<string | undefined> {
   try {
     return await fs.promises.realpath(at)
   } catch {

@@ -13,15 +13,15 @@ import {
   createDirectoryFacts,
   failure,
   isSettled,
-  kindOf,
   modeAllows,
   type PermitOptions,
   type Place,
   type Places,
   type Pool,
-  stampOf,
+  servableKind,
   statFile,
   untilAbort,
+  versionStamp,
 } from './place.ts'
 import { isFileName } from './root.ts'
 
@@ -214,7 +214,7 @@ export function createWalk(options: WalkOptions): Walker {
     }
     if (real === undefined) throw notFound('a symbolic link leads out of the root')
     const found = await to(directory && real !== '' ? `${real}/` : real, { signal }, false)
-    if (identityOf(found.place) === identityOf(target)) return found
+    if (fileIdentity(found.place) === fileIdentity(target)) return found
     found.place.close()
     throw notFound('a symbolic link was changed while it was followed')
   }
@@ -253,7 +253,7 @@ export function createWalk(options: WalkOptions): Walker {
           links++
         }
         if (![...aliases.slice(1), ...real].every(({ path }) => allows(path))) throw notFound('denied by another name')
-        if (kindOf(place.stats, device, permit) !== (directory ? 'directory' : 'file'))
+        if (servableKind(place.stats, device, permit) !== (directory ? 'directory' : 'file'))
           throw notFound('a directory where a file is expected, or a file where a directory is')
         if (!modeAllows(place.stats) && !(await mayRead(place, place.stats, '', pool, signal)))
           throw notFound('no right to read')
@@ -315,7 +315,7 @@ export function cacheVerdicts(visible: Visibility): Visibility {
 }
 
 /** Returns the identity of a file or directory on this machine: device and inode. */
-export function identityOf({ stats }: Pick<Place, 'stats'>): string {
+export function fileIdentity({ stats }: Pick<Place, 'stats'>): string {
   return `${stats.dev}:${stats.ino}`
 }
 
@@ -477,7 +477,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
     // A change during the read changes the stamp, unless another change came so shortly before that both have the same time.
     const settled = isSettled(place.stats, time)
     const until = settled ? (place.local ? Number.POSITIVE_INFINITY : performance.now() + maxForeignAgeMs) : 0
-    return { stamp: stampOf(place.stats), position: { aliases: position.aliases }, until, names }
+    return { stamp: versionStamp(place.stats), position: { aliases: position.aliases }, until, names }
   }
 
   const selectNames = async ({ names, linked }: FoundNames, position: OpenedEntry): Promise<DirectoryNames> => {
@@ -504,13 +504,17 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
     of: async (position: OpenedEntry, signal: AbortSignal): Promise<DirectoryNames> => {
       signal.throwIfAborted()
       const { path } = position.aliases[0]
-      const stamp = stampOf(position.place.stats)
+      const stamp = versionStamp(position.place.stats)
       const known = snapshots.get(path)
       if (known?.stamp === stamp && performance.now() < known.until && sameAliases(known.position, position))
         return known.names
 
       const other = reading.get(path)
-      if (other !== undefined && stampOf(other.position.place.stats) === stamp && sameAliases(other.position, position))
+      if (
+        other !== undefined &&
+        versionStamp(other.position.place.stats) === stamp &&
+        sameAliases(other.position, position)
+      )
         return (await untilAbort(other.snapshot, signal)).names
 
       // The read runs to its end even if this caller aborts: others may wait for it, and the next caller uses it.
@@ -569,7 +573,7 @@ async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
       for (;;) {
         const entry = await directory.read()
         if (entry === null) return
-        add(entry, found)
+        addEntryName(entry, found)
       }
     } catch (error) {
       throw new ResourceError('unavailable', 'A directory could not be read to its end.', {}, { cause: error })
@@ -588,14 +592,14 @@ async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
 function readNamesNow(place: Place): FoundNames {
   const found: FoundNames = { names: [], linked: [] }
   try {
-    for (const entry of fs.readdirSync(place.at, { withFileTypes: true })) add(entry, found)
+    for (const entry of fs.readdirSync(place.at, { withFileTypes: true })) addEntryName(entry, found)
     return found
   } catch (error) {
     throw failure(error)
   }
 }
 
-function add(entry: fs.Dirent, { names, linked }: FoundNames): void {
+function addEntryName(entry: fs.Dirent, { names, linked }: FoundNames): void {
   if (entry.isFile()) names.push(entry.name)
   else if (entry.isDirectory()) names.push(`${entry.name}/`)
   else if (entry.isSymbolicLink()) linked.push(entry.name)
@@ -658,12 +662,12 @@ function createComparing(known: FactsByName): FactsByName {
     at: () => undefined,
     note: (index, facts) => {
       const last = known.at(index)
-      if (last !== undefined && versionOf(last) !== versionOf(facts)) known.note(index, undefined)
+      if (last !== undefined && factsVersion(last) !== factsVersion(facts)) known.note(index, undefined)
     },
   }
 }
 
-const versionOf = (facts: FileFacts | 'nothing' | undefined) => (typeof facts === 'object' ? facts.version : facts)
+const factsVersion = (facts: FileFacts | 'nothing' | undefined) => (typeof facts === 'object' ? facts.version : facts)
 
 function createFactsByName(length: number): FactsByName {
   const sizes = new Float64Array(length)

@@ -11,7 +11,6 @@ import {
   createLeaveOut,
   createPool,
   isSettled,
-  kindOf,
   type LeaveOut,
   type MaybeStats,
   modeAllows,
@@ -19,6 +18,7 @@ import {
   type Place,
   type Places,
   type Pool,
+  servableKind,
   statFiles,
   tickMs,
 } from './place.ts'
@@ -28,7 +28,7 @@ import {
   createVisibility,
   createWalk,
   type DirectoryNames,
-  identityOf,
+  fileIdentity,
   ignoreOptions,
   maxDepth,
   mayRead,
@@ -281,7 +281,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
   /** Removes a directory, and notifies that its contents are gone. */
   const drop = (directory: Directory): void => {
     remove(directory)
-    directory.parent?.children.delete(nameOf(directory))
+    directory.parent?.children.delete(directoryName(directory))
     empty(directory)
   }
 
@@ -291,7 +291,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
     add: (parent: Directory | undefined, position: OpenedEntry): Directory => {
       const directory = createDirectory(parent, position)
       all.add(directory)
-      parent?.children.set(nameOf(directory), directory)
+      parent?.children.set(directoryName(directory), directory)
       listen(directory, position.place)
       return directory
     },
@@ -328,7 +328,7 @@ function lose(directory: Directory, ledger: UpdateCollector): void {
   directory.handle = undefined
 }
 
-function nameOf({ path, parent }: Directory): string {
+function directoryName({ path, parent }: Directory): string {
   return path.slice(parent?.path.length ?? 0)
 }
 
@@ -337,7 +337,7 @@ function createDirectory(parent: Directory | undefined, position: OpenedEntry): 
     path: position.aliases[0].path,
     parent,
     since: Date.now(),
-    identity: identityOf(position.place),
+    identity: fileIdentity(position.place),
     children: new Map(),
     targets: new Map(),
     linked: new Set(),
@@ -403,11 +403,11 @@ function createTree(options: TreeOptions) {
     const known = parent.children.get(name)
     // Only a walk finds the target of a symbolic link.
     const isLink = parent.snapshot.names.links.has(name.slice(0, -1))
-    if (known !== undefined && !isLink && stats?.isDirectory() && known.identity === identityOf({ stats })) return
+    if (known !== undefined && !isLink && stats?.isDirectory() && known.identity === fileIdentity({ stats })) return
     let child: OpenedEntry | undefined
     try {
       child = await walk.enter(position, name.slice(0, -1), true, signal)
-      if (known?.identity === identityOf(child.place)) return
+      if (known?.identity === fileIdentity(child.place)) return
       if (known !== undefined) directories.drop(known)
       if (child.aliases[0].path.split('/').length <= maxDepth) await add(parent, child, cause)
     } catch (error) {
@@ -428,7 +428,7 @@ function createTree(options: TreeOptions) {
     let position: OpenedEntry | undefined
     try {
       position = await walk.to(directory.path, { signal })
-      if (identityOf(position.place) === directory.identity) {
+      if (fileIdentity(position.place) === directory.identity) {
         if (heard === undefined || cause === 'round') directories.listen(directory, position.place)
         await scan(directory, position, { heard, whole }, cause)
         troubled.delete(directory)
@@ -495,7 +495,7 @@ function createScan(options: TreeOptions, visit: Visit) {
     stats: MaybeStats,
   ): Promise<MaybeStats> => {
     if (!directory.snapshot.names.links.has(name)) {
-      if (stats === undefined || kindOf(stats, position.device, permit) !== 'file') return undefined
+      if (stats === undefined || servableKind(stats, position.device, permit) !== 'file') return undefined
       return modeAllows(stats) || (await mayRead(position.place, stats, name, pool, signal)) ? stats : undefined
     }
     try {
@@ -902,7 +902,7 @@ function createRootWatch(watch: RootWatchOptions) {
     let now: string | undefined
     try {
       const place = await places.root(signal)
-      now = identityOf(place)
+      now = fileIdentity(place)
       noteMove(place)
       place.close()
     } catch {

@@ -64,7 +64,7 @@ export type WatchFile = (
 const limitCodes = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 
 /** U+FFFD replaces bytes that are not UTF-8. */
-const nameIn = (name: string) => (name.includes('\ufffd') ? undefined : name)
+const validFileName = (name: string) => (name.includes('\ufffd') ? undefined : name)
 
 /**
  * A bounded set of file system watches, one for each directory. The system watches the open object, even if it is renamed and when the place is
@@ -110,7 +110,7 @@ export function createHandles(limit: number, { log, overflown, watch = fs.watch 
         watcher = watch(place.at, { persistent: false, recursive: false }, (_, name) => {
           countHeard()
           // A directory reports its own events under the name by which it was opened.
-          heard(name === null || name === self ? undefined : nameIn(name))
+          heard(name === null || name === self ? undefined : validFileName(name))
         })
       } catch (error) {
         const code = errorCodeOf(error) ?? ''
@@ -178,7 +178,7 @@ function createTreeHandles(root: string, { log, overflown, watch = fs.watch }: H
       return
     }
     const changed = path.join(root, name)
-    tell(path.dirname(changed), nameIn(path.basename(changed)))
+    tell(path.dirname(changed), validFileName(path.basename(changed)))
     // The system may report a directory in place of everything that has changed in it.
     tell(changed, undefined)
   }
@@ -660,7 +660,7 @@ function beginInThread(message: WatchStart, lost: (failure: unknown) => void): (
 }
 
 function startThread(): Thread {
-  const worker = startWorker()
+  const worker = startWatchWorker()
   const mine: Thread = { worker, users: 0, failure: undefined }
   worker.unref()
   worker.setMaxListeners(0)
@@ -678,7 +678,7 @@ function threadEnded(cause: unknown): ResourceError {
   return unavailable('The thread that watches files has ended.', {}, cause)
 }
 
-function startWorker(): Worker {
+function startWatchWorker(): Worker {
   const file = path.join(import.meta.dirname, '../../../dist/providers/files/watch-worker.js')
   // The thread allocates few large short-lived objects: a small young generation is collected early.
   const settings = { name: 'hikidashi-files', execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 4 } }
@@ -695,7 +695,7 @@ function startWorker(): Worker {
  *
  * @param closing Ends all watches.
  */
-export function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal) {
+export function createFilesWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal) {
   /** For each running watch, which directories it confirms to be unchanged. */
   const confirmations = new Set<Confirmations>()
   const inboxes = new Set<ReturnType<typeof openInbox>>()

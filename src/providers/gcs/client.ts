@@ -25,7 +25,7 @@ interface GcsOptions {
 /** Maximum number of connections: the default concurrency of a mount. */
 const sockets = 32
 
-export type GcsClient = ReturnType<typeof createClient>
+export type GcsClient = ReturnType<typeof createGcsClient>
 
 type Headers = Readonly<Record<string, string>>
 
@@ -36,7 +36,7 @@ class NoCredentialsError extends Error {}
  * Uses the official client only for credentials, signed links and checksums, and sends the requests itself: the methods of that client cannot be
  * aborted, follow redirects anywhere, and buffer answers of any size. See docs/decisions.
  */
-export function createClient(options: GcsOptions) {
+export function createGcsClient(options: GcsOptions) {
   const { endpoint, keyFile, anonymous, timeoutMs } = options
   const url = endpoint?.url ?? 'https://storage.googleapis.com'
   const secure = endpoint?.secure ?? true

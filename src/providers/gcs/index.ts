@@ -5,7 +5,7 @@ import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined, jsonIn, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange, Provider } from '../../core/provider.ts'
-import { type BucketOptions, completeOptions, createObjects } from '../objects/provider.ts'
+import { type BucketOptions, completeBucketOptions, createObjects } from '../objects/provider.ts'
 import {
   createThrottledLog,
   type GetQuery,
@@ -15,7 +15,7 @@ import {
   type ObjectStore,
   rangeHeader,
 } from '../objects/store.ts'
-import { createClient, discardAnswer, errorOfStatus, type GcsClient, toCallerError } from './client.ts'
+import { createGcsClient, discardAnswer, errorOfStatus, type GcsClient, toCallerError } from './client.ts'
 
 export interface GcsOptions extends BucketOptions {
   /** The absolute path of the key of a service account. Default: the application default credentials. */
@@ -38,10 +38,10 @@ export interface GcsOptions extends BucketOptions {
 export async function gcs(options: GcsOptions): Promise<Provider> {
   requireKeys('gcs({ bucket })', options, { bucket: 'a string' })
   const { keyFile, userProject } = options
-  const settings = completeOptions(options)
+  const settings = completeBucketOptions(options)
   if (settings.anonymous && keyFile !== undefined)
     throw invalid('"anonymous" excludes "keyFile". Remove one of the two.', 'configuration')
-  const client = createClient({ ...settings, keyFile })
+  const client = createGcsClient({ ...settings, keyFile })
   return createObjects(createStore(client, settings.bucket, userProject, settings.log), settings)
 }
 
@@ -94,7 +94,11 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
       // An answer may be empty although more objects follow.
       for (let tries = 0; tries < maxEmpty; tries++) {
         const answer = await ask('list', bucketPath, { ...params, pageToken: token }, signal)
-        const { items = [], prefixes = [], nextPageToken } = recordIn(await jsonOf(answer, signal, maxAnswerBytes))
+        const {
+          items = [],
+          prefixes = [],
+          nextPageToken,
+        } = recordIn(await readJsonAnswer(answer, signal, maxAnswerBytes))
         if (!Array.isArray(items) || !Array.isArray(prefixes)) throw notGcs('a listing without items')
         const found = items.map((item) => detailsOf(recordIn(item)))
         const objects = found[0]?.key === after ? found.slice(1) : found
@@ -106,7 +110,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
     },
     head: async (key, signal) => {
       const answer = await ask('object', objectAt(key), { fields: details }, signal)
-      const found = detailsOf(recordIn(await jsonOf(answer, signal, maxAnswerBytes)))
+      const found = detailsOf(recordIn(await readJsonAnswer(answer, signal, maxAnswerBytes)))
       if (found.key !== key) throw notGcs('another object than was asked for')
       return found
     },
@@ -116,7 +120,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
       const params = { alt: 'media', ...defined({ ifGenerationMatch: version }) }
       const answer = await ask('object', objectAt(key), params, signal, headers)
       try {
-        return bodyOf(query, answer, signal)
+        return toObjectBody(query, answer, signal)
       } catch (error) {
         discardAnswer(answer)
         throw error
@@ -161,19 +165,19 @@ function detailsOf({ name, size, updated, generation, ...others }: Fields): Obje
     ...(typeof contentType === 'string' ? { mimeType: contentType } : {}),
     ...(typeof contentEncoding === 'string' && contentEncoding !== '' ? { encoding: contentEncoding } : {}),
     ...(typeof storageClass === 'string' ? { storageClass } : {}),
-    ...(typeof metadata === 'object' && metadata !== null ? { metadata: textsIn(metadata) } : {}),
+    ...(typeof metadata === 'object' && metadata !== null ? { metadata: stringMetadata(metadata) } : {}),
   }
 }
 
-function textsIn(metadata: object): Readonly<Record<string, string>> {
+function stringMetadata(metadata: object): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(metadata).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   )
 }
 
-function bodyOf({ key, range, version }: GetQuery, answer: IncomingMessage, signal: AbortSignal): ObjectBody {
+function toObjectBody({ key, range, version }: GetQuery, answer: IncomingMessage, signal: AbortSignal): ObjectBody {
   const { headers } = answer
-  const { start, end, size } = rangeOf(range, headers['content-range'], headers['content-length'])
+  const { start, end, size } = parseContentRange(range, headers['content-range'], headers['content-length'])
   const generation = headers['x-goog-generation']
   if (typeof generation !== 'string') throw notGcs('an object without a generation')
   if (version !== undefined && version !== generation) throw new ObjectFault('replaced')
@@ -198,8 +202,8 @@ function bodyOf({ key, range, version }: GetQuery, answer: IncomingMessage, sign
   return {
     ...{ details: found, start, end },
     bytes: async () => {
-      const bytes = await collect(answer, end - start, signal)
-      if (bytes.length !== end - start || !matches(bytes, sums)) throw new ObjectFault('torn')
+      const bytes = await readAnswerBytes(answer, end - start, signal)
+      if (bytes.length !== end - start || !hasValidChecksum(bytes, sums)) throw new ObjectFault('torn')
       return bytes
     },
     discard: () => discardAnswer(answer),
@@ -207,7 +211,11 @@ function bodyOf({ key, range, version }: GetQuery, answer: IncomingMessage, sign
 }
 
 /** Returns the byte range of an answer, and the size of the object. */
-function rangeOf(range: ByteRange | undefined, contentRange: string | undefined, contentLength: string | undefined) {
+function parseContentRange(
+  range: ByteRange | undefined,
+  contentRange: string | undefined,
+  contentLength: string | undefined,
+) {
   if (range === undefined) {
     const length = Number(contentLength)
     if (contentRange !== undefined || contentLength === undefined || !Number.isSafeInteger(length))
@@ -222,7 +230,7 @@ function rangeOf(range: ByteRange | undefined, contentRange: string | undefined,
 }
 
 /** Whether bytes match the store's checksums: `crc32c=…,md5=…`. A composed object has no MD5. */
-function matches(bytes: Buffer, sums: string | undefined): boolean {
+function hasValidChecksum(bytes: Buffer, sums: string | undefined): boolean {
   const md5 = /(?:^|,)\s*md5=([\w+/=]+)/.exec(sums ?? '')?.[1]
   if (md5 !== undefined) return createHash('md5').update(bytes).digest('base64') === md5
   const crc32c = /(?:^|,)\s*crc32c=([\w+/=]+)/.exec(sums ?? '')?.[1]
@@ -233,7 +241,7 @@ function matches(bytes: Buffer, sums: string | undefined): boolean {
 }
 
 /** Reads the bytes of an answer, until there are more than expected. */
-async function collect(answer: IncomingMessage, length: number, signal: AbortSignal): Promise<Buffer> {
+async function readAnswerBytes(answer: IncomingMessage, length: number, signal: AbortSignal): Promise<Buffer> {
   const pieces: Buffer[] = []
   let count = 0
   try {
@@ -250,8 +258,8 @@ async function collect(answer: IncomingMessage, length: number, signal: AbortSig
   return Buffer.concat(pieces)
 }
 
-async function jsonOf(answer: IncomingMessage, signal: AbortSignal, limit: number): Promise<unknown> {
-  const bytes = await collect(answer, limit, signal).catch((error: unknown) => {
+async function readJsonAnswer(answer: IncomingMessage, signal: AbortSignal, limit: number): Promise<unknown> {
+  const bytes = await readAnswerBytes(answer, limit, signal).catch((error: unknown) => {
     throw error instanceof ObjectFault ? notGcs('half an answer') : error
   })
   if (bytes.length > limit) throw notGcs('more bytes than the object has')
@@ -263,7 +271,7 @@ async function jsonOf(answer: IncomingMessage, signal: AbortSignal, limit: numbe
 /** Returns the store's reason for a refusal, if it is a single word. */
 async function reasonIn(answer: IncomingMessage): Promise<string | undefined> {
   try {
-    const { error } = recordIn(await jsonOf(answer, new AbortController().signal, maxRefusalBytes))
+    const { error } = recordIn(await readJsonAnswer(answer, new AbortController().signal, maxRefusalBytes))
     const { errors } = recordIn(error)
     const { reason } = recordIn(Array.isArray(errors) ? errors[0] : undefined)
     return typeof reason === 'string' && /^\w{1,64}$/.test(reason) ? reason : undefined

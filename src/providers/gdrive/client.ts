@@ -11,12 +11,12 @@ import type { Credentials } from './options.ts'
 import {
   createTransport,
   errorOf,
-  faultOf,
   isExpired,
   isQuota,
   isTransientFault,
   type RequestFault,
   type RequestSubject,
+  toRequestFault,
 } from './transport.ts'
 
 interface DriveClientOptions {
@@ -42,7 +42,7 @@ const pageSize = 1000
 /** Parameters of every request: include items in shared drives. */
 const everywhere = { supportsAllDrives: true, includeItemsFromAllDrives: true }
 
-export type DriveClient = ReturnType<typeof createClient>
+export type DriveClient = ReturnType<typeof createDriveClient>
 
 /**
  * Client of Drive, on top of Google's own client. Requests that fail for a quota or a temporary error are retried with exponential, jittered
@@ -50,7 +50,7 @@ export type DriveClient = ReturnType<typeof createClient>
  *
  * Every method throws only ResourceError, whose messages hold nothing of an answer. An abort may reject with any error.
  */
-export function createClient(options: DriveClientOptions) {
+export function createDriveClient(options: DriveClientOptions) {
   const { ask, close } = createRequests(options)
   return {
     /** Returns a page of the files that match a query. */
@@ -193,7 +193,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
       return { value: (await untilAbort(work(drive, { signal }), signal)).data }
     } catch (error) {
       signal.throwIfAborted()
-      const fault = faultOf(error)
+      const fault = toRequestFault(error)
       // A token that expired on the way is renewed by the next attempt, unless another request has renewed it.
       const isStale =
         fault.status === 401 && client.credentials.access_token === (token ?? client.credentials.access_token)

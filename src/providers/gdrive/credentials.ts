@@ -8,7 +8,7 @@ import { followFor, withResolvers } from '../../core/kit/abort.ts'
 import { defined, jsonIn, objectOf } from '../../core/kit/object.ts'
 import { mayUseMetadataService } from '../objects/endpoint.ts'
 import type { Credentials, OAuthClient } from './options.ts'
-import { createTransport, faultOf, standInEndpoint, type Transport } from './transport.ts'
+import { createTransport, standInEndpoint, type Transport, toRequestFault } from './transport.ts'
 
 /** The only scope ever requested: read. */
 const scope = 'https://www.googleapis.com/auth/drive.readonly'
@@ -186,7 +186,7 @@ export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
     const waiting = followFor(signal, timeoutMs)
     const code = await callback.code(waiting.signal).finally(waiting.release)
     const { tokens } = await oauth.getToken({ code, codeVerifier }).catch((error: unknown) => {
-      const { reason, status, code: system } = faultOf(error)
+      const { reason, status, code: system } = toRequestFault(error)
       throw unavailable(
         `Google did not exchange the permission for a token (${reason ?? status ?? system ?? 'no answer'}). Try again.`,
       )
@@ -209,8 +209,8 @@ async function listenFor(state: string) {
   promise.catch(() => {})
   const server = createServer((request, response) => {
     const answer = (status: number, text: string) => reply(response, status, text)
-    const query = queryOf(request, port())
-    if (query === undefined || !isSame(query.get('state') ?? '', state))
+    const query = callbackParameters(request, port())
+    if (query === undefined || !isSameText(query.get('state') ?? '', state))
       return answer(400, 'hikidashi does not expect this request. Run hikidashi auth gdrive again.')
     const code = query.get('code') ?? ''
     if (code !== '') {
@@ -246,13 +246,13 @@ async function listenFor(state: string) {
 }
 
 /** Returns the parameters of a request to the callback; undefined for any other path, method or host. */
-function queryOf({ method, url = '', headers }: IncomingMessage, port: number): URLSearchParams | undefined {
+function callbackParameters({ method, url = '', headers }: IncomingMessage, port: number): URLSearchParams | undefined {
   const [path, query = ''] = url.split('?')
   if (method !== 'GET' || path !== '/' || headers.host !== `127.0.0.1:${port}`) return undefined
   return new URLSearchParams(query)
 }
 
-function isSame(given: string, wanted: string): boolean {
+function isSameText(given: string, wanted: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(wanted)]
   return a.length === b.length && timingSafeEqual(a, b)
 }

@@ -18,13 +18,13 @@ import type {
 } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { createPoller } from '../../wrap/polled.ts'
-import { createClient } from './client.ts'
-import { isServed, mayRead, shownType, titleOf } from './model.ts'
-import { completeOptions, type GdriveOptions } from './options.ts'
+import { createDriveClient } from './client.ts'
+import { isServed, mayRead, shownType, titleFromName } from './model.ts'
+import { completeGdriveOptions, type GdriveOptions } from './options.ts'
 import { createFileReader, type DescribedFile } from './read.ts'
 import { createScanner } from './scan.ts'
 import { createSnapshot, type DriveSnapshot, type DriveState } from './snapshot.ts'
-import { type DriveTree, differences, type FileAtPath, fileAt, indexFrom } from './tree.ts'
+import { type DriveTree, diffDriveTrees, type FileAtPath, fileAt, indexFrom } from './tree.ts'
 
 export type { Credentials, GdriveOptions } from './options.ts'
 
@@ -52,12 +52,12 @@ const template: Template = {
 export async function gdrive(options: GdriveOptions): Promise<Provider> {
   requireKeys('gdrive({ credentials })', options, { credentials: 'an object' })
   const { credentials, endpoint, timeoutMs, what, shortcuts, maxFiles, permissions, intervalMs, maxBytes, log } =
-    completeOptions(options)
-  const client = createClient({ credentials, endpoint, timeoutMs })
+    completeGdriveOptions(options)
+  const client = createDriveClient({ credentials, endpoint, timeoutMs })
   const scanner = createScanner(client, shortcuts, permissions, maxFiles)
   const snapshot = createSnapshot({ client, scanner, what, shortcuts, intervalMs, log })
   const reader = createFileReader(client, maxBytes)
-  const { watch, degraded, lately } = createWatch(snapshot, intervalMs)
+  const { watch, degraded, lately } = createDriveWatch(snapshot, intervalMs)
   const closing = new AbortController()
 
   const signalOf = ({ signal }: Pick<Context, 'signal'>): AbortSignal => {
@@ -123,7 +123,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     },
     stat: async (path, context) => {
       const { tree } = await snapshot.recent(signalOf(context))
-      if (!path.endsWith('/')) return entryOf(find(tree, path, context))
+      if (!path.endsWith('/')) return driveFileEntry(find(tree, path, context))
       const [below] = isPath(path) ? entriesOf(tree, { prefix: path }, context) : []
       if (below === undefined) throw notFound()
       return directoryOf(tree, path)
@@ -172,7 +172,7 @@ function* entriesIn(
     const slash = placed.path.indexOf('/', prefix.length)
     if (shallow !== true || slash === -1) {
       at++
-      if (isSeen(placed)) yield entryOf(placed)
+      if (isSeen(placed)) yield driveFileEntry(placed)
       continue
     }
     const directory = placed.path.slice(0, slash + 1)
@@ -182,9 +182,9 @@ function* entriesIn(
   }
 }
 
-function entryOf({ path, name, file }: FileAtPath): Entry {
+function driveFileEntry({ path, name, file }: FileAtPath): Entry {
   const { size, modified, version, link, revision } = file
-  const title = titleOf(name)
+  const title = titleFromName(name)
   const origin = defined({ link, revision })
   return {
     path,
@@ -197,7 +197,7 @@ function entryOf({ path, name, file }: FileAtPath): Entry {
 }
 
 function directoryOf({ titles }: DriveTree, path: string): Entry {
-  const title = titleOf(titles.get(path) ?? '')
+  const title = titleFromName(titles.get(path) ?? '')
   return { path, ...defined({ title }), mimeType: directoryMimeType }
 }
 
@@ -205,7 +205,7 @@ function directoryOf({ titles }: DriveTree, path: string): Entry {
 const notifyDelayMs = 2000
 
 /** Watches for changes through the feed that the snapshot follows. */
-function createWatch(snapshot: DriveSnapshot, intervalMs: number) {
+function createDriveWatch(snapshot: DriveSnapshot, intervalMs: number) {
   /** The former entries of changed paths, kept until listeners are notified: those who could see an entry also learn of its removal. */
   const former = createRecent<{ readonly placed: FileAtPath; readonly until: number }>(10_000)
 
@@ -213,7 +213,7 @@ function createWatch(snapshot: DriveSnapshot, intervalMs: number) {
     // The changes during a loss of the feed are unknown.
     if (now.losses !== before.losses) return yield {}
     if (now.tree === before.tree) return
-    for (const path of differences(before.tree, now.tree)) {
+    for (const path of diffDriveTrees(before.tree, now.tree)) {
       const placed = fileAt(before.tree, path)
       if (placed !== undefined) former.set(path, { placed, until: performance.now() + notifyDelayMs })
       yield { path, listed: true }

@@ -57,7 +57,7 @@ export const folderType = 'application/vnd.google-apps.folder'
 export const shortcutType = 'application/vnd.google-apps.shortcut'
 
 /** @returns undefined when the id is missing or malformed. */
-export function fileOf(raw: RawFile, readers?: Readers): DriveFile | undefined {
+export function parseDriveFile(raw: RawFile, readers?: Readers): DriveFile | undefined {
   const { id, name, mimeType, parents, size, modifiedTime, capabilities, shortcutDetails, trashed, sharedWithMeTime } =
     raw
   const { webViewLink } = raw
@@ -75,7 +75,7 @@ export function fileOf(raw: RawFile, readers?: Readers): DriveFile | undefined {
     parent: parent !== undefined && isId(parent) ? parent : undefined,
     ...(isStored(type) && Number.isSafeInteger(bytes) && bytes >= 0 ? { size: bytes } : {}),
     ...(Number.isSafeInteger(modified) ? { modified } : {}),
-    version: versionOf(raw),
+    version: fileVersion(raw),
     ...(typeof webViewLink === 'string' ? { link: webViewLink } : {}),
     ...defined({ revision }),
     ...(target !== undefined && isId(target) ? { target } : {}),
@@ -92,7 +92,7 @@ export function revisionOf({ headRevisionId, version }: RawFile): string | undef
 }
 
 /** Returns a version: for stored files a hash or revision of the content; for the others a value that changes with anything in them. */
-function versionOf({ md5Checksum, headRevisionId, version, modifiedTime }: RawFile): string {
+function fileVersion({ md5Checksum, headRevisionId, version, modifiedTime }: RawFile): string {
   return md5Checksum ?? headRevisionId ?? `v${version ?? modifiedTime ?? ''}`
 }
 
@@ -109,7 +109,7 @@ export function storedTypeOf({ type, name }: Pick<DriveFile, 'type' | 'name'>): 
 }
 
 /** Returns a name for people, without characters that end a line or change the writing direction. */
-export function titleOf(name: string): string | undefined {
+export function titleFromName(name: string): string | undefined {
   const title = name
     .replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu, ' ')
     .toWellFormed()
@@ -152,7 +152,7 @@ function kind(forms: Readonly<Record<string, string>>): ExportKind {
 export const spreadsheetType = 'application/vnd.google-apps.spreadsheet'
 
 /** Returns the export formats of a type; undefined when it is not one of Google's own formats, or has no content to read. */
-export function kindOf(type: string): ExportKind | undefined {
+export function exportKind(type: string): ExportKind | undefined {
   return kinds.get(type)
 }
 
@@ -166,7 +166,7 @@ export function isServed({ type, readable, trashed, size }: DriveFile): boolean 
 
 /** Returns the MIME type for the listing. */
 export function shownType(file: DriveFile): string {
-  return kindOf(file.type)?.mimeType ?? storedTypeOf(file)
+  return exportKind(file.type)?.mimeType ?? storedTypeOf(file)
 }
 
 type Permission = NonNullable<RawFile['permissions']>[number]
@@ -195,7 +195,7 @@ export function createReaders() {
 
   const learn = (permissions: readonly Permission[]): readonly string[] =>
     permissions.flatMap((permission) => {
-      const name = nameOf(permission)
+      const name = readerName(permission)
       const isSameEverywhere = (permission.expirationTime ?? permission.view ?? null) === null
       if (typeof permission.id === 'string' && isSameEverywhere) known.set(permission.id, name)
       return name === undefined ? [] : [name]
@@ -230,7 +230,7 @@ export function createReaders() {
   }
 }
 
-function nameOf({ type, emailAddress, domain, allowFileDiscovery, deleted, expirationTime, view }: Permission) {
+function readerName({ type, emailAddress, domain, allowFileDiscovery, deleted, expirationTime, view }: Permission) {
   const ends = Date.parse(expirationTime ?? '')
   if (deleted === true || (view !== undefined && view !== null) || ends <= Date.now()) return undefined
   if ((type === 'user' || type === 'group') && isName(emailAddress)) return emailAddress.toLowerCase()

@@ -51,7 +51,7 @@ export interface GdriveOptions {
 }
 
 /** @throws ResourceError `invalid`, whose message says what to do. */
-export function completeOptions(options: GdriveOptions) {
+export function completeGdriveOptions(options: GdriveOptions) {
   const { credentials, what = { kind: 'my-drive' }, permissions = false, intervalMs = 15_000 } = options
   const { maxFiles = 200_000, maxBytes = 16 * 2 ** 20, timeoutMs = 30_000, endpoint, log = () => {} } = options
   const ids = what.kind === 'folder' ? [what.id] : what.kind === 'drives' ? (what.ids ?? []) : []

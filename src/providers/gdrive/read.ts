@@ -8,14 +8,14 @@ import { createHost, workerLimits } from '../../core/kit/workers.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { ByteRange, Content, ContentFacts, Context, Params, ReadRequest } from '../../core/provider.ts'
 import type { ReadingAnswer, ReadingJob, SheetText } from '../../readings/formats.ts'
-import { createReader } from '../objects/read.ts'
+import { createObjectReader } from '../objects/read.ts'
 import { ObjectFault, type ObjectStore } from '../objects/store.ts'
 import type { DriveClient } from './client.ts'
 import {
   type DriveFile,
   type ExportKind,
+  exportKind,
   formNames,
-  kindOf,
   type RawFile,
   revisionOf,
   spreadsheetType,
@@ -46,7 +46,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   const sheets = createSheets()
   /** The files being read, with their latest descriptions. */
   const described = createRecent<DriveFile>(1000)
-  const readObject = createReader(storeOf(client, described), maxBytes)
+  const readObject = createObjectReader(storeOf(client, described), maxBytes)
 
   const exported = async ({ id, version }: DriveFile, mimeType: string, signal: AbortSignal): Promise<Buffer> => {
     const key = [id, version, mimeType].join(' ')
@@ -115,7 +115,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
 
   return {
     read: async (one: DescribedFile, { params, range }: ReadRequest, context: ReadCall): Promise<Content> => {
-      const kind = kindOf(one.file.type)
+      const kind = exportKind(one.file.type)
       if (kind !== undefined) return readExport(one, kind, params, context.signal)
       if (params.has('form') || params.has('sheet'))
         throw invalid(
@@ -126,13 +126,13 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
       return readStored(one, range, context)
     },
     sheetNames: async (file: DriveFile, signal: AbortSignal): Promise<readonly string[]> => {
-      const mimeType = kindOf(file.type)?.forms.csv
+      const mimeType = exportKind(file.type)?.forms.csv
       if (mimeType === undefined) return []
       return (await sheetsOf(file, mimeType, signal)).map(({ name }) => name)
     },
     /** Returns the names of the export formats of a file. */
     formNames: (file: DriveFile | undefined): readonly string[] =>
-      file === undefined ? formNames : Object.keys(kindOf(file.type)?.forms ?? {}),
+      file === undefined ? formNames : Object.keys(exportKind(file.type)?.forms ?? {}),
     close: () => sheets.close(),
   }
 }

@@ -5,9 +5,9 @@ import {
   createReaders,
   type DriveFile,
   fieldsOf,
-  fileOf,
   folderType,
   isId,
+  parseDriveFile,
   type RawFile,
   type ReadPermissions,
   shortcutType,
@@ -43,7 +43,7 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
 
   const convert = async (raws: readonly RawFile[], signal: AbortSignal): Promise<readonly DriveFile[]> => {
     const known = withReaders ? await readersOf(raws, lookUp(signal)) : []
-    return raws.flatMap((raw, index) => fileOf(raw, known[index]) ?? [])
+    return raws.flatMap((raw, index) => parseDriveFile(raw, known[index]) ?? [])
   }
 
   const add = (files: DriveFiles, file: DriveFile): void => {

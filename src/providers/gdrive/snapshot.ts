@@ -54,7 +54,7 @@ function createFeed(
   ): Promise<DriveState> => {
     const at = performance.now()
     const tree = await buildTree(files, scope, shortcuts)
-    return { files: kept(files, scope, tree), tree, scope, at, ...rest }
+    return { files: keepReachableFiles(files, scope, tree), tree, scope, at, ...rest }
   }
 
   /** Applies all changes since a state. Throws {@link ExpiredError} if everything has to be listed again. */
@@ -214,7 +214,11 @@ function corpusOf({ parent }: DriveFile, { scope, tree }: DriveState): Corpus {
 }
 
 /** Returns the files that have a path, or may get one by a shortcut. Files that were moved away are dropped. */
-function kept(files: ReadonlyMap<string, DriveFile>, { shared }: DriveScope, { folders }: DriveTree): DriveFiles {
+function keepReachableFiles(
+  files: ReadonlyMap<string, DriveFile>,
+  { shared }: DriveScope,
+  { folders }: DriveTree,
+): DriveFiles {
   const targets = new Set<string>()
   const left: DriveFiles = new Map()
   for (const [id, file] of files) {

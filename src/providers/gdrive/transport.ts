@@ -56,7 +56,7 @@ export function createTransport(endpoint: string | undefined, timeoutMs: number)
         redirect: 'manual',
         signal: own.signal,
       })
-      const held = await bodyOf(response, response.ok ? size : maxRefusalBytes)
+      const held = await readResponseBody(response, response.ok ? size : maxRefusalBytes)
       return new Response([204, 205, 304].includes(response.status) ? null : held, {
         status: response.status,
         headers: response.headers,
@@ -67,7 +67,7 @@ export function createTransport(endpoint: string | undefined, timeoutMs: number)
   }
 }
 
-async function bodyOf(response: Response, limit: number): Promise<Buffer<ArrayBuffer>> {
+async function readResponseBody(response: Response, limit: number): Promise<Buffer<ArrayBuffer>> {
   const pieces: Uint8Array[] = []
   let length = 0
   // Leaving the loop closes the connection.
@@ -113,10 +113,10 @@ export interface RequestFault {
 export const maxExportBytes = 10 * 1024 * 1024
 
 /** Reads an error of Google's client. */
-export function faultOf(error: unknown): RequestFault {
+export function toRequestFault(error: unknown): RequestFault {
   const response = memberOf(error, 'response')
   const status = memberOf(response, 'status')
-  if (typeof status !== 'number') return defined({ code: codeOf(error) })
+  if (typeof status !== 'number') return defined({ code: findErrorCode(error) })
   const reason = reasonIn(dataOf(memberOf(response, 'data')))
   const headers = memberOf(response, 'headers')
   const wait = headers instanceof Headers ? headers.get('retry-after') : memberOf(headers, 'retry-after')
@@ -143,7 +143,7 @@ function reasonIn(data: unknown): string | undefined {
   return typeof reason === 'string' && /^\w{1,64}$/.test(reason) ? reason : undefined
 }
 
-function codeOf(error: unknown): string | undefined {
+function findErrorCode(error: unknown): string | undefined {
   for (let at: unknown = error, depth = 0; depth < 6 && at !== undefined; depth++) {
     const code = memberOf(at, 'code')
     if (typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code)) return code

@@ -111,11 +111,11 @@ export function fileAt(tree: DriveTree, path: string): FileAtPath | undefined {
 }
 
 /** Yields the paths of the entries that were added, removed or changed. */
-export function differences(before: DriveTree, now: DriveTree): Iterable<string> {
-  return changedPaths(before.entries, now.entries, ({ path }) => path, isSame)
+export function diffDriveTrees(before: DriveTree, now: DriveTree): Iterable<string> {
+  return changedPaths(before.entries, now.entries, ({ path }) => path, isSameFile)
 }
 
-function isSame(a: FileAtPath, b: FileAtPath): boolean {
+function isSameFile(a: FileAtPath, b: FileAtPath): boolean {
   if (a.name !== b.name) return false
   if (a.file === b.file) return true
   const facts = ['id', 'type', 'size', 'modified', 'version', 'link', 'revision', 'readers'] as const

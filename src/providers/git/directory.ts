@@ -7,7 +7,7 @@ import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { defined } from '../../core/kit/object.ts'
 import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
 import { checkoutAround } from '../checkout.ts'
-import { adviceOn } from '../files/place.ts'
+import { pathErrorAdvice } from '../files/place.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
 
@@ -134,7 +134,7 @@ export async function statEntry(folder: Folder, name: string): Promise<BigIntSta
 }
 
 /** Reads the entries of a directory with their types. */
-export async function entriesOf(folder: Folder): Promise<readonly Dirent[]> {
+export async function readDirectoryEntries(folder: Folder): Promise<readonly Dirent[]> {
   const entries: Dirent[] = []
   // Read in chunks: creating all entries of a huge directory at once would block the event loop.
   for await (const entry of await fs.promises.opendir(folder.at, { bufferSize: 1024 })) entries.push(entry)
@@ -217,7 +217,7 @@ export async function openAnchor(location: RepositoryFolders) {
      */
     current: async (): Promise<Anchors> => {
       const next = await openAnchors(location)
-      if (closed || identityOf(next) === identityOf(anchors)) {
+      if (closed || anchorsIdentity(next) === anchorsIdentity(anchors)) {
         closeAnchors(next)
         return anchors
       }
@@ -232,7 +232,7 @@ export async function openAnchor(location: RepositoryFolders) {
       try {
         const now = await openAnchors(location)
         closeAnchors(now)
-        return identityOf(now) === identityOf(anchors)
+        return anchorsIdentity(now) === anchorsIdentity(anchors)
       } catch {
         return false
       }
@@ -279,7 +279,7 @@ function closeAnchors({ gitDir, commonDir, workTree }: Anchors): void {
   for (const folder of new Set([gitDir, commonDir, workTree])) folder?.close()
 }
 
-function identityOf({ gitDir, commonDir, workTree }: Anchors): string {
+function anchorsIdentity({ gitDir, commonDir, workTree }: Anchors): string {
   return `${gitDir.identity} ${commonDir.identity} ${workTree?.identity ?? ''}`
 }
 
@@ -341,7 +341,7 @@ export async function locateRepository(
   } catch (error) {
     if (isResourceError(error)) throw error
     if (error instanceof LeadsOutError) throw fault(`is not served: ${error.message}`)
-    throw fault(adviceOn(error) ?? `cannot be opened: ${errorCodeOf(error) ?? sentence(error)}.`)
+    throw fault(pathErrorAdvice(error) ?? `cannot be opened: ${errorCodeOf(error) ?? sentence(error)}.`)
   }
 }
 
@@ -368,10 +368,10 @@ async function followDotGit(named: string, workTreeOf: WorkTreeOf, fault: Create
   const gitDir = await realTarget(resolve(named, target), 'has a .git file', fault)
   if (isInside(gitDir, [named])) return { gitDir, workTree: named, linked: false }
   const back = await readPointer(join(gitDir, 'gitdir'), /^(.+)$/)
-  if (back !== undefined && (await isSame(resolve(gitDir, back), dotGit)))
+  if (back !== undefined && (await isSameRealPath(resolve(gitDir, back), dotGit)))
     return { gitDir, workTree: named, linked: true }
   const workTree = await workTreeOf(gitDir)
-  if (workTree !== undefined && (await isSame(resolve(gitDir, workTree), named)))
+  if (workTree !== undefined && (await isSameRealPath(resolve(gitDir, workTree), named)))
     return { gitDir, workTree: named, linked: true }
   throw fault(
     'has a .git file that leads to a repository elsewhere, which does not lead back. Name that repository itself, or run git worktree repair in it.',
@@ -421,7 +421,7 @@ async function readPointer(path: string, form: RegExp): Promise<string | undefin
   return text === undefined ? undefined : form.exec(text)?.[1]
 }
 
-async function isSame(path: string, real: string): Promise<boolean> {
+async function isSameRealPath(path: string, real: string): Promise<boolean> {
   try {
     return join(await realpath(dirname(path)), basename(path)) === real || (await realpath(path)) === real
   } catch {
@@ -453,7 +453,7 @@ export async function openStores(commonDir: Folder, roots: readonly string[]): P
     if (depth > maxDepth || found.length > maxStores)
       throw repositoryError('borrows objects over too many repositories.')
     for (const line of await alternatesOf(directory)) {
-      const real = await realPath(resolve(directory.path, line))
+      const real = await tryRealPath(resolve(directory.path, line))
       // A missing alternate is ignored, as git does.
       if (real === undefined) continue
       if (!isInside(real, roots))
@@ -489,7 +489,7 @@ async function alternatesOf(directory: Folder): Promise<readonly string[]> {
   }
 }
 
-async function realPath(path: string): Promise<string | undefined> {
+async function tryRealPath(path: string): Promise<string | undefined> {
   try {
     return await realpath(path)
   } catch {
@@ -537,7 +537,7 @@ const plain = /^(?:true|false|input|lf|crlf|native|minimal|default)$/
  * @throws ResourceError `invalid` (reason `configuration`) for a file that cannot be read or parsed, and for an unknown repository format.
  */
 export async function readConfig(gitDir: Folder, launcher: Launcher): Promise<RepositoryConfig> {
-  const values = await parse(await load(gitDir), launcher)
+  const values = await parseGitConfig(await readConfigFile(gitDir), launcher)
   const format = values.get('extensions.objectformat') ?? 'sha1'
   if (format !== 'sha1' && format !== 'sha256')
     throw repositoryConfigError(`uses the object format ${JSON.stringify(format)}, which hikidashi does not know.`)
@@ -557,7 +557,7 @@ function isPromisor(key: string, value: string): boolean {
   return /^remote\..*\.promisor$/s.test(key) && value !== 'false'
 }
 
-async function load(gitDir: Folder): Promise<Buffer> {
+async function readConfigFile(gitDir: Folder): Promise<Buffer> {
   try {
     return (await readEntry(gitDir, 'config', maxConfigBytes)) ?? Buffer.alloc(0)
   } catch (error) {
@@ -568,7 +568,7 @@ async function load(gitDir: Folder): Promise<Buffer> {
 }
 
 /** Returns the last value of every key, with the letter case that git prints. */
-async function parse(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<string, string>> {
+async function parseGitConfig(text: Buffer, launcher: Launcher): Promise<ReadonlyMap<string, string>> {
   const { bytes, code } = await launcher.run({
     args: ['config', '--file', '-', '--no-includes', '--null', '--list'],
     input: text,

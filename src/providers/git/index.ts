@@ -5,14 +5,14 @@ import type { Content, Context, Entry, Provider, ReadRequest, Template } from '.
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/place.ts'
 import { fileSystemError } from './launch.ts'
-import { createCompleter, createDates, createGitDirectories, createLister, dateKey, describeFile } from './list.ts'
+import { createCompleter, createDates, createGitDirectories, createGitLister, dateKey, describeFile } from './list.ts'
 
 import { createBlobReader, isMissing } from './objects.ts'
 import { createPages, pageType } from './pages.ts'
 import { type Commits, createCommits, type RefTable } from './refs.ts'
-import { completeOptions, type GitOptions, openRepository, type Repository } from './repository.ts'
+import { completeGitOptions, type GitOptions, openRepository, type Repository } from './repository.ts'
 
-import { createWatch, type ReadStatus } from './watch.ts'
+import { createRepositoryWatch, type ReadStatus } from './watch.ts'
 
 export type { GitOptions } from './repository.ts'
 
@@ -52,7 +52,7 @@ export async function createGit(
     readonly onEntries?: (entries: number) => void
   },
 ): Promise<Provider> {
-  const settings = { ...completeOptions(options), ...defined({ onEntries: tuning.onEntries }) }
+  const settings = { ...completeGitOptions(options), ...defined({ onEntries: tuning.onEntries }) }
   const repository = await openRepository(settings, tuning.maxAgeMs ?? maxAgeMs).catch((error: unknown) => {
     throw fileSystemError(error)
   })
@@ -64,7 +64,7 @@ export async function createGit(
   const { maxCommits, timeoutMs } = settings
   const budgetMs = tuning.dateBudgetMs ?? Math.min(datesTimeoutMs, timeoutMs)
   const datesOf = createDates(launcher, maxCommits, budgetMs, shallow)
-  const list = createLister({ refs, directories, objects, datesOf, pages: pages.entries })
+  const list = createGitLister({ refs, directories, objects, datesOf, pages: pages.entries })
   const complete = createCompleter(launcher, commits, directories, tuning.onEntries)
   const closing = new AbortController()
   const steadily = createSteadily(repository)
@@ -153,7 +153,7 @@ export async function createGit(
     },
     // Pages have no directories, and of all commits only `HEAD` is listed.
     isListed: (path) => !path.includes('/') || path.startsWith('HEAD/'),
-    ...(settings.watch ? createWatch(repository, readStatus, closing.signal) : {}),
+    ...(settings.watch ? createRepositoryWatch(repository, readStatus, closing.signal) : {}),
     close: async () => {
       closing.abort()
       objects.close()

@@ -14,7 +14,7 @@ import type { Launcher } from './launch.ts'
 import { type GitTree, isDamaged, isMissing, isTooDeep, type Objects, type TreeEntry, type Trees } from './objects.ts'
 import { type LogLine, readLog } from './pages.ts'
 import { type Commits, type NameChildren, type NameNode, nameAt, type Refs, type RefTable } from './refs.ts'
-import { completeOptions, openRepository } from './repository.ts'
+import { completeGitOptions, openRepository } from './repository.ts'
 
 /** A directory of a tree, at a commit. */
 interface TreeDirectory {
@@ -92,10 +92,10 @@ export function createGitDirectories(commits: Commits, trees: Trees, onEntries?:
     },
     items: async ({ tree, names }: GitDirectory): Promise<GitItems> => {
       const files = tree === undefined ? undefined : await trees.read(tree.tree)
-      if (names === undefined || !names.goesOn) return files === undefined ? itemsIn([]) : filesIn(files)
+      if (names === undefined || !names.goesOn) return files === undefined ? itemsIn([]) : treeItems(files)
       const slices = createSlices(onEntries)
       const children = await names.children(slices)
-      return files === undefined ? namesIn(names, children) : bothIn(files, names, children, slices)
+      return files === undefined ? refNameItems(names, children) : bothIn(files, names, children, slices)
     },
     /** Returns the child directory of an item; undefined if the item is not a directory. */
     enter: async (directory: GitDirectory, { node, entry }: GitItem): Promise<GitDirectory | undefined> => {
@@ -113,7 +113,7 @@ function itemsIn(items: readonly GitItem[]): GitItems {
   return { length: items.length, keyAt: (index) => items[index]?.key ?? '', at: (index) => items[index] }
 }
 
-function filesIn(files: GitTree): GitItems {
+function treeItems(files: GitTree): GitItems {
   const keyAt = (index: number) => (index < 0 || index >= files.length ? '' : files.keyAt(index))
   return {
     length: files.length,
@@ -125,7 +125,7 @@ function filesIn(files: GitTree): GitItems {
   }
 }
 
-function namesIn(names: NameNode, { length, keyAt }: NameChildren): GitItems {
+function refNameItems(names: NameNode, { length, keyAt }: NameChildren): GitItems {
   return {
     length,
     keyAt: (index) => (index < 0 || index >= length ? '' : keyAt(index)),
@@ -161,7 +161,7 @@ async function bothIn(files: GitTree, names: NameNode, children: NameChildren, s
     else if (hidden[i++] === 0) order[length++] = i - 1
     if (slices.due()) await slices.rest()
   }
-  const [ofFiles, ofNames] = [filesIn(files), namesIn(names, children)]
+  const [ofFiles, ofNames] = [treeItems(files), refNameItems(names, children)]
   return {
     length,
     keyAt: (index) => {
@@ -210,7 +210,7 @@ interface Frame {
 const [firstGroup, lastGroup] = [4, 512]
 
 /** Lists the pages and the files at `HEAD`, or the contents of a prefix: the files of any commit, or names of refs. */
-export function createLister({ refs, directories, objects, datesOf, pages }: ListerOptions) {
+export function createGitLister({ refs, directories, objects, datesOf, pages }: ListerOptions) {
   const frameOf = (path: string, entered: GitDirectory, items: GitItems, after: string): Frame => {
     const index = after === '' ? 0 : indexAfter(items, after)
     // The directory that `after` lies in comes before it, and holds the names after it.
@@ -684,7 +684,13 @@ interface ActivityOptions {
  */
 export async function countActivity(options: ActivityOptions): Promise<ReadonlyMap<string, number> | undefined> {
   const { maxCommits = 1000, timeoutMs = 3000, log, repository, within } = options
-  const settings = completeOptions({ repository, refs: ['HEAD'], watch: false, timeoutMs, ...defined({ log, within }) })
+  const settings = completeGitOptions({
+    repository,
+    refs: ['HEAD'],
+    watch: false,
+    timeoutMs,
+    ...defined({ log, within }),
+  })
   const { signal, release } = followFor(options.signal ?? [], timeoutMs)
   try {
     return await countIn(settings, maxCommits, signal)
@@ -694,7 +700,7 @@ export async function countActivity(options: ActivityOptions): Promise<ReadonlyM
 }
 
 async function countIn(
-  settings: ReturnType<typeof completeOptions>,
+  settings: ReturnType<typeof completeGitOptions>,
   maxCommits: number,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, number> | undefined> {

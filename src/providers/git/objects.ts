@@ -109,7 +109,7 @@ export function createBatch(mode: Mode, start: (args: readonly string[]) => Chil
   /** Ends a process that died or must die. Its open requests go to a new process. */
   const end = (ended: ChildProcess, complaint: string) => {
     if (child !== ended) return endProcess(ended)
-    const fault = faultOf(waiting[0], complaint)
+    const fault = recordProcessDeath(waiting[0], complaint)
     if (fault !== undefined) waiting.shift()?.reject(fault)
     restart()
   }
@@ -155,7 +155,7 @@ export function createBatch(mode: Mode, start: (args: readonly string[]) => Chil
 const closedError = () => unavailable('The git provider is closed.')
 
 /** Returns the error of the request over which a process died, unless a new process may still answer it. */
-function faultOf(head: Request | undefined, complaint: string): ResourceError | undefined {
+function recordProcessDeath(head: Request | undefined, complaint: string): ResourceError | undefined {
   if (head === undefined) return undefined
   if (isOutOfMemory(complaint)) return memoryError()
   return ++head.deaths > 1 ? damagedObjectError('git cat-file ended while it read an object.') : undefined
@@ -427,7 +427,7 @@ async function readColumns(bytes: Buffer, idBytes: number, slices: Slices): Prom
     const nul = bytes.indexOf(0, space)
     const end = nul + 1 + idBytes
     if (space === -1 || nul === -1 || end > bytes.length) break
-    const kind = kindOf(bytes, at, space)
+    const kind = parseEntryKind(bytes, at, space)
     if (kind !== undefined && isServed(bytes, space + 1, nul)) {
       columns.starts[length] = space + 1
       columns.kinds[length] = kind
@@ -490,12 +490,12 @@ function compareNames(a: Buffer, from: number, isDirA: boolean, b: Buffer, start
   for (let k = 0; ; k++) {
     const [x, y] = [a[from + k] ?? 0, b[start + k] ?? 0]
     if (x !== 0 && x === y) continue
-    const [p, q] = [x === 0 ? endOf(isDirA) : x, y === 0 ? endOf(isDirB) : y]
+    const [p, q] = [x === 0 ? nameEndByte(isDirA) : x, y === 0 ? nameEndByte(isDirB) : y]
     return p - q
   }
 }
 
-function endOf(isDirectory: boolean): number {
+function nameEndByte(isDirectory: boolean): number {
   return isDirectory ? 0x2f : -1
 }
 
@@ -514,7 +514,7 @@ function indexIn(columns: Columns, name: Buffer, start: number, isDirectory: boo
 }
 
 /** Returns the kind of a mode in octal digits; undefined for one that git does not write. */
-function kindOf(bytes: Buffer, start: number, end: number): number | undefined {
+function parseEntryKind(bytes: Buffer, start: number, end: number): number | undefined {
   const length = end - start
   if (length !== 5 && length !== 6) return undefined
   let mode = 0
@@ -684,7 +684,7 @@ export function createBlobReader(launcher: Launcher, objects: Objects, maxBytes:
   ): Promise<Content> => {
     if (kind === 'submodule') return submoduleContent(oid)
     const part = await readPart(oid, range, signal)
-    const text = textOf(part, range === undefined)
+    const text = decodeBlobPart(part, range === undefined)
     const where = text ?? { start: part.start, end: part.start + part.bytes.length }
     const byName = { text: text !== undefined, head: part.head }
     return {
@@ -728,7 +728,7 @@ async function readFar(
 }
 
 /** Decodes a part as text, cut to whole characters; undefined when it is binary. */
-function textOf({ bytes, start, isText: is }: BlobPart, whole: boolean) {
+function decodeBlobPart({ bytes, start, isText: is }: BlobPart, whole: boolean) {
   const { from, to } = whole ? { from: 0, to: bytes.length } : wholeCharacters(bytes)
   const part = bytes.subarray(from, to)
   // A whole file was examined already.

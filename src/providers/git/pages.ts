@@ -74,7 +74,7 @@ export interface TextPage {
 
 export const pageType = 'text/plain'
 
-export function contentOf({ text, cut, version, immutable }: TextPage): Content {
+export function textPageContent({ text, cut, version, immutable }: TextPage): Content {
   return {
     text,
     mimeType: pageType,
@@ -129,7 +129,7 @@ export async function readDifference(
   const changes = parseNumbers(numbers.bytes.toString('utf8'))
   const cut = numbers.cut || patch.cut || changes.length > maxFiles
   const lines = [
-    ...(changes.length === 0 ? ['No changes.'] : [summaryOf(changes, numbers.cut, note)]),
+    ...(changes.length === 0 ? ['No changes.'] : [summarizeChanges(changes, numbers.cut, note)]),
     ...changes.slice(0, maxFiles).map(formatChange),
     ...(changes.length > maxFiles || numbers.cut
       ? [cutMark(`only ${Math.min(changes.length, maxFiles)} of the changed files are shown`)]
@@ -139,7 +139,7 @@ export async function readDifference(
     ? `${cutMark(`the patch is longer than ${limit} bytes; see one file with diff/FROM/TO?path=`)}\n`
     : ''
   // git appends a tab to a name that contains a space.
-  const shown = withoutFiles(textOf(patch), withheld).replace(named, (line) =>
+  const shown = withoutFiles(decodePatch(patch), withheld).replace(named, (line) =>
     oneLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY),
   )
   return { text: `${lines.join('\n')}\n${shown === '' ? '' : '\n'}${shown}${end}`, cut }
@@ -162,7 +162,7 @@ function withoutFiles(patch: string, withheld: DifferenceSettings['withheld']): 
 }
 
 /** Decodes a patch as text. File names are UTF-8; the content of each file has its own encoding. */
-function textOf(patch: { readonly bytes: Buffer; readonly cut: boolean }): string {
+function decodePatch(patch: { readonly bytes: Buffer; readonly cut: boolean }): string {
   if (isUtf8(patch.bytes) && !patch.bytes.includes(0x1b)) return wholeLines(patch)
   const whole = patch.cut ? patch.bytes.subarray(0, patch.bytes.lastIndexOf(0x0a) + 1) : patch.bytes
   const files = whole.toString('latin1').split(/^(?=diff --git )/m)
@@ -176,7 +176,7 @@ function textOf(patch: { readonly bytes: Buffer; readonly cut: boolean }): strin
     .join('')
 }
 
-function summaryOf(changes: readonly FileChange[], more: boolean, note: string | undefined): string {
+function summarizeChanges(changes: readonly FileChange[], more: boolean, note: string | undefined): string {
   const sum = (of: (change: FileChange) => number | undefined) => changes.reduce((all, one) => all + (of(one) ?? 0), 0)
   const count = `${changes.length}${more ? ' or more' : ''} ${changes.length === 1 ? 'file' : 'files'}`
   const numbers = `+${sum(({ added }) => added)} -${sum(({ removed }) => removed)}`
@@ -247,7 +247,7 @@ export async function readBlame(
   const named = new Set<string>()
   let length = 0
   let previous: string | undefined
-  for (const { oid, number, text, facts } of linesOf(output.bytes, encoding)) {
+  for (const { oid, number, text, facts } of parseBlame(output.bytes, encoding)) {
     const heading = oid === previous ? [] : [headingOf(oid, facts, !named.has(oid))]
     const shown = [...heading, `${String(number).padStart(6)}  ${text}`]
     previous = oid
@@ -263,7 +263,7 @@ export async function readBlame(
  * Parses `id original final [count]`, then headers of the commit if it is new, then a tab and the line. The facts of a line are the headers of
  * its commit.
  */
-function* linesOf(output: Buffer, encoding: string) {
+function* parseBlame(output: Buffer, encoding: string) {
   const decode = (line: string, label: string) => {
     const bytes = Buffer.from(line, 'latin1')
     return label === 'utf-8' ? bytes.toString('utf8') : (decodeBytes(bytes, label) ?? '')
@@ -318,7 +318,7 @@ const maxAuthor = 500
 
 /** @throws ResourceError `invalid` for an invalid parameter. */
 export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
-  const path = pathIn(params)
+  const path = pathParameter(params)
   const author = params.get('author')
   if (author !== undefined && (author === '' || author.length > maxAuthor || /\p{Cc}/u.test(author)))
     throw invalid(`The parameter "author" must be 1 to ${maxAuthor} characters of a name or an address.`, 'parameter', {
@@ -335,7 +335,7 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
 }
 
 /** @throws ResourceError `invalid` for a parameter "path" that is not a path. */
-export function pathIn(params: Params): string | undefined {
+export function pathParameter(params: Params): string | undefined {
   const path = params.get('path')
   if (path === undefined || (path !== '' && isPath(path))) return path
   throw invalid(
@@ -696,14 +696,14 @@ function formatStatus(lines: readonly StatusLine[], cut: boolean, table: RefTabl
   ]
   const isCut = cut || groups.length > maxPaths
   const text = [
-    titleOf(table),
+    describeHead(table),
     ...(groups.length === 0 ? ['Nothing has changed.'] : groups.slice(0, maxPaths)),
     ...(isCut ? [cutMark('more paths')] : []),
   ]
   return { text: `${text.join('\n')}\n`, cut: isCut }
 }
 
-function titleOf({ head, branch }: RefTable): string {
+function describeHead({ head, branch }: RefTable): string {
   const on = branch?.replace(/^refs\/heads\//, '')
   if (head === undefined)
     return on === undefined ? 'HEAD is on no commit.' : `On ${oneLine(on)}, which has no commits yet.`
@@ -797,15 +797,15 @@ export function createPages(repository: Repository, commits: Commits) {
   const entries = ({ fingerprint, head, branch }: RefTable): readonly Entry[] => [
     {
       path: 'branches',
-      ...describe('Branches', 'Every branch with its latest commit, newest first.'),
+      ...pageMetadata('Branches', 'Every branch with its latest commit, newest first.'),
       version: fingerprint,
     },
-    { path: 'log', ...describe('Log', 'The latest commits of HEAD, a line each.'), version: fingerprint },
+    { path: 'log', ...pageMetadata('Log', 'The latest commits of HEAD, a line each.'), version: fingerprint },
     // The status compares with HEAD, which may not be served.
     ...(readStatus === undefined || (head === undefined && branch === undefined)
       ? []
-      : [{ path: 'status', ...describe('Status', 'The changes in the working tree since the last commit.') }]),
-    { path: 'tags', ...describe('Tags', 'Every tag with its commit, newest first.'), version: fingerprint },
+      : [{ path: 'status', ...pageMetadata('Status', 'The changes in the working tree since the last commit.') }]),
+    { path: 'tags', ...pageMetadata('Tags', 'Every tag with its commit, newest first.'), version: fingerprint },
   ]
 
   const plan = async (path: string, table: RefTable, signal: AbortSignal): Promise<Plan | undefined> => {
@@ -830,7 +830,7 @@ export function createPages(repository: Repository, commits: Commits) {
     },
     read: async (path: string, params: Params, table: RefTable, signal: AbortSignal): Promise<Content | undefined> => {
       const found = await plan(path, table, signal)
-      return found === undefined ? undefined : contentOf(await found.write(params))
+      return found === undefined ? undefined : textPageContent(await found.write(params))
     },
   }
 }
@@ -842,7 +842,7 @@ async function writeDifference(
   params: Params,
   signal: AbortSignal,
 ): Promise<TextPage> {
-  const path = pathIn(params)
+  const path = pathParameter(params)
   const query = { from: from.commit, to: to.commit, ...defined({ path }) }
   const difference = await readDifference(launcher, query, settings, signal)
   const about = path === undefined ? '' : `, ${oneLine(path)}`
@@ -854,7 +854,7 @@ async function writeDifference(
   }
 }
 
-function describe(title: string, description: string) {
+function pageMetadata(title: string, description: string) {
   return { title, description, mimeType: pageType }
 }
 

@@ -13,7 +13,6 @@ import { findProgram, isProgram } from '../program.ts'
 import {
   type AnchoredFolders,
   type Anchors,
-  entriesOf,
   type Folder,
   LinkError,
   linkedObjects,
@@ -26,6 +25,7 @@ import {
   type RepositoryFolders,
   type RepositoryPlace,
   readConfig,
+  readDirectoryEntries,
   readEntry,
   repositoryConfigError,
   statEntry,
@@ -73,18 +73,18 @@ const defaultRefs = ['HEAD', 'refs/heads/**', 'refs/tags/**']
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
 /** @throws ResourceError `invalid` for a limit out of range, and for a malformed glob. */
-export function completeOptions(options: GitOptions): GitSettings {
+export function completeGitOptions(options: GitOptions): GitSettings {
   const { refs = defaultRefs } = options
   return {
     repository: options.repository,
     ...defined({ within: options.within }),
     alternates: options.alternates ?? [],
-    maxBytes: whole('maxBytes', options.maxBytes ?? 16 * 1024 * 1024, mostBytes),
-    maxCommits: whole('maxCommits', options.maxCommits ?? 10_000, 1_000_000),
-    timeoutMs: whole('timeoutMs', options.timeoutMs ?? 10_000, 600_000),
+    maxBytes: requireInteger('maxBytes', options.maxBytes ?? 16 * 1024 * 1024, mostBytes),
+    maxCommits: requireInteger('maxCommits', options.maxCommits ?? 10_000, 1_000_000),
+    timeoutMs: requireInteger('timeoutMs', options.timeoutMs ?? 10_000, 600_000),
     git: options.git ?? 'git',
     watch: options.watch ?? true,
-    reconcile: whole('reconcile', options.reconcile ?? 30_000, 24 * 3_600_000, 100),
+    reconcile: requireInteger('reconcile', options.reconcile ?? 30_000, 24 * 3_600_000, 100),
     withheld: options.withheld ?? (() => false),
     log: options.log ?? (() => {}),
     serves: compileGlobs(refs),
@@ -92,7 +92,7 @@ export function completeOptions(options: GitOptions): GitSettings {
   }
 }
 
-function whole(name: string, value: number, most: number, least = 1): number {
+function requireInteger(name: string, value: number, most: number, least = 1): number {
   if (Number.isSafeInteger(value) && value >= least && value <= most) return value
   throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'configuration')
 }
@@ -161,7 +161,7 @@ async function createMirror() {
   leftovers.add(folder)
   watchExit()
   let gitDir = commonDir
-  let view = createView(commonDir, gitDir, links)
+  let view = createMirrorUpdater(commonDir, gitDir, links)
   let removed = false
   return {
     folder,
@@ -182,7 +182,7 @@ async function createMirror() {
         await writeFile(join(path, 'HEAD'), `${noHead}\n`)
       }
       gitDir = isLinked ? join(commonDir, ownName) : commonDir
-      view = createView(commonDir, gitDir, links)
+      view = createMirrorUpdater(commonDir, gitDir, links)
       if (!isLinked) return
       await mkdir(gitDir, { recursive: true })
       await writeFile(join(gitDir, 'commondir'), '../..\n')
@@ -193,7 +193,7 @@ async function createMirror() {
     /** Links the parts that a split index consists of: gitformat-index(5). */
     linkIndex: async (own: Folder): Promise<void> => {
       const prefix = gitDir === commonDir ? '' : `${ownName}/`
-      const names = (await entriesOf(own))
+      const names = (await readDirectoryEntries(own))
         .filter((entry) => entry.isFile() && /^sharedindex\.[0-9a-f]{40,64}$/.test(entry.name))
         .map(({ name }) => `${prefix}${name}`)
       for (const name of names) links.toFile(name, `${own.shared}/${name.slice(prefix.length)}`)
@@ -230,7 +230,7 @@ interface Wanted {
 }
 
 /** Creates the updater of a git directory and its common directory. */
-function createView(commonDir: string, gitDir: string, links: Links) {
+function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   const findLinks = createLinkFinder()
   /** The paths of the object directories for git, by the identity of those of the repository. */
   let stores = new Map<string, string>()
@@ -250,13 +250,13 @@ function createView(commonDir: string, gitDir: string, links: Links) {
   }
 
   const copyFiles = async ({ gitDir: own, commonDir: common }: Anchors, idLength: number) => {
-    const head = (await readText(own, 'HEAD', maxHeadBytes)).trimEnd()
+    const head = (await readEntryText(own, 'HEAD', maxHeadBytes)).trimEnd()
     const isHead = /^(?:ref:\s*refs\/[^\s\p{Cc}]+|[0-9a-f]+)$/u.test(head)
-    const lines = (await readText(common, 'shallow', maxShallowBytes)).split('\n')
+    const lines = (await readEntryText(common, 'shallow', maxShallowBytes)).split('\n')
     const shallow = lines.filter((line) => line.length === idLength && /^[0-9a-f]+$/.test(line))
     await put(join(gitDir, 'HEAD'), `${isHead ? head : noHead}\n`)
     await put(join(commonDir, 'shallow'), shallow.length === 0 ? undefined : `${shallow.join('\n')}\n`)
-    await put(join(commonDir, 'info', 'exclude'), await readText(common, 'info/exclude', maxExcludeBytes))
+    await put(join(commonDir, 'info', 'exclude'), await readEntryText(common, 'info/exclude', maxExcludeBytes))
     return shallow
   }
 
@@ -266,7 +266,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
     const leftOut: string[] = []
     const names = new Set<string>()
     try {
-      for (const entry of await entriesOf(refs)) {
+      for (const entry of await readDirectoryEntries(refs)) {
         const name = `refs/${entry.name}`
         if (!wants(name)) continue
         if (entry.isSymbolicLink() && required.has(name)) throw symbolicLinkError(name)
@@ -320,7 +320,7 @@ function createView(commonDir: string, gitDir: string, links: Links) {
         })
       }
       const pack = await statEntry(objects, 'pack')
-      stamps += `${objects.identity} ${pack === undefined ? '' : stampOf(pack)}\n`
+      stamps += `${objects.identity} ${pack === undefined ? '' : directoryStamp(pack)}\n`
     }
     for (const [identity, name] of stores) if (!next.has(identity)) links.forget(name)
     stores = next
@@ -462,10 +462,13 @@ function createLinkFinder() {
 
   const read = async (folder: Folder, path: string, stats: BigIntStats) => {
     const key = `${folder.identity} ${path}`
-    const stamp = stampOf(stats)
+    const stamp = directoryStamp(stats)
     const before = known.get(key)
     if (before?.stamp === stamp) return before
-    const entries = await entriesOf({ ...folder, at: path === '' ? folder.at : `${folder.at}/${path}` }).catch(() => [])
+    const entries = await readDirectoryEntries({
+      ...folder,
+      at: path === '' ? folder.at : `${folder.at}/${path}`,
+    }).catch(() => [])
     const paths = (kept: typeof entries) => kept.map(({ name }) => (path === '' ? name : `${path}/${name}`))
     const isSettled = Date.now() - Number(stats.ctimeMs) > unsettledMs
     const read = {
@@ -498,7 +501,7 @@ function createLinkFinder() {
   }
 }
 
-function stampOf({ dev, ino, mtimeNs, ctimeNs }: BigIntStats): string {
+function directoryStamp({ dev, ino, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${mtimeNs}:${ctimeNs}`
 }
 
@@ -510,7 +513,7 @@ function asLinked(name: string) {
 }
 
 /** Reads a regular file as text; empty when it is missing, no regular file, or too large. */
-async function readText(folder: Folder, name: string, limit: number): Promise<string> {
+async function readEntryText(folder: Folder, name: string, limit: number): Promise<string> {
   try {
     return (await readEntry(folder, name, limit))?.toString('utf8') ?? ''
   } catch {
@@ -556,7 +559,7 @@ export async function openRepository(settings: GitSettings, maxAgeMs: number): P
   }
   try {
     const version = await requireVersion(git, launcher)
-    const repository = await connect(settings, maxAgeMs, mirror, launcher, version)
+    const repository = await openWithMirror(settings, maxAgeMs, mirror, launcher, version)
     return {
       ...repository,
       close: async () => {
@@ -570,7 +573,7 @@ export async function openRepository(settings: GitSettings, maxAgeMs: number): P
   }
 }
 
-async function connect(
+async function openWithMirror(
   settings: GitSettings,
   maxAgeMs: number,
   mirror: Mirror,
@@ -592,7 +595,7 @@ async function connect(
     const config = await readConfig(commonDir, launcher)
     requireReader(config, version)
     await warnOfOwner(location, settings)
-    return await read(settings, maxAgeMs, { mirror, launcher, location, anchors, config })
+    return await loadRepository(settings, maxAgeMs, { mirror, launcher, location, anchors, config })
   } catch (error) {
     anchors.close()
     throw error
@@ -601,7 +604,11 @@ async function connect(
 
 type Connected = Pick<Repository, 'mirror' | 'launcher' | 'location' | 'anchors' | 'config'>
 
-async function read(settings: GitSettings, maxAgeMs: number, connected: Connected): Promise<Omit<Repository, 'close'>> {
+async function loadRepository(
+  settings: GitSettings,
+  maxAgeMs: number,
+  connected: Connected,
+): Promise<Omit<Repository, 'close'>> {
   const { mirror, launcher, location, anchors, config } = connected
   const create = () => mirror.create(configOf(config, settings), location.gitDir !== location.commonDir)
   await create()
@@ -708,25 +715,27 @@ function requireReader({ refStorage }: RepositoryConfig, version: Version): void
 async function findGit(name: string): Promise<string> {
   if (isAbsolute(name)) {
     if (await isProgram(name)) return name
-    throw fault(`The program ${JSON.stringify(name)} of the option "git" does not exist.`)
+    throw gitProgramError(`The program ${JSON.stringify(name)} of the option "git" does not exist.`)
   }
   if (/[\\/]/.test(name))
-    throw fault(`The option "git" must be the name of a program or an absolute path, and is ${JSON.stringify(name)}.`)
+    throw gitProgramError(
+      `The option "git" must be the name of a program or an absolute path, and is ${JSON.stringify(name)}.`,
+    )
   const found = await findProgram(name)
   if (found !== undefined) return found
-  throw fault(`The program ${JSON.stringify(name)} is not on the PATH.`)
+  throw gitProgramError(`The program ${JSON.stringify(name)} is not on the PATH.`)
 }
 
 /** Returns the version of git. @throws ResourceError `invalid` (reason `configuration`) for one that is too old, or a program that is not git. */
 async function requireVersion(path: string, launcher: Launcher): Promise<Version> {
   const { bytes } = await launcher.run({ args: ['--version'], limit: 1000, signal: new AbortController().signal })
   const found = /^git version (\d+)\.(\d+)/.exec(bytes.toString('utf8'))
-  if (found === null) throw fault(`${JSON.stringify(path)} is not git: it does not print its version.`)
+  if (found === null) throw gitProgramError(`${JSON.stringify(path)} is not git: it does not print its version.`)
   const version: Version = [Number(found[1]), Number(found[2])]
   if (!isOlder(version, oldest)) return version
-  throw fault(`${JSON.stringify(path)} is git ${version.join('.')}, which is too old.`)
+  throw gitProgramError(`${JSON.stringify(path)} is git ${version.join('.')}, which is too old.`)
 }
 
-function fault(what: string): ResourceError {
+function gitProgramError(what: string): ResourceError {
   return invalid(`${what} ${wanted}`, 'configuration')
 }

@@ -12,7 +12,7 @@ import {
   type Handles,
   type WatchHandle,
 } from '../files/watch.ts'
-import { entriesOf, type Folder, LinkError, openSubfolder } from './directory.ts'
+import { type Folder, LinkError, openSubfolder, readDirectoryEntries } from './directory.ts'
 import { fileSystemError, type Launcher } from './launch.ts'
 import { compareRefs, isSameId, nameAt, oidAt, type RefTable, shortName } from './refs.ts'
 import { isSameOrParent, type Repository } from './repository.ts'
@@ -119,7 +119,7 @@ async function openDirectory(parent: Folder, name: string): Promise<Folder | und
 }
 
 async function directoriesIn(directory: Folder): Promise<readonly string[]> {
-  const entries = await entriesOf(directory)
+  const entries = await readDirectoryEntries(directory)
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
@@ -205,7 +205,7 @@ async function movedBetween(before: RefTable, after: RefTable): Promise<readonly
     const order = i === old.length ? 1 : j === now.length ? -1 : compareRefs(old, i, now, j)
     if (order !== 0 || !isSameId(old, i, now, j))
       moved.push({
-        names: namesOf(order <= 0 ? nameAt(old, i) : nameAt(now, j)),
+        names: refNames(order <= 0 ? nameAt(old, i) : nameAt(now, j)),
         from: order <= 0 ? oidAt(old, i) : undefined,
         to: order >= 0 ? oidAt(now, j) : undefined,
       })
@@ -220,7 +220,7 @@ async function movedBetween(before: RefTable, after: RefTable): Promise<readonly
  * Returns the names of a ref in paths: the full name, and the short name. The short name is included even if another ref has it too,
  * because it names this ref again after the other one is deleted.
  */
-function namesOf(ref: string): readonly string[] {
+function refNames(ref: string): readonly string[] {
   const short = shortName(ref)
   return short === undefined ? [ref] : [ref, short]
 }
@@ -265,7 +265,7 @@ export type ReadStatus = (table: RefTable, signal: AbortSignal) => Promise<strin
  *
  * @param closing Ends all watches.
  */
-export function createWatch(
+export function createRepositoryWatch(
   repository: Repository,
   readStatus: ReadStatus,
   closing: AbortSignal,
@@ -278,7 +278,7 @@ export function createWatch(
       const ending = new AbortController()
       const signal = AbortSignal.any([caller, closing, ending.signal])
       signal.throwIfAborted()
-      const { batches, degraded, look, ended } = await begin(repository, readStatus, signal)
+      const { batches, degraded, look, ended } = await startWatch(repository, readStatus, signal)
       running.add(degraded)
       looks.add(look)
       void ended.finally(() => {
@@ -304,7 +304,7 @@ export function createWatch(
   }
 }
 
-async function begin(repository: Repository, readStatus: ReadStatus, signal: AbortSignal) {
+async function startWatch(repository: Repository, readStatus: ReadStatus, signal: AbortSignal) {
   const { refs, settings, launcher } = repository
   const { log, reconcile } = settings
   const parts = { refs: { of: 'refs' }, index: { of: 'status' } } as const
@@ -328,7 +328,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     return { table, shallow: repository.shallow() }
   }
 
-  const lookAtStatus = () => statusOf(known.table, readStatus, signal)
+  const lookAtStatus = () => readStatusPage(known.table, readStatus, signal)
 
   /** Compares the refs. Returns whether it sent notifications. */
   const compareRefs = async (): Promise<boolean> => {
@@ -429,7 +429,11 @@ interface Status {
 }
 
 /** Reads the page `status`. Returns undefined when git fails. */
-async function statusOf(table: RefTable, readStatus: ReadStatus, signal: AbortSignal): Promise<Status | undefined> {
+async function readStatusPage(
+  table: RefTable,
+  readStatus: ReadStatus,
+  signal: AbortSignal,
+): Promise<Status | undefined> {
   try {
     return { text: await readStatus(table, signal) }
   } catch (error) {

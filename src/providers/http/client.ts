@@ -51,7 +51,7 @@ const maxHops = 5
  * A redirect may lead to the same origin, or one of `redirects`; the guard checks it like the first URL. Throws ResourceError `unavailable`,
  * or `too-large`. No error holds any part of an answer.
  */
-export function createClient(options: ClientOptions): HttpGet {
+export function createHttpClient(options: ClientOptions): HttpGet {
   const { guard, timeoutMs, maxBytes, redirects = [], ca } = options
 
   const send = (url: HttpUrl, headers: Readonly<Record<string, string>>, signal: AbortSignal) => {
@@ -102,7 +102,7 @@ export function createClient(options: ClientOptions): HttpGet {
       const isGood = status >= 200 && status < 300 && status !== 206
       try {
         if (isGood) accept?.(response.headers['content-type'])
-        const body = isGood ? await bodyOf(response, url, maxBytes) : Buffer.alloc(0)
+        const body = isGood ? await readAnswerBody(response, url, maxBytes) : Buffer.alloc(0)
         return { status, url, body, header: (name) => [response.headers[name]].flat().join(', ') || undefined }
       } finally {
         response.destroy()
@@ -120,8 +120,8 @@ export function createClient(options: ClientOptions): HttpGet {
       if (isResourceError(error)) throw error
       throw unreachable(
         asked.url,
-        signal.aborted ? `it took longer than ${timeoutMs} ms` : reasonOf(error),
-        codeOf(error),
+        signal.aborted ? `it took longer than ${timeoutMs} ms` : requestErrorReason(error),
+        connectionErrorCode(error),
       )
     } finally {
       release()
@@ -135,7 +135,7 @@ const redirectCodes: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 const userAgent = 'hikidashi (reads what its operator configured; https://modelcontextprotocol.io)'
 
 /** Reads the body of an answer, uncompressed. At most one content encoding is supported. */
-async function bodyOf(response: IncomingMessage, url: HttpUrl, maxBytes: number): Promise<Buffer> {
+async function readAnswerBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): Promise<Buffer> {
   if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLong(maxBytes)
   const chunks: Buffer[] = []
   let length = 0
@@ -157,7 +157,7 @@ export function decompressBody(response: IncomingMessage, url: HttpUrl, maxBytes
   const unpack = unpackers[encoding]
   if (unpack === undefined) throw unreachable(url, 'its answer has an unknown content encoding, or more than one')
   const stream: Readable =
-    encoding === 'identity' ? response : pipeline(response, bounded(response, unpack(), maxBytes), () => {})
+    encoding === 'identity' ? response : pipeline(response, limitCompressedSize(response, unpack(), maxBytes), () => {})
   return stream as AsyncIterable<Buffer>
 }
 
@@ -170,7 +170,7 @@ const unpackers: Readonly<Record<string, () => ReturnType<typeof createGunzip>>>
 }
 
 /** Limits the compressed size to the maximum uncompressed size, so that a large input with little output also ends. */
-function bounded<T extends { destroy(error?: Error): unknown }>(
+function limitCompressedSize<T extends { destroy(error?: Error): unknown }>(
   response: IncomingMessage,
   unpacker: T,
   most: number,
@@ -217,15 +217,15 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** Returns why a server does not answer. Never a text from the server. */
-export function reasonOf(error: unknown): string {
-  const code = codeOf(error)
+export function requestErrorReason(error: unknown): string {
+  const code = connectionErrorCode(error)
   if (code === refusedHost && error instanceof Error) return error.message
   if (speaksNoTls(code)) return 'it does not speak TLS'
   return reasons[code] ?? (code.startsWith('HPE_') ? 'its answer is not HTTP' : code)
 }
 
 /** Returns the error code of the underlying failure, or a fixed text if there is none. Never the message of an error, which may hold parts of the answer. */
-function codeOf(error: unknown): string {
+function connectionErrorCode(error: unknown): string {
   for (let at: unknown = error; at instanceof Error; at = at.cause)
     if ('code' in at && typeof at.code === 'string') return at.code
   return 'the connection failed'

@@ -9,7 +9,7 @@ import { metaKeys } from '../../core/meta.ts'
 import type { Content } from '../../core/provider.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { decodeBytes, labelOf } from '../../text/encoding/decode.ts'
-import { createClient, type HttpAnswer, type HttpGet, type HttpRequest, unreachable } from './client.ts'
+import { createHttpClient, type HttpAnswer, type HttpGet, type HttpRequest, unreachable } from './client.ts'
 
 export interface FetchedDocument extends MediaType {
   readonly body: Buffer
@@ -82,7 +82,7 @@ export function createFetch(get: HttpGet) {
     }
     if (answer.status < 200 || answer.status > 299 || answer.status === 206) {
       if (answer.status === 404 || answer.status === 410) kept.delete(key)
-      throw faultOf(answer, ask.url)
+      throw statusError(answer, ask.url)
     }
     const fetched = fetchedOf(answer)
     const [etag, modified] = [answer.header('etag'), answer.header('last-modified')]
@@ -115,7 +115,7 @@ function pauseIn({ status, header }: HttpAnswer): number {
 }
 
 /** Converts an unsuccessful answer to an error, which holds nothing of its body. */
-function faultOf({ status, url }: HttpAnswer, asked: HttpUrl): ResourceError {
+function statusError({ status, url }: HttpAnswer, asked: HttpUrl): ResourceError {
   if (status === 404 || status === 410) return notFound(`${formatHttpUrl(url)} answers ${status}`)
   if (status === 400 || status === 422)
     return invalid('The server rejects this request as invalid. Check the values in the URI.', 'refused')
@@ -146,7 +146,7 @@ const prescanBytes = 1024
  * Converts bytes of a media type to a content. Valid UTF-8 is text. For other text types a declared charset is used if it can decode every
  * byte: that of the header, otherwise that of the page. Everything else stays bytes, whose encoding may still be detected later.
  */
-export function contentOf(bytes: Buffer, { mimeType, charset }: MediaType): Content {
+export function contentFromBytes(bytes: Buffer, { mimeType, charset }: MediaType): Content {
   const facts = mimeType === undefined ? {} : { mimeType }
   if (isText(bytes)) return { ...facts, text: bytes.toString().replace(/^\ufeff/, '') }
   const label = isTextual(mimeType) ? labelOf(charset ?? charsetIn(bytes, mimeType) ?? '') : undefined
@@ -200,7 +200,7 @@ export function openOrigin(options: OriginOptions) {
   const guard = createGuard(parseAllowed(allowAddresses), options.resolve)
   const refusal = guard.refusal(base)
   if (refusal !== undefined) throw invalid(`"url" cannot be requested: ${refusal}.`, 'configuration')
-  const get = createClient({
+  const get = createHttpClient({
     guard,
     timeoutMs,
     maxBytes,

@@ -55,15 +55,15 @@ type Resources = Readonly<Record<string, InlineResource>>
 function resourcesIn(address: string, options: InlineOptions): Resources {
   const { title, description, text, base64, mimeType, priority, audience, resources } = options
   if (resources !== undefined)
-    return Object.fromEntries(Object.entries(resources).map(([path, resource]) => [path, resourceOf(resource)]))
+    return Object.fromEntries(Object.entries(resources).map(([path, resource]) => [path, toInlineResource(resource)]))
   const single = { title, description, text, base64, mimeType, priority, audience }
   const own = isDataUri(address) ? { data: address } : {}
-  return { '': { ...resourceOf(single), ...own } }
+  return { '': { ...toInlineResource(single), ...own } }
 }
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined }
 
-function resourceOf({
+function toInlineResource({
   base64,
   ...resource
 }: Optional<Omit<InlineResource, 'bytes' | 'data'>> & { readonly base64?: string | undefined }): InlineResource {

@@ -90,7 +90,7 @@ function refuseNested(path: string, held: ReadonlyMap<string, unknown>): void {
 }
 
 function holdOf(path: string, { text, bytes, data, ...description }: InlineResource): Held {
-  const body = bodyOf(text, bytes, data)
+  const body = parseInlineBody(text, bytes, data)
   if (body.bytes.length > maxResourceBytes)
     throw invalid(`${JSON.stringify(path)} has more than ${maxResourceBytes} bytes. Mount a file instead.`, 'too-large')
   const type = description.mimeType ?? body.mimeType
@@ -107,7 +107,7 @@ function holdOf(path: string, { text, bytes, data, ...description }: InlineResou
   }
 }
 
-function bodyOf(
+function parseInlineBody(
   text: string | undefined,
   bytes: Uint8Array | undefined,
   data: string | undefined,

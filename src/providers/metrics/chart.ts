@@ -1,7 +1,16 @@
 import { describeSeries } from './data.ts'
-import { cutToWidth, element, escapeXml, pixels, timeMarks, type ValueAxis, valueAxis, widthOf } from './drawing.ts'
+import {
+  cutToWidth,
+  element,
+  escapeXml,
+  estimateTextWidth,
+  pixels,
+  timeMarks,
+  type ValueAxis,
+  valueAxis,
+} from './drawing.ts'
 import { distinctLabels, formatLabels, type ShownAnswer, type ShownSeries } from './shown.ts'
-import { formatDuration, formatOf, formatTime, type ValueFormat } from './units.ts'
+import { formatDuration, formatOf, formatUnixTime, type ValueFormat } from './units.ts'
 
 const width = 960
 const plotHeight = 300
@@ -45,7 +54,7 @@ export function formatChart(shown: ShownAnswer): string {
   const [low, high] = boundsOf(drawn)
   const axis = valueAxis(low, high, format)
   const top = 84
-  const left = edge + Math.max(30, ...axis.marks.map(({ text }) => widthOf(text, 12) + 10))
+  const left = edge + Math.max(30, ...axis.marks.map(({ text }) => estimateTextWidth(text, 12) + 10))
   const [right, bottom] = [width - edge, top + plotHeight]
   const frame: PlotArea = {
     ...{ left, right, top, bottom },
@@ -66,7 +75,7 @@ export function formatChart(shown: ShownAnswer): string {
     element(
       'g',
       { fill: 'none', 'stroke-linejoin': 'round', 'stroke-linecap': 'round' },
-      ...drawn.map((one, index) => lineOf(one, index, frame, drawn.length)),
+      ...drawn.map((one, index) => drawSeriesLine(one, index, frame, drawn.length)),
     ),
     ...(isEmpty ? [emptyWords(frame)] : []),
     ...legend.rows,
@@ -80,7 +89,7 @@ export function formatChart(shown: ShownAnswer): string {
     'font-size': 12,
     fill: ink.text,
   }
-  const words = [`<title>${escapeXml(titleOf(shown))}</title>`, `<desc>${escapeXml(describeSeries(shown))}</desc>`]
+  const words = [`<title>${escapeXml(chartTitle(shown))}</title>`, `<desc>${escapeXml(describeSeries(shown))}</desc>`]
   return `${element('svg', root, '\n', [...words, ...body].join('\n'), '\n')}\n`
 }
 
@@ -91,7 +100,7 @@ function boundsOf(series: readonly ShownSeries[]): readonly [low: number, high: 
   return [Math.min(...found.map(({ min }) => min.value)), Math.max(...found.map(({ max }) => max.value))]
 }
 
-function titleOf({ query }: ShownAnswer): string {
+function chartTitle({ query }: ShownAnswer): string {
   return query.replace(/\s+/g, ' ').trim()
 }
 
@@ -111,8 +120,8 @@ function headOf(shown: ShownAnswer): readonly string[] {
   const room = width - 2 * edge
   const second = about === '' && series.length > 1 ? labels : about
   return [
-    text(cutToWidth(titleOf(shown), 17, room), { x: edge, y: 32, 'font-size': 17, 'font-weight': 600 }),
-    text(cutToWidth(second, 12.5, room - widthOf(when, 12) - 24), {
+    text(cutToWidth(chartTitle(shown), 17, room), { x: edge, y: 32, 'font-size': 17, 'font-weight': 600 }),
+    text(cutToWidth(second, 12.5, room - estimateTextWidth(when, 12) - 24), {
       x: edge,
       y: 54,
       'font-size': 12.5,
@@ -124,7 +133,7 @@ function headOf(shown: ShownAnswer): readonly string[] {
 
 /** Formats `2026-11-21 10:00`, with seconds if they are not zero. */
 function dateOf(time: number): string {
-  return formatTime(Math.round(time))
+  return formatUnixTime(Math.round(time))
     .replace('T', ' ')
     .replace(/(?::00)?Z$/, '')
 }
@@ -145,7 +154,7 @@ function timeLines({ start, end }: ShownAnswer, { left, right, top, bottom, x }:
     element('line', { x1: pixels(left), x2: right, y1: bottom, y2: bottom, stroke: ink.axis }),
     ...marks.flatMap(({ value, text: words }) => {
       const at = x(value)
-      const half = widthOf(words, 12) / 2
+      const half = estimateTextWidth(words, 12) / 2
       // A label that would leave the picture is moved inwards.
       const middle = Math.min(width - 6 - half, Math.max(6 + half, at))
       return [
@@ -165,7 +174,12 @@ function timeLines({ start, end }: ShownAnswer, { left, right, top, bottom, x }:
 }
 
 /** Draws a line, broken at gaps and non-finite values; a single point is a dot. */
-function lineOf({ times, values, gaps }: ShownSeries, index: number, { x, y }: PlotArea, lines: number): string {
+function drawSeriesLine(
+  { times, values, gaps }: ShownSeries,
+  index: number,
+  { x, y }: PlotArea,
+  lines: number,
+): string {
   const colour = colourOf(index)
   const starts = new Set(gaps.map(({ to }) => to))
   const runs: string[][] = []
@@ -208,7 +222,7 @@ function legendOf(shown: ShownAnswer, drawn: readonly ShownSeries[], { format }:
   const rows = named.flatMap(({ summary }, index) => {
     const labels = own[index] ?? []
     const name =
-      formatLabels(labels.length === 0 ? common.filter(([key]) => key !== '__name__') : labels) || titleOf(shown)
+      formatLabels(labels.length === 0 ? common.filter(([key]) => key !== '__name__') : labels) || chartTitle(shown)
     const values =
       summary === undefined
         ? '–'
@@ -216,7 +230,7 @@ function legendOf(shown: ShownAnswer, drawn: readonly ShownSeries[], { format }:
     const y = top + index * rowHeight
     return [
       element('rect', { x: edge, y: y - 6, width: 20, height: 3, fill: colourOf(index) }),
-      text(cutToWidth(name, 12, width - 2 * edge - widthOf(values, 12) - 50), { x: edge + 30, y }),
+      text(cutToWidth(name, 12, width - 2 * edge - estimateTextWidth(values, 12) - 50), { x: edge + 30, y }),
       text(values, { x: width - edge, y, 'text-anchor': 'end' }),
     ]
   })

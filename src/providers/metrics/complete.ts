@@ -1,7 +1,7 @@
 import { completionOf } from '../../core/completion.ts'
 import { invalid, valueOr } from '../../core/errors.ts'
 import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
-import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
+import { type Directories, jsonType, metricAt, metricSegment, seriesFolder } from './directory.ts'
 import { formatLabel, type MetricSource, parseMatchers, quoteValue } from './source.ts'
 import { checkSpan, chooseStep, type Instant, parseStep, parseTime, type TimeSpan } from './units.ts'
 
@@ -84,7 +84,7 @@ async function completeMatch(
   const before = head.trim()
   const written = before.startsWith('{') ? `${before}}` : before
   if (valueOr(() => parseMatchers(written), undefined, 'invalid') === undefined) return completionOf([])
-  if (segmentOf(metric) === undefined) return completionOf([])
+  if (metricSegment(metric) === undefined) return completionOf([])
   if (label !== undefined) {
     const values = await source.values(metric, label, signal)
     return completionOf(

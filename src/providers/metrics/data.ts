@@ -8,7 +8,7 @@ import {
   type Summary,
   type TimedValue,
 } from './shown.ts'
-import { formatDuration, formatOf, formatTime, type ValueFormat } from './units.ts'
+import { formatDuration, formatOf, formatUnixTime, type ValueFormat } from './units.ts'
 
 /** Maximum number of series described in the summary. */
 const maxWords = 10
@@ -18,7 +18,7 @@ const maxGaps = 20
 const maxLabels = 200
 
 /** Converts a value to JSON; non-finite numbers become strings, as Prometheus writes them. */
-function numberOf(value: number): number | string {
+function toJsonNumber(value: number): number | string {
   if (Number.isNaN(value)) return 'NaN'
   if (Number.isFinite(value)) return value
   return value > 0 ? '+Inf' : '-Inf'
@@ -32,7 +32,7 @@ export function formatJson(shown: ShownAnswer): string {
     summary: describeSeries(shown),
     query,
     ...defined({ type, help, unit }),
-    ...(step === 0 ? { time: formatTime(end) } : { start: formatTime(start), end: formatTime(end), step }),
+    ...(step === 0 ? { time: formatUnixTime(end) } : { start: formatUnixTime(start), end: formatUnixTime(end), step }),
     ...(total > series.length ? { omitted: { series: total - series.length, of: total } } : {}),
     ...(notes.length === 0 ? {} : { notes }),
     ...(isThinned
@@ -49,20 +49,20 @@ export function formatJson(shown: ShownAnswer): string {
 function formatSeries({ labels, summary, gaps, points, times, values }: ShownSeries, step: number): string {
   const told = {
     labels: Object.fromEntries(labels),
-    ...(summary === undefined || step === 0 ? {} : { summary: summaryOf(summary) }),
+    ...(summary === undefined || step === 0 ? {} : { summary: formatSummary(summary) }),
     ...(gaps.length === 0 ? {} : { gaps: gapsIn(gaps) }),
     ...(gaps.length > maxGaps ? { gapsInAll: gaps.length } : {}),
     ...(points > times.length ? { pointsInAll: points } : {}),
   }
-  const pairs = Array.from(times, (time, index) => [round(time), numberOf(values[index] ?? Number.NaN)])
+  const pairs = Array.from(times, (time, index) => [round(time), toJsonNumber(values[index] ?? Number.NaN)])
   return JSON.stringify({ ...told, points: pairs })
 }
 
 /** Rounds a time to milliseconds. */
 const round = (time: number) => Math.round(time * 1000) / 1000
 
-function summaryOf({ min, max, first, last, mean, trend, increase, perSecond }: Summary) {
-  const at = ({ value, time }: TimedValue) => ({ value: numberOf(value), time: formatTime(round(time)) })
+function formatSummary({ min, max, first, last, mean, trend, increase, perSecond }: Summary) {
+  const at = ({ value, time }: TimedValue) => ({ value: toJsonNumber(value), time: formatUnixTime(round(time)) })
   return {
     min: at(min),
     max: at(max),
@@ -82,7 +82,7 @@ function gapsIn(gaps: readonly Gap[]) {
   const longest = [...gaps].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, maxGaps)
   return longest
     .sort((a, b) => a.from - b.from)
-    .map(({ from, to }) => ({ from: formatTime(round(from)), to: formatTime(round(to)) }))
+    .map(({ from, to }) => ({ from: formatUnixTime(round(from)), to: formatUnixTime(round(to)) }))
 }
 
 /** Describes the series in a few sentences: their number, and the current value and trend of each. */
@@ -90,8 +90,8 @@ export function describeSeries(shown: ShownAnswer): string {
   const { query, type, series, total, start, end, step } = shown
   const when =
     step === 0
-      ? `at ${formatTime(round(end))}`
-      : `from ${formatTime(round(start))} to ${formatTime(round(end))}, every ${formatDuration(step)}`
+      ? `at ${formatUnixTime(round(end))}`
+      : `from ${formatUnixTime(round(start))} to ${formatUnixTime(round(end))}, every ${formatDuration(step)}`
   const kind = type === undefined || type === 'unknown' ? '' : ` (${type})`
   const some =
     total > series.length ? `${series.length} of ${total} series` : total === 1 ? '1 series' : `${total} series`
@@ -100,7 +100,7 @@ export function describeSeries(shown: ShownAnswer): string {
   const format = formatOf(shown.unit)
   const each = series.slice(0, maxWords).map((one, index) => sentence(one, own[index] ?? [], format, step === 0))
   const rest = series.length > maxWords ? [`${series.length - maxWords} more series are below.`] : []
-  return [head, ...each, ...rest, ...adviceOn(shown)].join(' ')
+  return [head, ...each, ...rest, ...queryAdvice(shown)].join(' ')
 }
 
 function sentence(
@@ -109,11 +109,11 @@ function sentence(
   { format }: ValueFormat,
   isMoment: boolean,
 ): string {
-  const name = labels.length === 0 ? '' : `${cut(formatLabels(labels))}: `
+  const name = labels.length === 0 ? '' : `${truncateLabels(formatLabels(labels))}: `
   if (summary === undefined) return `${name}no finite value.`
   const { last, min, max, trend, perSecond } = summary
   if (isMoment) return `${name}${format(last.value)}.`
-  const clock = (time: number) => formatTime(Math.round(time))
+  const clock = (time: number) => formatUnixTime(Math.round(time))
   const facts = [
     `last ${format(last.value)}`,
     ...(perSecond === undefined
@@ -124,7 +124,7 @@ function sentence(
   return `${name}${facts.join(', ')}.`
 }
 
-function adviceOn({ total, series, step, type, notes, withoutQueries = false }: ShownAnswer): readonly string[] {
+function queryAdvice({ total, series, step, type, notes, withoutQueries = false }: ShownAnswer): readonly string[] {
   const left = total - series.length
   return [
     ...(total === 0 && step > 0 ? ['Ask for an earlier or longer time: ?start=-7d.'] : []),
@@ -140,7 +140,7 @@ function adviceOn({ total, series, step, type, notes, withoutQueries = false }: 
   ]
 }
 
-function cut(text: string): string {
+function truncateLabels(text: string): string {
   return text.length > maxLabels ? `${text.slice(0, maxLabels).toWellFormed()}…` : text
 }
 
@@ -161,8 +161,8 @@ export function formatCsv({ series }: ShownAnswer): string {
     const cells = names.map((name) => field(labels.get(name) ?? ''))
     const end = cells.length === 0 ? '' : `,${cells.join(',')}`
     return Array.from(times, (time, index) => {
-      const value = numberOf(values[index] ?? Number.NaN)
-      return `${formatTime(round(time))},${value}${end}`
+      const value = toJsonNumber(values[index] ?? Number.NaN)
+      return `${formatUnixTime(round(time))},${value}${end}`
     })
   })
   return `${[head.map(field).join(','), ...rows].join('\r\n')}\r\n`

@@ -15,7 +15,7 @@ interface Directory {
 export const seriesFolder = 'series/'
 /** Returns the name of the metric at a path. Undefined: the path is not that of a metric. */
 export function metricAt(path: string): string | undefined {
-  return path.startsWith(seriesFolder) ? nameOf(path.slice(seriesFolder.length)) : undefined
+  return path.startsWith(seriesFolder) ? decodeMetricName(path.slice(seriesFolder.length)) : undefined
 }
 
 export const jsonType = 'application/json'
@@ -79,15 +79,15 @@ const ageOf = ({ at }: Directory) => performance.now() - at
 
 function directoryOf(metrics: readonly Metric[], hasPages: boolean): Directory {
   const entries = metrics.flatMap((metric): Entry[] => {
-    const segment = segmentOf(metric.name)
-    return segment === undefined ? [] : [entryOf(metric, seriesFolder + segment)]
+    const segment = metricSegment(metric.name)
+    return segment === undefined ? [] : [metricEntry(metric, seriesFolder + segment)]
   })
   if (hasPages) entries.push(...pageNames.map((name) => pages[name]))
   entries.sort((a, b) => comparePaths(a.path, b.path))
   return { entries, metrics: new Map(metrics.map((metric) => [metric.name, metric])), at: performance.now() }
 }
 
-function entryOf({ name, type, help, unit }: Metric, path: string): Entry {
+function metricEntry({ name, type, help, unit }: Metric, path: string): Entry {
   const facts = [...(type === 'unknown' ? [] : [type]), ...(unit === undefined ? [] : [`in ${unit}`])].join(' ')
   const description = [help, facts === '' ? '' : `(${facts})`]
     .filter((part) => part !== undefined && part !== '')
@@ -111,7 +111,7 @@ const mark = 'U__'
  * ("value encoding"): `U__`, then letters, digits and colons as they are, `__` for an underscore, and `_2F_` for any other character, by its
  * code point. The mapping is injective. Undefined: no path can hold the name.
  */
-export function segmentOf(name: string): string | undefined {
+export function metricSegment(name: string): string | undefined {
   if (name === '' || name.length > maxLength || !name.isWellFormed()) return undefined
   if (!name.startsWith(mark) && segmentFault(name) === undefined) return name
   const escaped = Array.from(name, (character) => {
@@ -122,12 +122,12 @@ export function segmentOf(name: string): string | undefined {
 }
 
 /** Returns the name for a segment. Undefined: the segment is not valid for any name. */
-export function nameOf(segment: string): string | undefined {
-  if (!segment.startsWith(mark)) return segmentOf(segment) === segment ? segment : undefined
+export function decodeMetricName(segment: string): string | undefined {
+  if (!segment.startsWith(mark)) return metricSegment(segment) === segment ? segment : undefined
   const name = segment
     .slice(mark.length)
     .replace(/__|_([0-9A-F]{1,6})_/g, (_, hex?: string) => (hex === undefined ? '_' : character(hex)))
-  return segmentOf(name) === segment ? name : undefined
+  return metricSegment(name) === segment ? name : undefined
 }
 
 function character(hex: string): string {

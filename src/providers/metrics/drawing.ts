@@ -18,7 +18,7 @@ const wanted = 5
 
 /** Returns an axis for the values from `min` to `max`, with marks at round numbers. */
 export function valueAxis(min: number, max: number, format: ValueFormat): ValueAxis {
-  let [low, high] = room(within(min), within(max))
+  let [low, high] = room(clampValue(min), clampValue(max))
   // Begin at zero when the values are near it.
   if (low > 0 && low <= (high - low) * 1.5) low = 0
   if (high < 0 && -high <= (high - low) * 1.5) high = 0
@@ -35,7 +35,7 @@ export function valueAxis(min: number, max: number, format: ValueFormat): ValueA
 }
 
 /** Clamps a value to the range in which sums and quotients stay finite. */
-const within = (value: number) => (Math.abs(value) < 1e-200 ? 0 : Math.max(-1e200, Math.min(1e200, value)))
+const clampValue = (value: number) => (Math.abs(value) < 1e-200 ? 0 : Math.max(-1e200, Math.min(1e200, value)))
 
 /** Returns the bounds of the axis, widened when the values are (almost) equal. */
 function room(min: number, max: number): [low: number, high: number] {
@@ -117,19 +117,19 @@ export function pixels(value: number): string {
 }
 
 /** Estimates the width of a text in pixels at a font size, because no font metrics are available here. */
-export function widthOf(text: string, size: number): number {
-  return Array.from(text, sizeOf).reduce((sum, share) => sum + share, 0) * size
+export function estimateTextWidth(text: string, size: number): number {
+  return Array.from(text, characterWidth).reduce((sum, share) => sum + share, 0) * size
 }
 
 /** Width of a character as a share of the font size: East Asian characters are square. */
-const sizeOf = (character: string) => (character > '\u2e7f' ? 1 : 0.58)
+const characterWidth = (character: string) => (character > '\u2e7f' ? 1 : 0.58)
 
 /** Cuts a text to a width, with an ellipsis if it was cut. */
 export function cutToWidth(text: string, size: number, width: number): string {
-  if (widthOf(text, size) <= width) return text
+  if (estimateTextWidth(text, size) <= width) return text
   let left = width / size - 1
   const kept = Array.from(text).findIndex((character) => {
-    left -= sizeOf(character)
+    left -= characterWidth(character)
     return left < 0
   })
   return `${Array.from(text).slice(0, kept).join('').trimEnd()}…`

@@ -11,7 +11,7 @@ import { createPoller, type Poller } from '../../wrap/polled.ts'
 import { formatChart } from './chart.ts'
 import { completeMetrics, parseSeriesRequest, queryTemplate, type SeriesRequest, templates } from './complete.ts'
 import { formatCsv, formatJson } from './data.ts'
-import { createDirectories, type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
+import { createDirectories, type Directories, jsonType, metricAt, metricSegment, seriesFolder } from './directory.ts'
 import { prometheus } from './prometheus.ts'
 import { maxQueryLength, parseQuery } from './promql.ts'
 import type { Credentials } from './request.ts'
@@ -52,12 +52,12 @@ const inAll = 12_000
  */
 export async function metrics(options: MetricsOptions): Promise<Provider> {
   requireKeys('metrics(options)', { options }, { options: 'an object' })
-  const intervalMs = bounded('intervalMs', options.intervalMs ?? defaults.intervalMs, 100, 24 * 3_600_000)
-  const maxPoints = bounded('maxPoints', options.maxPoints ?? defaults.maxPoints, 16, 11_000)
-  const maxSeries = bounded('maxSeries', options.maxSeries ?? defaults.maxSeries, 1, 10_000)
+  const intervalMs = requireInteger('intervalMs', options.intervalMs ?? defaults.intervalMs, 100, 24 * 3_600_000)
+  const maxPoints = requireInteger('maxPoints', options.maxPoints ?? defaults.maxPoints, 16, 11_000)
+  const maxSeries = requireInteger('maxSeries', options.maxSeries ?? defaults.maxSeries, 1, 10_000)
   const source = open(options, intervalMs, maxSeries)
   const directories = createDirectories(source)
-  const watch = createWatch(source, directories, intervalMs)
+  const watch = createMetricsPoller(source, directories, intervalMs)
 
   const showSeries = async (metric: Metric, params: Params, { signal }: Context): Promise<TextContent> => {
     const matchers = parseMatchers(params.get('match') ?? '')
@@ -164,8 +164,8 @@ function open(options: MetricsOptions, intervalMs: number, maxSeries: number): M
   const source = prometheus({
     ...{ url, credentials, intervalSeconds, maxSeries, allowAddresses },
     ...defined({ resolve }),
-    timeoutMs: bounded('timeoutMs', options.timeoutMs ?? defaults.timeoutMs, 1, 600_000),
-    maxBytes: bounded('maxBytes', options.maxBytes ?? defaults.maxBytes, 1024, 1024 * 1024 * 1024),
+    timeoutMs: requireInteger('timeoutMs', options.timeoutMs ?? defaults.timeoutMs, 1, 600_000),
+    maxBytes: requireInteger('maxBytes', options.maxBytes ?? defaults.maxBytes, 1024, 1024 * 1024 * 1024),
   })
   return allow === undefined ? source : allowed(source, allow)
 }
@@ -187,7 +187,7 @@ interface PollState {
  * Watches by polling: notifies of all series (and query results) when there are new samples, of alerts, rules and targets when their pages
  * differ, and of metrics that appear or disappear.
  */
-function createWatch(source: MetricSource, directories: Directories, intervalMs: number): Poller {
+function createMetricsPoller(source: MetricSource, directories: Directories, intervalMs: number): Poller {
   const look = async (signal: AbortSignal): Promise<PollState> => {
     const [stamp, { entries }, pages] = await Promise.all([
       source.stamp(signal),
@@ -197,7 +197,7 @@ function createWatch(source: MetricSource, directories: Directories, intervalMs:
     return { stamp, paths: new Set(entries.map(({ path }) => path)), pages: new Map(pages) }
   }
   const sampled = source.query === undefined ? [seriesFolder] : [seriesFolder, 'query']
-  return createPoller({ intervalMs, look, changesOf: (before, now) => differences(before, now, sampled) })
+  return createPoller({ intervalMs, look, changesOf: (before, now) => diffPollStates(before, now, sampled) })
 }
 
 function digest(page: unknown): string {
@@ -205,7 +205,7 @@ function digest(page: unknown): string {
 }
 
 /** @param sampled Paths that change with every new sample. */
-function* differences(before: PollState, now: PollState, sampled: readonly string[]): Generator<Change> {
+function* diffPollStates(before: PollState, now: PollState, sampled: readonly string[]): Generator<Change> {
   for (const path of now.paths) if (!before.paths.has(path)) yield { path, listed: true }
   for (const path of before.paths) if (!now.paths.has(path)) yield { path, listed: true }
   for (const [path, content] of now.pages) if (before.pages.get(path) !== content) yield { path }
@@ -219,7 +219,7 @@ function* differences(before: PollState, now: PollState, sampled: readonly strin
  *
  * The pages (alerts, rules, targets) are left out, because they show expressions and values of any metric.
  *
- * @param allow Globs over the names of metrics as paths have them: a name with a slash is escaped ({@link segmentOf}), so that no part of a
+ * @param allow Globs over the names of metrics as paths have them: a name with a slash is escaped ({@link metricSegment}), so that no part of a
  * name counts as the whole name.
  * @throws ResourceError `invalid` (reason `configuration`) for a glob with a slash, and (reason `argument`) for a malformed one.
  */
@@ -231,7 +231,7 @@ function allowed(source: QuerySource, allow: readonly string[]): QuerySource {
     )
   const matches = compileGlobs(allow)
   const isAllowed = (metric: string): boolean => {
-    const segment = segmentOf(metric)
+    const segment = metricSegment(metric)
     return segment !== undefined && matches(segment)
   }
   const { intervalSeconds, stamp, close } = source
@@ -302,7 +302,7 @@ const defaults = {
 } as const
 
 /** @throws ResourceError `invalid` (reason `configuration`) unless the value is a whole number within the bounds. */
-function bounded(name: string, value: number, least: number, most: number): number {
+function requireInteger(name: string, value: number, least: number, most: number): number {
   if (Number.isSafeInteger(value) && value >= least && value <= most) return value
   throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'configuration')
 }

@@ -32,12 +32,12 @@ function alertsIn(data: unknown): MetricFacts {
 }
 
 function alertOf(alert: MetricFacts) {
-  const { alertname, ...labels } = textsOf(alert.labels)
+  const { alertname, ...labels } = stringifyValues(alert.labels)
   return {
     ...defined({ name: alertname }),
     ...told(alert, ['state', 'activeAt', 'value']),
     labels,
-    annotations: textsOf(alert.annotations),
+    annotations: stringifyValues(alert.annotations),
   }
 }
 
@@ -59,8 +59,8 @@ function rulesIn(data: unknown): MetricFacts {
 function ruleOf(rule: MetricFacts) {
   return {
     ...told(rule, ['name', 'type', 'state', 'query', 'duration', 'health', 'lastError']),
-    labels: textsOf(rule.labels),
-    ...(rule.type === 'alerting' ? { annotations: textsOf(rule.annotations) } : {}),
+    labels: stringifyValues(rule.labels),
+    ...(rule.type === 'alerting' ? { annotations: stringifyValues(rule.annotations) } : {}),
   }
 }
 
@@ -71,7 +71,7 @@ function baseOf(file: unknown): string {
 
 function targetsIn(data: unknown): MetricFacts {
   const targets = listIn(data, 'activeTargets').map((target) => {
-    const { job, instance, ...labels } = textsOf(target.labels)
+    const { job, instance, ...labels } = stringifyValues(target.labels)
     return {
       ...defined({ job, instance }),
       ...told(target, ['health', 'lastError', 'scrapeInterval']),
@@ -105,18 +105,18 @@ function told<K extends string>(value: MetricFacts, keys: readonly K[]): { reado
   const members = keys.flatMap((key) => {
     const member = value[key]
     if (member === '' || (typeof member !== 'string' && typeof member !== 'number')) return []
-    return [[key, typeof member === 'string' ? withoutUrls(bounded(member)) : member] as const]
+    return [[key, typeof member === 'string' ? withoutUrls(truncateText(member)) : member] as const]
   })
   return Object.fromEntries(members) as { readonly [key in K]?: string }
 }
 
-function textsOf(value: unknown): Readonly<Record<string, string>> {
+function stringifyValues(value: unknown): Readonly<Record<string, string>> {
   if (!isObject(value)) return {}
   const texts = Object.entries(value).slice(0, 100)
-  return Object.fromEntries(texts.map(([name, text]) => [name.toWellFormed(), bounded(String(text))]))
+  return Object.fromEntries(texts.map(([name, text]) => [name.toWellFormed(), truncateText(String(text))]))
 }
 
-function bounded(text: string): string {
+function truncateText(text: string): string {
   return text.slice(0, maxText).toWellFormed()
 }
 

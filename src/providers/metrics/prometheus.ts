@@ -4,11 +4,11 @@ import { createElementReader, pageOf } from './pages.ts'
 import {
   type ApiError,
   type ClientOptions,
-  createClient,
+  createPrometheusClient,
   type FormFields,
-  faultOf,
   noAnswerError,
   type PrometheusRequest,
+  prometheusError,
 } from './request.ts'
 import {
   formatLabel,
@@ -36,8 +36,8 @@ const maxWholeBytes = 32 * 1024 * 1024
 /** Source for Prometheus, or any service with its HTTP API. */
 export function prometheus(options: PrometheusOptions): QuerySource {
   const { maxSeries, timeoutMs } = options
-  const client = createClient(options)
-  const forWhole = createClient({ ...options, maxBytes: Math.min(options.maxBytes, maxWholeBytes) })
+  const client = createPrometheusClient(options)
+  const forWhole = createPrometheusClient({ ...options, maxBytes: Math.min(options.maxBytes, maxWholeBytes) })
   // Prometheus times out shortly before this client does, so it can report that the query takes too long.
   const patience = `${Math.max(1, Math.floor(timeoutMs * 0.8))}ms`
 
@@ -45,7 +45,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
   const get = async (path: string, fields: FormFields, signal: AbortSignal): Promise<unknown> => {
     const chunks: Uint8Array[] = []
     const { status } = await forWhole({ path, fields, signal }, (chunk) => void chunks.push(chunk))
-    return successOf(status, parsed(Buffer.concat(chunks)), undefined).data
+    return successOf(status, parseJsonAnswer(Buffer.concat(chunks)), undefined).data
   }
 
   const ask = async (request: Omit<PrometheusRequest, 'post'>, query: string | undefined): Promise<MetricAnswer> => {
@@ -55,12 +55,12 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     const reader = createElementReader((json) => {
       // Series beyond the limit are counted, but not parsed.
       if (++total > maxSeries) return
-      const found = seriesIn(parsed(json))
+      const found = seriesIn(parseJsonAnswer(json))
       if (found === 'histogram') histograms++
       else series.push(found)
     })
     const { status } = await client({ ...request, post: true }, reader.push)
-    const { data, warnings } = successOf(status, parsed(reader.end()), query)
+    const { data, warnings } = successOf(status, parseJsonAnswer(reader.end()), query)
     const single = singleIn(data)
     if (single !== undefined) return { series: [single], total: 1, notes: [] }
     if (memberOf(data, 'resultType') === 'string')
@@ -94,7 +94,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
   }
 
   const names = async (path: string, fields: FormFields, signal: AbortSignal): Promise<readonly string[]> =>
-    textsIn(await get(path, fields, signal))
+    parseStringList(await get(path, fields, signal))
 
   return {
     intervalSeconds: options.intervalSeconds,
@@ -120,7 +120,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
       formatLabel(label) === label
         ? names(`label/${label}/values`, [['match[]', formatSelector({ metric, matchers: [] })]], signal)
         : Promise.resolve([]),
-    stamp: (signal) => stampOf(get, signal),
+    stamp: (signal) => readNewestSampleTime(get, signal),
     page: async (name, signal) => {
       const data = await get(name, name === 'targets' ? [['state', 'active']] : [], signal)
       return pageOf(name, data)
@@ -129,7 +129,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
 }
 
 /** Returns the time of the newest sample. If the source does not report it, returns a text that differs at every poll. */
-async function stampOf(
+async function readNewestSampleTime(
   get: (path: string, fields: FormFields, signal: AbortSignal) => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<string> {
@@ -157,7 +157,7 @@ async function stampOf(
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Parses JSON from UTF-8 bytes, whatever charset the header declares. Undefined: the JSON is malformed. */
-function parsed(bytes: Uint8Array | string): unknown {
+function parseJsonAnswer(bytes: Uint8Array | string): unknown {
   try {
     return JSON.parse(typeof bytes === 'string' ? bytes : utf8.decode(bytes)) as unknown
   } catch {
@@ -170,11 +170,11 @@ function successOf(status: number, body: unknown, query: string | undefined) {
     const warnings = memberOf(body, 'warnings')
     return { data: memberOf(body, 'data'), warnings: Array.isArray(warnings) && warnings.length > 0 }
   }
-  if (memberOf(body, 'status') === 'error') throw faultOf(status, body as ApiError, query)
-  throw status === 200 ? noAnswerError() : faultOf(status, undefined, query)
+  if (memberOf(body, 'status') === 'error') throw prometheusError(status, body as ApiError, query)
+  throw status === 200 ? noAnswerError() : prometheusError(status, undefined, query)
 }
 
-function textsIn(data: unknown): readonly string[] {
+function parseStringList(data: unknown): readonly string[] {
   // Some services return null instead of an empty list.
   if (data === null || data === undefined) return []
   if (!Array.isArray(data)) throw noAnswerError()
@@ -259,12 +259,12 @@ function seriesOf(labels: Labels, samples: readonly unknown[]): Series {
     const [time, value] = sample as readonly unknown[]
     if (typeof time !== 'number' || typeof value !== 'string' || time <= (times[index - 1] ?? -1)) throw noAnswerError()
     times[index] = time
-    values[index] = valueIn(value)
+    values[index] = parseSampleValue(value)
   }
   return { labels, times, values }
 }
 
-function valueIn(text: string): number {
+function parseSampleValue(text: string): number {
   if (text === '+Inf') return Number.POSITIVE_INFINITY
   return text === '-Inf' ? Number.NEGATIVE_INFINITY : Number(text)
 }

@@ -2,7 +2,7 @@ import { createServiceGuard, type ServiceNetwork, sendGuarded } from '../../core
 import { invalid, isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
-import { decompressBody, reasonOf } from '../http/client.ts'
+import { decompressBody, requestErrorReason } from '../http/client.ts'
 import { apiAddress } from './source.ts'
 
 export type Credentials = { readonly bearer: string } | { readonly user: string; readonly password: string }
@@ -34,7 +34,7 @@ export interface PrometheusRequest {
  * It passes the body of an answer to a callback, and returns the status. Throws ResourceError `unavailable` when there is no answer, and
  * `too-large` for one that is too long. No error holds any part of the answer.
  */
-export function createClient({ url, credentials, timeoutMs, maxBytes, ...network }: ClientOptions) {
+export function createPrometheusClient({ url, credentials, timeoutMs, maxBytes, ...network }: ClientOptions) {
   const base = parseHttpUrl(apiAddress(url))
   const guard = createServiceGuard(base, network)
   const credentialHeaders = credentials === undefined ? {} : { Authorization: authorizationOf(credentials) }
@@ -77,7 +77,7 @@ export function createClient({ url, credentials, timeoutMs, maxBytes, ...network
     } catch (error) {
       ask.signal.throwIfAborted()
       if (isResourceError(error)) throw error
-      throw unreachable(signal.aborted ? `it took longer than ${timeoutMs} ms` : reasonOf(error), error)
+      throw unreachable(signal.aborted ? `it took longer than ${timeoutMs} ms` : requestErrorReason(error), error)
     } finally {
       release()
     }
@@ -115,12 +115,12 @@ const maxSaid = 300
  * @param body The answer, if it was JSON.
  * @param query The caller's query, if it wrote one: only then are Prometheus' own words shown, because they locate the mistake in the query.
  */
-export function faultOf(status: number, body: ApiError | undefined, query: string | undefined): ResourceError {
+export function prometheusError(status: number, body: ApiError | undefined, query: string | undefined): ResourceError {
   const type = body?.errorType
   const said = typeof body?.error === 'string' ? body.error : ''
   if (type === 'bad_data' && query !== undefined) return badQuery(said)
   if (type === 'execution') return failedQuery(said)
-  if (type === 'timeout') return tooMuch('exceeds the time-out of Prometheus')
+  if (type === 'timeout') return queryTooLargeError('exceeds the time-out of Prometheus')
   if (status >= 300 && status < 400)
     return unavailable('Prometheus redirects, and redirects are not followed: set "url" to the target.')
   if (status === 401 || status === 403)
@@ -161,7 +161,7 @@ function badQuery(said: string): ResourceError {
 
 function failedQuery(said: string): ResourceError {
   if (/too many samples|exceeds? (?:the )?limit|maximum/i.test(said))
-    return tooMuch('exceeds the limit of samples of Prometheus')
+    return queryTooLargeError('exceeds the limit of samples of Prometheus')
   if (/many-to-many|multiple matches|duplicate series/i.test(said))
     return invalid(
       'The query joins series that do not match one to one: add on(…) or ignoring(…), and group_left or group_right.',
@@ -181,7 +181,7 @@ function failedQuery(said: string): ResourceError {
   )
 }
 
-function tooMuch(what: string): ResourceError {
+function queryTooLargeError(what: string): ResourceError {
   const advice = 'ask for a shorter range, a larger step or fewer series'
   return tooLarge(`The query ${what}: ${advice}.`, { reason: 'too-much' })
 }

@@ -34,7 +34,7 @@ export function selfSource({ intervalSeconds, maxSeries, ...options }: SelfOptio
     select: async ({ metric, matchers }, span): Promise<MetricAnswer> => {
       const series = history
         .linesOf(metric)
-        .filter(({ labels }) => matches(labels, matchers))
+        .filter(({ labels }) => isLabelMatch(labels, matchers))
         .map((line) => pointsIn(line, span, intervalSeconds))
         .filter(({ times }) => times.length > 0)
       return { series: series.slice(0, maxSeries), total: series.length, notes: [] }
@@ -107,7 +107,7 @@ export function createHistory() {
  *
  * @throws ResourceError `invalid` for a regular expression.
  */
-function matches(labels: Labels, matchers: readonly Matcher[]): boolean {
+function isLabelMatch(labels: Labels, matchers: readonly Matcher[]): boolean {
   return matchers.every(({ label, operator, value }) => {
     if (operator === '=~' || operator === '!~')
       throw invalid(

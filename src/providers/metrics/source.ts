@@ -40,7 +40,7 @@ function wrong(why: string) {
  */
 export function parseMatchers(text: string): readonly Matcher[] {
   if (text.length > maxMatch) throw wrong(`is longer than ${maxMatch} characters`)
-  const reader = createReader(text)
+  const reader = createMatcherScanner(text)
   const braced = reader.take(/\{/y) !== undefined
   const matchers: Matcher[] = []
   while (!reader.atEnd() && !reader.sees(/\}/y)) {
@@ -60,7 +60,7 @@ export function parseMatchers(text: string): readonly Matcher[] {
   return matchers
 }
 
-function createReader(text: string) {
+function createMatcherScanner(text: string) {
   let at = 0
   const match = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at

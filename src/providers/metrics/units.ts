@@ -224,6 +224,6 @@ export function formatDuration(seconds: number): string {
 }
 
 /** Formats a time as RFC 3339 in UTC, with fractions of a second only if they are not zero. */
-export function formatTime(seconds: number): string {
+export function formatUnixTime(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 }

@@ -34,28 +34,28 @@ type Grants = Pick<AccountFacts, 'grants' | 'unknownRoles'>
 
 /** Returns the grants of the account and its roles. `SHOW GRANTS` of MySQL gives the privileges of a role only if `USING` names it. */
 async function mysqlGrants(query: Query, active: string): Promise<Grants> {
-  const own = await linesOf(query, 'SHOW GRANTS')
+  const own = await queryGrants(query, 'SHOW GRANTS')
   const roles = [...new Set([...own.flatMap(rolesIn), ...quotedRoles(active)])]
   if (roles.length === 0) return { grants: own, unknownRoles: [] }
-  const all = await ifAllowed(linesOf(query, `SHOW GRANTS FOR CURRENT_USER() USING ${roles.join(', ')}`))
+  const all = await ifAllowed(queryGrants(query, `SHOW GRANTS FOR CURRENT_USER() USING ${roles.join(', ')}`))
   return all === undefined ? { grants: own, unknownRoles: roles } : { grants: [...own, ...all], unknownRoles: [] }
 }
 
 /** Returns the grants of the account and its roles. MariaDB shows the grants of a role, and of the roles within it, only while it is active. */
 async function mariaGrants(query: Query, active: string): Promise<Grants> {
-  const own = await linesOf(query, 'SHOW GRANTS')
+  const own = await queryGrants(query, 'SHOW GRANTS')
   const roles = [...new Set(own.flatMap(rolesIn))]
   const grants = [...own]
   const unknownRoles: string[] = []
   for (const role of roles) {
     if ((await ifAllowed(query(`SET ROLE ${role}`))) === undefined) unknownRoles.push(role)
-    else grants.push(...(await linesOf(query, 'SHOW GRANTS')))
+    else grants.push(...(await queryGrants(query, 'SHOW GRANTS')))
   }
   if (roles.length > 0) await query(`SET ROLE ${active === 'NONE' ? active : quoteName(active)}`)
   return { grants, unknownRoles }
 }
 
-async function linesOf(query: Query, sql: string): Promise<readonly string[]> {
+async function queryGrants(query: Query, sql: string): Promise<readonly string[]> {
   return (await query(sql)).map(([line]) => String(line))
 }
 

@@ -1,5 +1,5 @@
 import type { ObjectName } from '../relational/model.ts'
-import { identityOf } from '../relational/names.ts'
+import { objectNameKey } from '../relational/names.ts'
 import type { MysqlSession } from './session.ts'
 import { type Cells, placeholdersFor, readableColumn, servedSchema } from './sql.ts'
 
@@ -41,8 +41,8 @@ export async function readConstraints(
   for (const row of rows) {
     const [name, schema, table, , parentSchema, parent] = row.map(String)
     const [from, to] = [
-      identityOf({ schema: schema ?? '', name: table ?? '' }),
-      identityOf({ schema: parentSchema ?? '', name: parent ?? '' }),
+      objectNameKey({ schema: schema ?? '', name: table ?? '' }),
+      objectNameKey({ schema: parentSchema ?? '', name: parent ?? '' }),
     ]
     if (!wanted.has(from) && !wanted.has(to)) continue
     const id = JSON.stringify([from, name])

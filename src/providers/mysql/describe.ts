@@ -9,12 +9,12 @@ import {
   type RelationKind,
   roundEstimate,
 } from '../relational/model.ts'
-import { identityOf } from '../relational/names.ts'
+import { objectNameKey } from '../relational/names.ts'
 import type { Constraint } from './constraints.ts'
 import { hasRows, tableFacts } from './page.ts'
 import { type RawColumn, type RawIndex, type RawTable, readRaw } from './raw.ts'
 import type { MysqlSession } from './session.ts'
-import { endStatement, isKeyType, nameOf, quoteName, quoteText } from './sql.ts'
+import { endStatement, isKeyType, quoteName, quoteObjectName, quoteText } from './sql.ts'
 
 /**
  * Describes tables and views with a column that the account may read. Other parts that it may not see are left out.
@@ -34,7 +34,7 @@ function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
   const { schema, name } = raw
   const { kind: basic, engine, comment } = tableFacts(raw.type, raw.engine, raw.comment)
   const kind = basic === 'table' && raw.partitions.length > 0 ? 'partitioned table' : basic
-  const columns = raw.columns.map((column) => columnOf(column, isMaria, raw.isPart))
+  const columns = raw.columns.map((column) => describeColumn(column, isMaria, raw.isPart))
   const visible = new Set(columns.map((column) => column.name))
   const isWhole = (over: readonly (string | undefined)[]) => over.every((one) => one !== undefined && visible.has(one))
   // An expression may name columns that the account may not see.
@@ -49,7 +49,7 @@ function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
   return {
     ...{ schema, name, kind },
     ...defined({ comment }),
-    definition: definitionOf({ ...shown, kind, columns, raw: raw.columns, foreignKeys }, isMaria),
+    definition: relationDefinition({ ...shown, kind, columns, raw: raw.columns, foreignKeys }, isMaria),
     columns,
     ...(primary === undefined ? {} : { primaryKey: { name: primary.name, columns: columnsOf(primary) } }),
     uniqueKeys: keys
@@ -74,7 +74,7 @@ function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
   }
 }
 
-function columnOf(raw: RawColumn, isMaria: boolean, isPart: boolean): Column {
+function describeColumn(raw: RawColumn, isMaria: boolean, isPart: boolean): Column {
   const { name, type, nullable, comment, extra, generation } = raw
   const isGenerated = generation !== ''
   const value = isGenerated ? undefined : defaultOf(raw, isMaria)
@@ -129,7 +129,7 @@ function referencesOf(keys: readonly Constraint[], visible: ReadonlySet<string>)
   return keys
     .filter(({ to, isOtherSeen }) => isOtherSeen && to.columns.every((column) => visible.has(column)))
     .map(({ name, from, columns, to }) => ({ name, from: { ...from, columns }, columns: to.columns }))
-    .sort((a, b) => (identityOf(a.from) + a.name < identityOf(b.from) + b.name ? -1 : 1))
+    .sort((a, b) => (objectNameKey(a.from) + a.name < objectNameKey(b.from) + b.name ? -1 : 1))
 }
 
 /** Input of a generated definition. It holds only parts that the account may see. */
@@ -142,9 +142,9 @@ interface ForDefinition extends Omit<RawTable, 'columns' | 'foreignKeys'> {
 }
 
 /** Returns the statements that create a table or view, with keys, indexes, comments and triggers, but without rights. */
-function definitionOf(relation: ForDefinition, isMaria: boolean): string {
+function relationDefinition(relation: ForDefinition, isMaria: boolean): string {
   const statements = [
-    relation.kind === 'view' ? viewOf(relation) : tableOf(relation, isMaria),
+    relation.kind === 'view' ? viewOf(relation) : formatCreateTable(relation, isMaria),
     ...relation.triggers.map(({ definition }) => definition),
   ]
   return statements.map(endStatement).join('\n')
@@ -155,17 +155,17 @@ function viewOf(relation: ForDefinition): string {
   // A view is described by its query, which may name more than the account may see.
   const body =
     view === '' || isPart ? '  -- not shown: it takes the right SHOW VIEW, and to see all of its columns' : view
-  return `CREATE VIEW ${nameOf(relation)} AS\n${body}`
+  return `CREATE VIEW ${quoteObjectName(relation)} AS\n${body}`
 }
 
-function tableOf(relation: ForDefinition, isMaria: boolean): string {
+function formatCreateTable(relation: ForDefinition, isMaria: boolean): string {
   const { columns, indexes, checks, foreignKeys, engine, collation, comment, partitions } = relation
   const lines = [
     ...columns.map((column, i) => columnLine(column, relation.raw[i], collation, isMaria)),
     ...indexes.map(({ name, definition }) =>
       name === 'PRIMARY'
         ? definition
-        : definition.replace(/^CREATE /, '').replace(` ON ${nameOf(relation)} `, () => ' '),
+        : definition.replace(/^CREATE /, '').replace(` ON ${quoteObjectName(relation)} `, () => ' '),
     ),
     ...checks.map(({ name, definition }) => `CONSTRAINT ${quoteName(name)} ${definition}`),
     ...foreignKeys.map(foreignKeyLine),
@@ -186,7 +186,7 @@ function tableOf(relation: ForDefinition, isMaria: boolean): string {
   const partitioned =
     first === undefined ? '' : `\nPARTITION BY ${first.method}(${first.expression}) (\n${parts.join(',\n')}\n)`
   const body = lines.map((line) => `  ${line}`).join(',\n')
-  return `CREATE TABLE ${nameOf(relation)} (\n${body}\n) ${options.join(' ')}${partitioned}`
+  return `CREATE TABLE ${quoteObjectName(relation)} (\n${body}\n) ${options.join(' ')}${partitioned}`
 }
 
 function columnLine(column: Column, raw: RawColumn | undefined, usual: string | undefined, isMaria: boolean): string {
@@ -211,5 +211,5 @@ function foreignKeyLine({ name, columns, references, onUpdate, onDelete }: Forei
   const list = (names: readonly string[]) => `(${names.map(quoteName).join(', ')})`
   const update = onUpdate === undefined ? '' : ` ON UPDATE ${onUpdate.toUpperCase()}`
   const remove = onDelete === undefined ? '' : ` ON DELETE ${onDelete.toUpperCase()}`
-  return `CONSTRAINT ${quoteName(name)} FOREIGN KEY ${list(columns)} REFERENCES ${nameOf(references)} ${list(references.columns)}${remove}${update}`
+  return `CONSTRAINT ${quoteName(name)} FOREIGN KEY ${list(columns)} REFERENCES ${quoteObjectName(references)} ${list(references.columns)}${remove}${update}`
 }

@@ -46,14 +46,14 @@ const gone = new Set([1049, 1051, 1054, 1109, 1142, 1143, 1146, 1044, 1356, 1412
 const unusable = new Set([1264, 1292, 1366, 1367, 1411, 1525, 3988, 1267, 1270, 1271, 1300, 1977])
 
 /** Returns the error number of the server. Undefined: the error is not from the server. */
-function numberOf(error: unknown): number | undefined {
+function serverErrorNumber(error: unknown): number | undefined {
   return error instanceof Error && 'errno' in error && typeof error.errno === 'number' && error.errno >= 1000
     ? error.errno
     : undefined
 }
 
-function codeOf(error: unknown): string {
-  const number = numberOf(error)
+function mysqlErrorCode(error: unknown): string {
+  const number = serverErrorNumber(error)
   if (number !== undefined) return String(number)
   const code = errorCodeOf(error) ?? ''
   return /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown'
@@ -95,7 +95,7 @@ export function lateError(): ResourceError {
 /** Converts an error of connecting. The text of the server is left out, because it may name hosts and accounts. */
 export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
-  const [number, code] = [numberOf(error) ?? 0, codeOf(error)]
+  const [number, code] = [serverErrorNumber(error) ?? 0, mysqlErrorCode(error)]
   const fault = faults[number] ?? tlsFault(code, code === 'HANDSHAKE_NO_SSL_SUPPORT')
   if (fault !== undefined) return refusedOpeningError(fault, code)
   return unavailable(away[number] ?? `The database cannot be reached (${code}).`, { code })
@@ -113,7 +113,7 @@ export function openingError(error: unknown): unknown {
 /** Converts an error of a statement. The text of the server is left out. */
 export function statementError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
-  const [number, code] = [numberOf(error), codeOf(error)]
+  const [number, code] = [serverErrorNumber(error), mysqlErrorCode(error)]
   // Errors without a server error number concern the connection only.
   if (number === undefined || ends.has(number)) return endedError()
   if (gone.has(number)) return new ResourceError('not-found', `not there (${code})`, { code, fault: 'gone' })

@@ -2,13 +2,13 @@ import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { DatabaseSource, ObjectName, PageOptions } from '../relational/model.ts'
-import { keyOf } from '../relational/names.ts'
+import { objectDirectory } from '../relational/names.ts'
 import { completeServerOptions, createPool, openRelational, type ServerOptions, withRetry } from '../relational/open.ts'
 import { describeRelations } from './describe.ts'
 import { isTransientError } from './errors.ts'
-import { hasRows, readKeys, readPage, readRows, tableFacts } from './page.ts'
+import { hasRows, readCatalogPage, readKeys, readRows, tableFacts } from './page.ts'
 import { describeRoutines } from './routines.ts'
-import { type MysqlSession, openSession, targetOf } from './session.ts'
+import { type MysqlSession, openSession, parseDatabaseUrl } from './session.ts'
 import { servedSchema } from './sql.ts'
 
 export interface MysqlOptions extends ServerOptions {
@@ -34,12 +34,12 @@ export interface MysqlRowOptions extends RowOptions {
  */
 export async function mysql(options: MysqlOptions): Promise<Provider> {
   requireKeys('mysql({ url })', options, { url: 'a string' })
-  return openRelational({ ...createSource(options), options })
+  return openRelational({ ...createMysqlSource(options), options })
 }
 
-function createSource(options: MysqlOptions) {
+function createMysqlSource(options: MysqlOptions) {
   const settings = completeServerOptions(options)
-  const target = targetOf(options.url, options.tls)
+  const target = parseDatabaseUrl(options.url, options.tls)
   const schemas = settings.schemas ?? (target.database === undefined ? undefined : [target.database])
   const [first, second] = schemas ?? []
   const only = second === undefined ? first : undefined
@@ -50,7 +50,7 @@ function createSource(options: MysqlOptions) {
   const source: DatabaseSource = {
     schema: only,
     kinds: ['function'],
-    page: (query, context) => ask(context, (session) => readPage(session, query, pageOptions)),
+    page: (query, context) => ask(context, (session) => readCatalogPage(session, query, pageOptions)),
     relations: (names: readonly ObjectName[], context) =>
       ask(context, (session) => describeRelations(session, names, pageOptions)),
     routines: (names, context) => ask(context, (session) => describeRoutines(session, names, schemas)),
@@ -150,7 +150,7 @@ async function readStamps(
       const [schema, name, type, engine] = row
       const { kind } = tableFacts(String(type), undefined, undefined)
       if (!hasRows(kind, engine === null ? undefined : String(engine), views)) return []
-      const key = keyOf({ schema: String(schema), name: String(name) }, only)
+      const key = objectDirectory({ schema: String(schema), name: String(name) }, only)
       return [[key, kind === 'view' ? latest : stampOf(row)]]
     }),
   )

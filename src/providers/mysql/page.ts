@@ -10,24 +10,24 @@ import type {
   RowPage,
   RowQuery,
 } from '../relational/model.ts'
-import { identityOf, nameOf as objectOf, keyOf as pathKeyOf, segmentOf } from '../relational/names.ts'
+import { nameToSegment, objectDirectory, objectNameKey, segmentToName } from '../relational/names.ts'
 import { brokenView, isBrokenView, isUnusableValue } from './errors.ts'
 import { servedRoutine } from './routines.ts'
 import type { MysqlSession } from './session.ts'
 import {
   type ColumnType,
+  cellToJson,
   cutColumnSql,
-  jsonOf,
   keyOfShown,
   keySql,
   keyText,
   lengthIfCutSql,
   lengthSql,
-  nameOf,
   parameterFor,
   placeholdersFor,
   type Query,
   quoteName,
+  quoteObjectName,
   readableColumn,
   servedSchema,
 } from './sql.ts'
@@ -36,12 +36,12 @@ import {
  * Reads a page of the tables and views of which the account may see a part, and of the functions and procedures that it may
  * run, in the order of their keys. It takes at most three queries. Objects of the same name are one item.
  */
-export async function readPage(
+export async function readCatalogPage(
   { query }: MysqlSession,
   { from, prefix, limit }: PageQuery,
   options: PageOptions,
 ): Promise<readonly CatalogItem[]> {
-  const names = prefix.split('/').slice(0, -1).map(objectOf)
+  const names = prefix.split('/').slice(0, -1).map(segmentToName)
   if (names.includes(undefined)) return []
   const [schema, name, ...rest] = options.only === undefined ? names : [options.only, ...names]
   if (rest.length > 0) return []
@@ -57,29 +57,29 @@ export async function readPage(
       [...served.values, ...within.map(([, value]) => value)],
     )
     const found = rows.map(([at, own]): ObjectName => ({ schema: String(at), name: String(own) }))
-    return new Map(found.map((one) => [identityOf(one), one]))
+    return new Map(found.map((one) => [objectNameKey(one), one]))
   }
   const tables = await namesIn('TABLE', 'COLUMNS', readableColumn)
   const routines = await namesIn('ROUTINE', 'ROUTINES', servedRoutine)
   const objects = [...new Map([...tables, ...routines]).values()]
   const all: readonly CatalogItem[] = [
-    ...objects.map((object) => ({ key: pathKeyOf(object, options.only), ...object })),
+    ...objects.map((object) => ({ key: objectDirectory(object, options.only), ...object })),
     // The overview of a schema is listed: its key is among those of the objects.
     ...(options.only === undefined ? [...new Set(objects.map((object) => object.schema))] : []).map((one) => ({
-      ...{ key: `${segmentOf(one)}/overview`, schema: one },
+      ...{ key: `${nameToSegment(one)}/overview`, schema: one },
     })),
   ]
   const page = all
     .filter(({ key }) => key.startsWith(prefix) && comparePaths(key, from) >= 0)
     .sort((a, b) => comparePaths(a.key, b.key))
     .slice(0, limit)
-  const facts = await factsOf(
+  const facts = await readTableFacts(
     query,
-    page.filter((item): item is CatalogItem & ObjectName => 'name' in item && tables.has(identityOf(item))),
+    page.filter((item): item is CatalogItem & ObjectName => 'name' in item && tables.has(objectNameKey(item))),
   )
   return page.flatMap((item): readonly CatalogItem[] => {
     if (!('name' in item)) return [item]
-    const id = identityOf(item)
+    const id = objectNameKey(item)
     const isRoutine = routines.has(id) ? { isRoutine: true } : {}
     if (!tables.has(id)) return [{ ...item, ...isRoutine }]
     const found = facts.get(id)
@@ -104,7 +104,7 @@ interface TableFacts {
   readonly comment: string | undefined
 }
 
-async function factsOf(
+async function readTableFacts(
   query: MysqlSession['query'],
   names: readonly ObjectName[],
 ): Promise<ReadonlyMap<string, TableFacts>> {
@@ -120,7 +120,7 @@ async function factsOf(
   )
   return new Map(
     rows.map(([schema, name, type, engine, comment]) => [
-      identityOf({ schema: String(schema), name: String(name) }),
+      objectNameKey({ schema: String(schema), name: String(name) }),
       tableFacts(String(type), engine === null ? undefined : String(engine), String(comment ?? '')),
     ]),
   )
@@ -163,12 +163,12 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
   try {
     return await session.transaction(async (run) => {
       const types = await typesOf(run, relation, options)
-      const key = keyNames.map((name) => typeOf(types, name))
-      const shown = columns.map((name) => typeOf(types, name))
+      const key = keyNames.map((name) => requireColumnType(types, name))
+      const shown = columns.map((name) => requireColumnType(types, name))
       const told = isShown ? only?.map((text, i) => (key[i] === undefined ? text : keyOfShown(text, key[i]))) : only
       const bound = boundBy(key, told ?? after, only === undefined)
       if (bound === undefined) throw unusable()
-      const from = `FROM ${nameOf(relation)} ${bound.sql} ${orderOf(key)}`
+      const from = `FROM ${quoteObjectName(relation)} ${bound.sql} ${orderOf(key)}`
       // First query how long the rows are, to fetch only as many as fit.
       const length = shown.map((column) => `LEAST(COALESCE(${lengthSql(column)}, 0), ${maxValueBytes})`).join(' + ')
       const lengths = await run(`SELECT ${length} ${from} LIMIT ${limit + 1}`, bound.values)
@@ -189,7 +189,7 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
         values: shown.map((column, i) => {
           const at = key.length + 2 * i
           const cut = cells[at + 1] ?? null
-          const json = jsonOf(cells[at] ?? null, column, cut !== null)
+          const json = cellToJson(cells[at] ?? null, column, cut !== null)
           return cut === null ? { json } : { json, cut: Number(cut) }
         }),
       }))
@@ -217,14 +217,14 @@ export async function readKeys(
 ): Promise<readonly (readonly string[])[]> {
   return session.transaction(async (run) => {
     const types = await typesOf(run, relation, options)
-    const key = (relation.rows?.key ?? []).map((name) => typeOf(types, name))
+    const key = (relation.rows?.key ?? []).map((name) => requireColumnType(types, name))
     const [first] = key
     if (first === undefined) return []
     const parameter = typed === '' ? '' : parameterFor(typed, first)
     if (parameter === undefined) return []
     const where = parameter === '' ? '' : `WHERE ${quoteName(first.name)} >= ${parameter}`
     const rows = await run(
-      `SELECT ${key.map(keySql).join(', ')} FROM ${nameOf(relation)} ${where} ${orderOf(key)} LIMIT ${limit}`,
+      `SELECT ${key.map(keySql).join(', ')} FROM ${quoteObjectName(relation)} ${where} ${orderOf(key)} LIMIT ${limit}`,
       parameter === '' ? [] : [typed],
     ).catch((error: unknown) => {
       if (isUnusableValue(error)) return []
@@ -253,7 +253,7 @@ async function typesOf(
   )
   // The information schema ignores the case of names.
   const isOwn = ([schema, table]: readonly unknown[]) =>
-    identityOf({ schema: String(schema), name: String(table) }) === identityOf(name)
+    objectNameKey({ schema: String(schema), name: String(table) }) === objectNameKey(name)
   const [, , type, engine] = facts.find(isOwn) ?? []
   const { kind } = tableFacts(String(type), undefined, undefined)
   if (type === undefined || !hasRows(kind, engine === null ? undefined : String(engine), views))
@@ -268,7 +268,7 @@ async function typesOf(
   )
 }
 
-function typeOf(types: ReadonlyMap<string, ColumnType>, name: string): ColumnType {
+function requireColumnType(types: ReadonlyMap<string, ColumnType>, name: string): ColumnType {
   const found = types.get(name)
   if (found === undefined) throw notFound('a column is gone')
   return found

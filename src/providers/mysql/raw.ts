@@ -1,8 +1,8 @@
 import type { CheckConstraint, ObjectName, Trigger } from '../relational/model.ts'
-import { identityOf } from '../relational/names.ts'
+import { objectNameKey } from '../relational/names.ts'
 import { type Constraint, readConstraints } from './constraints.ts'
 import type { MysqlSession } from './session.ts'
-import { type Cells, nameOf, placeholdersFor, quoteName, readableColumn } from './sql.ts'
+import { type Cells, placeholdersFor, quoteName, quoteObjectName, readableColumn } from './sql.ts'
 
 /** A table or view as the information schema describes it. */
 export interface RawTable extends ObjectName {
@@ -65,7 +65,7 @@ export async function readRaw(
   if (names.length === 0) return []
   const schemas = placeholdersFor([...new Set(names.map(({ schema }) => schema))])
   const tables = placeholdersFor(names.map(({ name }) => name))
-  const wanted = new Set(names.map(identityOf))
+  const wanted = new Set(names.map(objectNameKey))
   /** Groups the rows of a query by the table in their first two columns. */
   const by = async (
     columns: string,
@@ -126,9 +126,9 @@ export async function readRaw(
   const constraints = await readConstraints(query, { schemas, tables, wanted, served })
 
   return names.flatMap((name): readonly RawTable[] => {
-    const id = identityOf(name)
+    const id = objectNameKey(name)
     const [of] = facts.get(id) ?? []
-    const seen = (columns.get(id) ?? []).map(columnOf)
+    const seen = (columns.get(id) ?? []).map(toRawColumn)
     if (of === undefined || seen.length === 0) return []
     const [, , type, engine, collation, comment, rowCount] = of
     const hasGaps = seen.some(({ position }, i) => position !== i + 1)
@@ -144,15 +144,15 @@ export async function readRaw(
         rowCount: rowCount === null || rowCount === undefined ? undefined : Number(rowCount),
         columns: seen,
         indexes: indexesOf(indexes.get(id) ?? [], name),
-        foreignKeys: constraints.filter(({ from }) => identityOf(from) === id),
-        references: constraints.filter(({ to }) => identityOf(to) === id),
+        foreignKeys: constraints.filter(({ from }) => objectNameKey(from) === id),
+        references: constraints.filter(({ to }) => objectNameKey(to) === id),
         checks: (checks.get(id) ?? []).map(([, , own, clause]) => ({
           name: String(own),
           definition: `CHECK (${String(clause)})`,
         })),
         triggers: (triggers.get(id) ?? []).map(([, , own, timing, event, statement]) => ({
           name: String(own),
-          definition: `CREATE TRIGGER ${quoteName(String(own))} ${String(timing)} ${String(event)} ON ${nameOf(name)} FOR EACH ROW ${String(statement)}`,
+          definition: `CREATE TRIGGER ${quoteName(String(own))} ${String(timing)} ${String(event)} ON ${quoteObjectName(name)} FOR EACH ROW ${String(statement)}`,
         })),
         partitions: (partitions.get(id) ?? []).map(([, , own, method, over, values]) => ({
           ...{
@@ -175,7 +175,7 @@ const textIn = (cell: Cells[number] | undefined) => (cell === null || cell === u
 export function groupRows(rows: readonly Cells[], wanted: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
   const found = new Map<string, Cells[]>()
   for (const row of rows) {
-    const id = identityOf({ schema: String(row[0]), name: String(row[1]) })
+    const id = objectNameKey({ schema: String(row[0]), name: String(row[1]) })
     if (!wanted.has(id)) continue
     const list = found.get(id)
     if (list === undefined) found.set(id, [row])
@@ -184,7 +184,7 @@ export function groupRows(rows: readonly Cells[], wanted: ReadonlySet<string>): 
   return found
 }
 
-function columnOf([
+function toRawColumn([
   ,
   ,
   name,
@@ -227,7 +227,7 @@ function indexesOf(rows: readonly Cells[], table: ObjectName): readonly RawIndex
       definition:
         name === 'PRIMARY'
           ? `PRIMARY KEY ${list}`
-          : `CREATE ${unique ? 'UNIQUE ' : special}INDEX ${quoteName(name)} ON ${nameOf(table)} ${list}`,
+          : `CREATE ${unique ? 'UNIQUE ' : special}INDEX ${quoteName(name)} ON ${quoteObjectName(table)} ${list}`,
     }
   })
 }

@@ -1,8 +1,8 @@
 import type { ObjectName, Overload, Routine } from '../relational/model.ts'
-import { identityOf } from '../relational/names.ts'
+import { objectNameKey } from '../relational/names.ts'
 import { groupRows } from './raw.ts'
 import type { MysqlSession } from './session.ts'
-import { type Cells, endStatement, nameOf, placeholdersFor, quoteName, quoteText } from './sql.ts'
+import { type Cells, endStatement, placeholdersFor, quoteName, quoteObjectName, quoteText } from './sql.ts'
 
 /** The listed kinds of routines. Packages are left out, because their routines have two names. */
 export const servedRoutine = "ROUTINE_TYPE IN ('FUNCTION', 'PROCEDURE')"
@@ -44,7 +44,7 @@ export async function describeRoutines(
   if (asked.length === 0) return []
   const { routines, parameters } = await readRaw(session.query, asked)
   return asked.flatMap((name) => {
-    const id = identityOf(name)
+    const id = objectNameKey(name)
     const found = routines.get(id) ?? []
     const told = (type: Cells[number] | undefined) => (parameters.get(id) ?? []).filter((row) => row[2] === type)
     const overloads = found.map((row) => overloadOf(rawOf(name, row, told(row[2]))))
@@ -53,7 +53,7 @@ export async function describeRoutines(
 }
 
 async function readRaw(query: MysqlSession['query'], names: readonly ObjectName[]) {
-  const wanted = new Set(names.map(identityOf))
+  const wanted = new Set(names.map(objectNameKey))
   const schemas = placeholdersFor([...new Set(names.map(({ schema }) => schema))])
   const own = placeholdersFor(names.map(({ name }) => name))
   const rowsOf = async (columns: string, from: string, of: string, order: string) => {
@@ -84,7 +84,7 @@ function rawOf(name: ObjectName, row: Cells, told: readonly Cells[]): RawRoutine
   return {
     name,
     isFunction: type === 'FUNCTION',
-    returns: answer === undefined ? String(returns ?? '') : typeOf(answer, usual),
+    returns: answer === undefined ? String(returns ?? '') : typeWithCharset(answer, usual),
     language: String(language ?? 'SQL'),
     body: body === null || body === undefined ? undefined : String(body),
     deterministic: deterministic === 'YES',
@@ -95,13 +95,13 @@ function rawOf(name: ObjectName, row: Cells, told: readonly Cells[]): RawRoutine
       .filter((parameter) => parameter !== answer)
       .map((parameter) => ({
         ...{ mode: String(parameter[4] ?? 'IN'), name: String(parameter[5] ?? '') },
-        type: typeOf(parameter, usual),
+        type: typeWithCharset(parameter, usual),
       })),
   }
 }
 
 /** Returns a type, with its character set if that is not the one of the database. */
-function typeOf([, , , , , , type, set, collation]: Cells, usual: string): string {
+function typeWithCharset([, , , , , , type, set, collation]: Cells, usual: string): string {
   if (set === null || set === undefined || collation === usual) return String(type ?? '')
   return `${String(type)} CHARACTER SET ${String(set)} COLLATE ${String(collation)}`
 }
@@ -110,13 +110,16 @@ function overloadOf(raw: RawRoutine): Overload {
   const { isFunction, language, deterministic, security, comment, body } = raw
   const kind = isFunction ? (isAggregate(body) ? 'aggregate' : 'function') : 'procedure'
   return {
-    ...{ kind, arguments: argumentsOf(raw, (name) => (/^[a-z_][a-z0-9_]*$/i.test(name) ? name : quoteName(name))) },
+    ...{
+      kind,
+      arguments: formatParameters(raw, (name) => (/^[a-z_][a-z0-9_]*$/i.test(name) ? name : quoteName(name))),
+    },
     ...(isFunction ? { returns: raw.returns } : {}),
     language: language.toLowerCase(),
     ...(comment === '' ? {} : { comment }),
     volatility: deterministic ? 'deterministic' : 'not deterministic',
     securityDefiner: security === 'DEFINER',
-    ...(body === undefined ? {} : { definition: definitionOf(raw, kind, body) }),
+    ...(body === undefined ? {} : { definition: routineDefinition(raw, kind, body) }),
   }
 }
 
@@ -126,7 +129,7 @@ function isAggregate(body = ''): boolean {
   return /\bFETCH\s+GROUP\s+NEXT\s+ROW\b/i.test(plain)
 }
 
-function argumentsOf({ parameters, isFunction, modes }: RawRoutine, quote: (name: string) => string): string {
+function formatParameters({ parameters, isFunction, modes }: RawRoutine, quote: (name: string) => string): string {
   const isOracle = modes.includes('ORACLE')
   return parameters
     .map(({ mode, name, type }) => {
@@ -137,14 +140,14 @@ function argumentsOf({ parameters, isFunction, modes }: RawRoutine, quote: (name
 }
 
 /** Returns the statement that creates a routine, without its definer. */
-function definitionOf(raw: RawRoutine, kind: Overload['kind'], body: string): string {
+function routineDefinition(raw: RawRoutine, kind: Overload['kind'], body: string): string {
   const { name, isFunction, returns, language, deterministic, access, security, comment, modes } = raw
   const set = modes.filter((mode) => telling.has(mode))
   const isOracle = set.includes('ORACLE')
   const isSql = language === 'SQL'
   const what = kind === 'aggregate' ? 'AGGREGATE FUNCTION' : kind.toUpperCase()
   const lines = [
-    `CREATE ${what} ${nameOf(name)}(${argumentsOf(raw, quoteName)})${isFunction ? ` ${isOracle ? 'RETURN' : 'RETURNS'} ${returns}` : ''}`,
+    `CREATE ${what} ${quoteObjectName(name)}(${formatParameters(raw, quoteName)})${isFunction ? ` ${isOracle ? 'RETURN' : 'RETURNS'} ${returns}` : ''}`,
     ...(isSql ? [] : [`LANGUAGE ${language}`]),
     ...(deterministic ? ['DETERMINISTIC'] : []),
     ...(access === 'CONTAINS SQL' ? [] : [access]),

@@ -225,7 +225,7 @@ const form =
  *
  * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */
-export function targetOf(url: string, tls: TlsOptions | undefined): Target {
+export function parseDatabaseUrl(url: string, tls: TlsOptions | undefined): Target {
   const match = form.exec(url)
   if (match === null)
     throw invalid(
@@ -233,7 +233,7 @@ export function targetOf(url: string, tls: TlsOptions | undefined): Target {
       'configuration',
     )
   const [, user, password = '', named = '', port = '3306', database = ''] = match
-  const [account, secret, address, schema] = [user ?? '', password, named, database].map(decoded)
+  const [account, secret, address, schema] = [user ?? '', password, named, database].map(decodeUrlPart)
   if (account === undefined || secret === undefined || address === undefined || schema === undefined)
     throw invalid(
       'The URL of the database cannot be parsed. Percent-encode the special characters of its password.',
@@ -254,7 +254,7 @@ export function targetOf(url: string, tls: TlsOptions | undefined): Target {
   }
 }
 
-function decoded(text: string): string | undefined {
+function decodeUrlPart(text: string): string | undefined {
   const plain = decodeComponent(text)
   return plain?.includes('\0') ? undefined : plain
 }

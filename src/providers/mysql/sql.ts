@@ -13,7 +13,7 @@ export function quoteName(name: string): string {
 }
 
 /** Returns the quoted name of an object, with its schema. */
-export function nameOf({ schema, name }: ObjectName): string {
+export function quoteObjectName({ schema, name }: ObjectName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
 }
 
@@ -81,7 +81,7 @@ export interface ColumnType {
   readonly type: string
 }
 
-function formOf({ dataType }: ColumnType): ColumnForm {
+function columnForm({ dataType }: ColumnType): ColumnForm {
   return forms.find(([, pattern]) => pattern.test(dataType))?.[0] ?? 'other'
 }
 
@@ -95,7 +95,7 @@ export function isKeyType(dataType: string): boolean {
 /** Returns the SQL of a column as text, or as bytes if it holds bytes. */
 function wholeOf(column: ColumnType): string {
   const name = quoteName(column.name)
-  switch (formOf(column)) {
+  switch (columnForm(column)) {
     case 'text':
     case 'binary':
       return name
@@ -113,13 +113,13 @@ function wholeOf(column: ColumnType): string {
 
 /** Returns the SQL of the length of a column, in bytes. */
 export function lengthSql(column: ColumnType): string {
-  return `LENGTH(${formOf(column) === 'shape' ? wholeOf(column) : quoteName(column.name)})`
+  return `LENGTH(${columnForm(column) === 'shape' ? wholeOf(column) : quoteName(column.name)})`
 }
 
 /** Returns the SQL of a column, cut to a length in bytes. */
 export function cutColumnSql(column: ColumnType, most: number): string {
   const whole = wholeOf(column)
-  const form = formOf(column)
+  const form = columnForm(column)
   if (form !== 'text' && form !== 'binary' && form !== 'json' && form !== 'shape') return whole
   // A character has up to four bytes.
   const letters = form === 'binary' ? most : Math.max(1, Math.floor(most / 4))
@@ -133,12 +133,12 @@ export function lengthIfCutSql(column: ColumnType, most: number): string {
 }
 
 /** Converts a value to a fragment of JSON, without loss. The beginning of a cut value is a string, whatever its type. */
-export function jsonOf(cell: Cells[number], column: ColumnType, isCut: boolean): string {
+export function cellToJson(cell: Cells[number], column: ColumnType, isCut: boolean): string {
   if (cell === null) return 'null'
   if (Buffer.isBuffer(cell)) return JSON.stringify(cell.toString('base64'))
   const text = String(cell)
-  const form = formOf(column)
-  if (form === 'integer') return isShort(column) ? plain(text) : JSON.stringify(plain(text))
+  const form = columnForm(column)
+  if (form === 'integer') return isShort(column) ? stripLeadingZeros(text) : JSON.stringify(stripLeadingZeros(text))
   if (form === 'real' && /^-?\d/.test(text)) return column.dataType === 'float' ? shortestFloat(text) : text
   if (form === 'json' && !isCut) return text
   if (form === 'time') return JSON.stringify(isoOf(text, column.dataType === 'timestamp'))
@@ -162,7 +162,7 @@ function isShort({ dataType, type }: ColumnType): boolean {
 }
 
 /** Removes the zeros with which a column pads a whole number. */
-function plain(text: string): string {
+function stripLeadingZeros(text: string): string {
   return text.replace(/^(-?)0+(?=\d)/, '$1')
 }
 
@@ -174,12 +174,12 @@ function isoOf(text: string, isUtc: boolean): string {
 
 /** Returns the SQL of a key column as text. */
 export function keySql(column: ColumnType): string {
-  return formOf(column) === 'binary' ? `HEX(${quoteName(column.name)})` : wholeOf(column)
+  return columnForm(column) === 'binary' ? `HEX(${quoteName(column.name)})` : wholeOf(column)
 }
 
 export function keyText(cell: Cells[number], column: ColumnType): string {
   const text = String(cell ?? '')
-  return formOf(column) === 'integer' ? plain(text) : text
+  return columnForm(column) === 'integer' ? stripLeadingZeros(text) : text
 }
 
 const valid: Readonly<Partial<Record<ColumnForm, RegExp>>> = {
@@ -192,7 +192,7 @@ const valid: Readonly<Partial<Record<ColumnForm, RegExp>>> = {
 
 /** Converts the form in which a value is shown to the form that it has in a key. */
 export function keyOfShown(text: string, column: ColumnType): string {
-  const form = formOf(column)
+  const form = columnForm(column)
   if (form === 'binary') return hexOfBase64(text) ?? ''
   if (form === 'time') return text.replace(/^([\d-]{10})T/, '$1 ').replace(/(?:Z|\+00:00)$/, '')
   return text
@@ -200,7 +200,7 @@ export function keyOfShown(text: string, column: ColumnType): string {
 
 /** Returns a parameter to compare with a column; `undefined` if the text is invalid for its type. */
 export function parameterFor(text: string, column: ColumnType): string | undefined {
-  const form = formOf(column)
+  const form = columnForm(column)
   if (valid[form]?.test(text) === false) return undefined
   switch (form) {
     case 'integer':

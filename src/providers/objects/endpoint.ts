@@ -32,7 +32,7 @@ export const guardedLookup = createGuardedLookup(isMetadataHost, refusedAddress)
  */
 export function parseEndpoint(text: string, insecure: boolean): Endpoint {
   const refuse = (message: string) => invalid(`The endpoint ${message}`, 'configuration')
-  const { scheme, authority, segments, query } = parsed(text)
+  const { scheme, authority, segments, query } = parseEndpointUri(text)
   const match = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)(?::(\d{1,5}))?$/.exec(authority)
   const [, host = '', port] = match ?? []
   // URL parsers treat every host that ends in a number as an IP address, such as `2852039166`.
@@ -52,7 +52,7 @@ export function parseEndpoint(text: string, insecure: boolean): Endpoint {
   return { url: `${scheme}://${authority}`, host: address, secure: scheme === 'https' }
 }
 
-function parsed(text: string) {
+function parseEndpointUri(text: string) {
   try {
     return parseUri(text)
   } catch {

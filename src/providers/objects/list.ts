@@ -23,7 +23,7 @@ interface FetchedPage extends ObjectPage {
 }
 
 /** Returns the entry of an object. Its MIME type comes from the name, or else from the store. */
-export function entryOf(path: string, { size, modified, version, mimeType: stored }: ObjectFacts): Entry {
+export function objectEntry(path: string, { size, modified, version, mimeType: stored }: ObjectFacts): Entry {
   const mimeType = mimeTypeOf(baseName(path)) ?? storedType(stored)
   return { path, size, version, ...defined({ mimeType, modified }) }
 }
@@ -37,7 +37,7 @@ export function entryOf(path: string, { size, modified, version, mimeType: store
  *
  * @param prefix Key prefix of the mount: empty, or ending in `/`.
  */
-export function createLister(store: ObjectStore, prefix: string, odd: OddKeys) {
+export function createObjectLister(store: ObjectStore, prefix: string, odd: OddKeys) {
   const remainders = createRemainders()
 
   /** Yields the entries of a page. Caches the rest if the caller stops early, because the next request continues there. */
@@ -53,7 +53,7 @@ export function createLister(store: ObjectStore, prefix: string, odd: OddKeys) {
         const object = page.objects[at]
         const path = object === undefined ? undefined : odd.pathOf(object.key)
         if (object === undefined || path === undefined) continue
-        if (after === undefined || comparePaths(path, after) > 0) yield entryOf(path, object)
+        if (after === undefined || comparePaths(path, after) > 0) yield objectEntry(path, object)
       }
     } finally {
       // Keep the last yielded object too: it may not have fitted into the client's page.
@@ -69,7 +69,7 @@ export function createLister(store: ObjectStore, prefix: string, odd: OddKeys) {
 
   const fetch = async (below: string, after: string, limit: number, signal: AbortSignal): Promise<FetchedPage> => {
     const at = performance.now()
-    return { ...(await store.page(queryOf(below, after, limit), signal)), after, at }
+    return { ...(await store.page(pageQuery(below, after, limit), signal)), after, at }
   }
 
   /** Prefetches a page into the remainders. The signal of the caller that began the prefetch aborts it. */
@@ -115,7 +115,7 @@ export function createLister(store: ObjectStore, prefix: string, odd: OddKeys) {
   /** Lists the direct children of a prefix, with directories as entries: a thousand of them take one request. */
   const shallow = async function* (below: string, start: string, after: string | undefined, signal: AbortSignal) {
     for (let from = start; ; ) {
-      const page = await store.page({ ...queryOf(below, from, wholePage), shallow: true }, signal)
+      const page = await store.page({ ...pageQuery(below, from, wholePage), shallow: true }, signal)
       const { objects, prefixes = [] } = page
       let last = lastOf(objects, below, from)
       for (const { key, object } of merged(objects, prefixes)) {
@@ -126,7 +126,7 @@ export function createLister(store: ObjectStore, prefix: string, odd: OddKeys) {
         if (comparePaths(behind, last) > 0) last = behind
         const path = object === undefined ? odd.directoryOf(key) : odd.pathOf(key)
         if (path === undefined || (after !== undefined && comparePaths(path, after) <= 0)) continue
-        yield object === undefined ? { path, mimeType: directoryMimeType } : entryOf(path, object)
+        yield object === undefined ? { path, mimeType: directoryMimeType } : objectEntry(path, object)
       }
       if (!page.more) return
       if (comparePaths(last, from) <= 0) throw outOfOrder()
@@ -146,7 +146,7 @@ export function createLister(store: ObjectStore, prefix: string, odd: OddKeys) {
   }
 }
 
-function queryOf(prefix: string, after: string, limit: number): PageQuery {
+function pageQuery(prefix: string, after: string, limit: number): PageQuery {
   return { prefix, limit, ...(after === '' ? {} : { after }) }
 }
 

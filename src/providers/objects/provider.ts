@@ -6,8 +6,8 @@ import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/place.ts'
 import { type Endpoint, invalidAnswerMessage, parseEndpoint } from './endpoint.ts'
-import { createLister, entryOf } from './list.ts'
-import { createReader } from './read.ts'
+import { createObjectLister, objectEntry } from './list.ts'
+import { createObjectReader } from './read.ts'
 import { createOddKeys, ObjectFault, type ObjectStore } from './store.ts'
 
 interface ObjectsOptions {
@@ -32,8 +32,8 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
   const { prefix, maxBytes, linkSeconds, timeoutMs, log } = options
   const odd = createOddKeys(prefix, log)
   const asked = timed(store, timeoutMs)
-  const list = createLister(asked, prefix, odd)
-  const readObject = createReader(asked, maxBytes, linkSeconds)
+  const list = createObjectLister(asked, prefix, odd)
+  const readObject = createObjectReader(asked, maxBytes, linkSeconds)
   const closing = new AbortController()
 
   const signalOf = ({ signal }: Context): AbortSignal => {
@@ -66,7 +66,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
     stat: async (path, context) => {
       const signal = signalOf(context)
       if (path.endsWith('/')) return statDirectory(path, signal)
-      return entryOf(path, await asked.head(keyOf(path), signal))
+      return objectEntry(path, await asked.head(keyOf(path), signal))
     },
     read: async ({ path, range }, context) => {
       const signal = signalOf(context)
@@ -94,7 +94,7 @@ function timed(store: ObjectStore, ms: number): ObjectStore {
     head: (key, signal) => once(ms, signal, (own) => store.head(key, own)),
     link: (details, seconds, signal) => once(ms, signal, (own) => store.link(details, seconds, own)),
     get: async (query, signal) => {
-      const watch = createWatch(ms, signal)
+      const watch = createTimeLimit(ms, signal)
       try {
         const body = await watch.run((own) => store.get(query, own))
         return {
@@ -114,7 +114,7 @@ function timed(store: ObjectStore, ms: number): ObjectStore {
 }
 
 async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const watch = createWatch(ms, signal)
+  const watch = createTimeLimit(ms, signal)
   try {
     return await watch.run(work)
   } catch (error) {
@@ -125,7 +125,7 @@ async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSign
   }
 }
 
-function createWatch(ms: number, signal: AbortSignal) {
+function createTimeLimit(ms: number, signal: AbortSignal) {
   const own = followFor(signal, ms)
   return {
     run: async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
@@ -174,7 +174,7 @@ interface BucketSettings extends ObjectsOptions {
 }
 
 /** Fills in the defaults. @throws ResourceError `invalid` for an option out of bounds; the message says what to do. */
-export function completeOptions(options: BucketOptions): BucketSettings {
+export function completeBucketOptions(options: BucketOptions): BucketSettings {
   const { bucket, insecure = false, anonymous = false } = options
   const { maxBytes = 16 * 2 ** 20, linkMs, timeoutMs = 30_000, log = () => {} } = options
   // A name of this form cannot lead to another host, path or query.

@@ -6,7 +6,7 @@ import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
 import type { ByteRange, Content, Context } from '../../core/provider.ts'
 import { mimeTypeFor, mimeTypeOf } from '../files/options.ts'
-import { rangeWithin, textOf } from '../files/place.ts'
+import { decodeTextRange, rangeWithin } from '../files/place.ts'
 import { type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from './store.ts'
 
 /** Number of bytes of an object that are returned with a link to the whole. */
@@ -42,7 +42,7 @@ interface ObjectStart {
  * @param maxBytes Maximum number of bytes read at once.
  * @param linkSeconds Lifetime of links to larger objects, in seconds; undefined: no links.
  */
-export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?: number) {
+export function createObjectReader(store: ObjectStore, maxBytes: number, linkSeconds?: number) {
   const beginnings = createRecent<ObjectStart>(10_000)
 
   /** Reads the body of an answer, unless it exceeds the limit. */
@@ -112,10 +112,10 @@ export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?:
     const { details, bytes, start } = part
     const { text: begun, head } = await beginningOf(key, part, signal)
     // A range of a binary object is never text.
-    const text = begun ? textOf({ bytes, start, head: Buffer.alloc(0) }, range === undefined) : undefined
+    const text = begun ? decodeTextRange({ bytes, start, head: Buffer.alloc(0) }, range === undefined) : undefined
     const shown = text ?? { start, end: start + bytes.length }
     return {
-      mimeType: typeOf(path, details.mimeType, { text: text !== undefined, head }),
+      mimeType: objectMimeType(path, details.mimeType, { text: text !== undefined, head }),
       version: details.version,
       size: details.size,
       ...metaOf(details),
@@ -187,7 +187,7 @@ function metaOf({ mimeType, encoding, storageClass, versionId, metadata = {} }: 
  * Returns the MIME type of an object: by its name and content. When these show only text or bytes, the stored type is used, unless it is
  * executable in a browser.
  */
-function typeOf(
+function objectMimeType(
   path: string,
   mimeType: string | undefined,
   content: { readonly text: boolean; readonly head: Buffer },

@@ -161,10 +161,10 @@ export function createOddKeys(prefix: string, log: Log) {
         keys: odd.size,
         folders: folders.size,
         // Keys are untrusted: escape line ends and terminal control characters.
-        examples: keys.map((key) => JSON.stringify(key).replace(/[^\x20-\x7e]/g, escaped)),
+        examples: keys.map((key) => JSON.stringify(key).replace(/[^\x20-\x7e]/g, toUnicodeEscape)),
       })
     },
   }
 }
 
-const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+const toUnicodeEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -49,7 +49,7 @@ export async function parseLockFile(
     if (found.set(path, one).size > maxPackages) throw faulty(`names more than ${maxPackages} packages`)
   }
   if (manager === 'npm') await addNpm(text, add, rest)
-  else await (manager === 'pnpm' ? addPnpm : addYarn)(linesOf(text, rest), add)
+  else await (manager === 'pnpm' ? addPnpm : addYarn)(lockFileLines(text, rest), add)
   // Names are ASCII, so the order of UTF-16 code units is path order.
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
@@ -113,7 +113,7 @@ async function addYarn(lines: AsyncIterable<string>, add: Add): Promise<void> {
   }
 }
 
-async function* linesOf(text: string, rest: () => Promise<void>): AsyncGenerator<string> {
+async function* lockFileLines(text: string, rest: () => Promise<void>): AsyncGenerator<string> {
   for (let at = 0, count = 1; at < text.length; count++) {
     const newline = text.indexOf('\n', at)
     const end = newline === -1 ? text.length : newline

@@ -21,7 +21,7 @@ export interface Target {
  *
  * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */
-export function targetOf(url: string, tls: TlsOptions | undefined): Target {
+export function parseDatabaseUrl(url: string, tls: TlsOptions | undefined): Target {
   if (!/^postgres(?:ql)?:\/\//.test(url))
     throw invalid(
       'The URL of the database must have the form postgres://role:password@host:5432/database.',

@@ -16,16 +16,16 @@ export interface ForDefinition extends ObjectName {
 }
 
 /** Returns the statements that create a table or view, with constraints, indexes and comments, but without rights. */
-export function definitionOf(relation: ForDefinition): string {
+export function relationDefinition(relation: ForDefinition): string {
   const { indexes, comment, columns } = relation
   const statements = [
-    isView(relation.kind) ? viewOf(relation) : tableOf(relation),
+    isView(relation.kind) ? viewOf(relation) : formatCreateTable(relation),
     ...indexes.filter(({ backs }) => !backs).map(({ definition }) => definition),
-    ...(comment === null ? [] : [commentOn(objectWord(relation.kind), nameOf(relation), comment)]),
+    ...(comment === null ? [] : [commentOn(objectWord(relation.kind), quoteObjectName(relation), comment)]),
     ...columns.flatMap((column) =>
       column.comment === undefined
         ? []
-        : [commentOn('COLUMN', `${nameOf(relation)}.${quoteName(column.name)}`, column.comment)],
+        : [commentOn('COLUMN', `${quoteObjectName(relation)}.${quoteName(column.name)}`, column.comment)],
     ),
   ]
   return statements.map((statement) => `${statement};\n`).join('\n')
@@ -39,10 +39,10 @@ function viewOf(relation: ForDefinition): string {
   const { kind, view } = relation
   // A view is described by its query, which may name more than the role may see.
   const body = view === null ? '  -- not shown: it has columns that this role may not see' : view.replace(/;\s*$/, '')
-  return `CREATE ${objectWord(kind)} ${nameOf(relation)} AS\n${body}`
+  return `CREATE ${objectWord(kind)} ${quoteObjectName(relation)} AS\n${body}`
 }
 
-function tableOf(relation: ForDefinition): string {
+function formatCreateTable(relation: ForDefinition): string {
   const { columns, collations, constraints, partitionKey, partitionOf } = relation
   const lines = [
     ...columns.map((column) => columnLine(column, collations.get(column.name))),
@@ -50,9 +50,9 @@ function tableOf(relation: ForDefinition): string {
   ]
   const body = lines.length === 0 ? '()' : `(\n${lines.map((line) => `  ${line}`).join(',\n')}\n)`
   const partitioned = partitionKey === null ? '' : `\nPARTITION BY ${partitionKey}`
-  const create = `CREATE TABLE ${nameOf(relation)} ${body}${partitioned}`
+  const create = `CREATE TABLE ${quoteObjectName(relation)} ${body}${partitioned}`
   if (partitionOf === null) return create
-  return `${create};\n\nALTER TABLE ${nameOf(partitionOf)} ATTACH PARTITION ${nameOf(relation)} ${partitionOf.bound}`
+  return `${create};\n\nALTER TABLE ${quoteObjectName(partitionOf)} ATTACH PARTITION ${quoteObjectName(relation)} ${partitionOf.bound}`
 }
 
 function columnLine({ name, type, nullable, default: value, generated, identity }: Column, collation?: string): string {
@@ -76,7 +76,7 @@ function commentOn(what: string, name: string, comment: string): string {
 }
 
 /** Returns the quoted name of an object, with its schema. */
-export function nameOf({ schema, name }: ObjectName): string {
+export function quoteObjectName({ schema, name }: ObjectName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
 }
 
@@ -107,7 +107,7 @@ export async function describeEnums(
     const { comment, values, ...rest } = JSON.parse(json ?? '') as Omit<EnumType, 'comment'> & {
       comment: string | null
     }
-    const type = nameOf(rest)
+    const type = quoteObjectName(rest)
     const labels = values.map((value) => quoteText(value).trim()).join(', ')
     const said = comment === null ? '' : `\nCOMMENT ON TYPE ${type} IS ${quoteText(comment)};\n`
     return {

@@ -10,12 +10,12 @@ import {
   type TableIndex,
   type Trigger,
 } from '../relational/model.ts'
-import { definitionOf, type ForDefinition } from './ddl.ts'
+import { type ForDefinition, relationDefinition } from './ddl.ts'
 import {
-  kindOf,
   openSchema,
   type PostgresSession,
   readableRows,
+  relationKind,
   type Statement,
   servedSchema,
   visibleRelation,
@@ -81,8 +81,8 @@ export async function describeRelations(
 
 function relationOf(raw: RawRelation): Relation {
   const { schema, name, owner, comment, rows, relkind } = raw
-  const kind = kindOf(relkind)
-  const columns = (raw.columns ?? []).map((column) => columnOf(column, raw.hidden))
+  const kind = relationKind(relkind)
+  const columns = (raw.columns ?? []).map((column) => describeColumn(column, raw.hidden))
   const constraints = raw.constraints ?? []
   const indexes = raw.indexes ?? []
   const ofType = (type: string) => constraints.filter((constraint) => constraint.type === type)
@@ -101,7 +101,7 @@ function relationOf(raw: RawRelation): Relation {
   return {
     ...{ schema, name, kind, owner },
     ...(comment === null ? {} : { comment }),
-    definition: definitionOf(described),
+    definition: relationDefinition(described),
     columns,
     ...defined({ primaryKey }),
     uniqueKeys: keys('u'),
@@ -121,7 +121,7 @@ function relationOf(raw: RawRelation): Relation {
   }
 }
 
-function columnOf(raw: RawColumn, hidden: boolean): Column {
+function describeColumn(raw: RawColumn, hidden: boolean): Column {
   const { name, type, notNull, identity, generated, comment } = raw
   return {
     ...{ name, type, nullable: !notNull },

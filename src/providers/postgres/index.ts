@@ -2,7 +2,7 @@ import { createEvent } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { DatabaseSource, ObjectName, PageOptions, SourceContext } from '../relational/model.ts'
-import { keyOf } from '../relational/names.ts'
+import { objectDirectory } from '../relational/names.ts'
 import {
   completeServerOptions,
   createPool,
@@ -10,12 +10,19 @@ import {
   type ServerSettings,
   withRetry,
 } from '../relational/open.ts'
-import { isDroppedObject, isEnded, isUnusableValue, type PostgresOptions, type Target, targetOf } from './connection.ts'
+import {
+  isDroppedObject,
+  isEnded,
+  isUnusableValue,
+  type PostgresOptions,
+  parseDatabaseUrl,
+  type Target,
+} from './connection.ts'
 import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession } from './session.ts'
-import { notifyChannel, type PostgresSession, readPage, servedSchema } from './sql.ts'
+import { notifyChannel, type PostgresSession, readCatalogPage, servedSchema } from './sql.ts'
 
 export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './connection.ts'
 
@@ -30,13 +37,13 @@ export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './connecti
  */
 export async function postgres(options: PostgresOptions): Promise<Provider> {
   requireKeys('postgres({ url })', options, { url: 'a string' })
-  return openRelational({ ...createSource(options), options })
+  return openRelational({ ...createPostgresSource(options), options })
 }
 
-function createSource(options: PostgresOptions) {
+function createPostgresSource(options: PostgresOptions) {
   const settings = completeServerOptions(options)
   const { schemas, log } = settings
-  const target = targetOf(options.url, options.tls)
+  const target = parseDatabaseUrl(options.url, options.tls)
   const [first, second] = schemas ?? []
   const only = second === undefined ? first : undefined
   const pageOptions: PageOptions = { schemas, only, views: options.rows?.views ?? false }
@@ -78,7 +85,7 @@ function createSource(options: PostgresOptions) {
     kinds: ['enum', 'function'],
     page: async (query, context) => {
       try {
-        return await ask(context, (session) => readPage(session, query, pageOptions))
+        return await ask(context, (session) => readCatalogPage(session, query, pageOptions))
       } catch (error) {
         if (isUnusableValue(error)) return []
         throw error
@@ -92,11 +99,12 @@ function createSource(options: PostgresOptions) {
       rows: {
         read: (query, context) => ask(context, (session) => readRows(session, query, rowSettings, context)),
         keys: (query, context) => ask(context, (session) => readKeys(session, query, rowSettings, context)),
-        stamps: (context) => ask(context, (session) => readStamps(session, pageOptions, (name) => keyOf(name, only))),
+        stamps: (context) =>
+          ask(context, (session) => readStamps(session, pageOptions, (name) => objectDirectory(name, only))),
       },
     }),
     fingerprint: (context) => ask(context, (session) => readFingerprint(session, schemas)),
-    hints: (signal) => listen(target, settings, AbortSignal.any([signal, closing.signal])),
+    hints: (signal) => listenForNotifications(target, settings, AbortSignal.any([signal, closing.signal])),
     close: async () => {
       closing.abort()
       pool.close()
@@ -156,7 +164,7 @@ const checkIntervalMs = 30_000
  * Listens for notifications over a separate connection; resolves once it listens. `undefined` when a proxy between this process
  * and the server would lose notifications. Every role that can connect can notify, so the payload is ignored.
  */
-async function listen(
+async function listenForNotifications(
   target: Target,
   settings: ServerSettings,
   signal: AbortSignal,

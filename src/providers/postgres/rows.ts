@@ -11,7 +11,7 @@ import type {
 } from '../relational/model.ts'
 import { hexOfBase64 } from '../relational/names.ts'
 import { isUnusableValue } from './connection.ts'
-import { nameOf } from './ddl.ts'
+import { quoteObjectName } from './ddl.ts'
 import {
   openSchema,
   type PostgresSession,
@@ -51,7 +51,7 @@ export async function readRows(
       const values = (isShown ? only?.map(shown) : only) ?? after ?? []
       const text = rowsSql(query, key, types, only === undefined ? '>' : '=')
       const found = await run({ text }, [...values, limit + 1, query.maxBytes])
-      const rows = found.map(([json]) => rowOf(JSON.parse(json ?? '') as RawRow, columns, types))
+      const rows = found.map(([json]) => toTableRow(JSON.parse(json ?? '') as RawRow, columns, types))
       const fetched = Number(found[0]?.[1] ?? 0)
       return { rows: rows.slice(0, limit), more: fetched > Math.min(limit, rows.length) }
     })
@@ -87,8 +87,8 @@ export async function readKeys(
       if (key.some((column) => !types.has(column))) return []
       const names = key.map(quoteName)
       const from = typed === '' ? 'WHERE $1::text IS NOT NULL' : `WHERE ${quoteName(first)} >= $1`
-      const text = `SELECT pg_catalog.json_build_array(${key.map(textOf).join(', ')})::text
-        FROM ${nameOf(relation)} ${from} ORDER BY ${names.join(', ')} LIMIT $2::int`
+      const text = `SELECT pg_catalog.json_build_array(${key.map(castToText).join(', ')})::text
+        FROM ${quoteObjectName(relation)} ${from} ORDER BY ${names.join(', ')} LIMIT $2::int`
       const rows = await run({ text }, [typed, limit])
       return rows.map(([json]) => JSON.parse(json ?? '[]') as readonly string[])
     })
@@ -141,8 +141,8 @@ function rowsSql(
   const typed = columns.map((column) => ({ column, type: types.get(column) ?? '' }))
   // Uses arrays, because a table may have as many columns as a statement can return.
   const pieces = typed.map(({ column, type }) => pieceOf(column, type, maxValueBytes)).join(', ')
-  const sizes = typed.map(({ column, type }) => sizeOf(column, type, maxValueBytes)).join(', ')
-  const keys = key.length === 0 ? "'{}'::text[]" : `ARRAY[${key.map(textOf).join(', ')}]`
+  const sizes = typed.map(({ column, type }) => lengthIfCutSql(column, type, maxValueBytes)).join(', ')
+  const keys = key.length === 0 ? "'{}'::text[]" : `ARRAY[${key.map(castToText).join(', ')}]`
   return `
 SELECT pg_catalog.json_build_array(r.k, r.v, r.s)::text, r.fetched
   FROM (
@@ -151,19 +151,19 @@ SELECT pg_catalog.json_build_array(r.k, r.v, r.s)::text, r.fetched
       FROM (
         SELECT ${keys} AS k, ARRAY[${pieces}]::text[] AS v, ARRAY[${sizes}]::int[] AS s,
                pg_catalog.row_number() OVER (${order}) AS n
-          FROM ${nameOf(relation)} ${where} ${order} LIMIT ${limit}
+          FROM ${quoteObjectName(relation)} ${where} ${order} LIMIT ${limit}
       ) q
   ) r WHERE r.n = 1 OR r.total <= ${budget} ORDER BY r.n`
 }
 
 type RawRow = readonly [readonly string[], readonly (string | null)[], readonly (number | null)[]]
 
-function rowOf([key, values, sizes]: RawRow, columns: readonly string[], types: Types): TableRow {
+function toTableRow([key, values, sizes]: RawRow, columns: readonly string[], types: Types): TableRow {
   return {
     key,
     values: columns.map((column, i) => {
       const cut = sizes[i] ?? undefined
-      const json = jsonOf(values[i] ?? null, types.get(column) ?? '', cut !== undefined)
+      const json = valueToJson(values[i] ?? null, types.get(column) ?? '', cut !== undefined)
       return { json, ...defined({ cut }) }
     }),
   }
@@ -206,7 +206,7 @@ const times = new Set(['timestamp', 'timestamptz'])
 const texts = new Set(['text', 'varchar', 'bpchar'])
 
 /** Returns the SQL of a column as text. */
-function textOf(column: string): string {
+function castToText(column: string): string {
   return `${quoteName(column)}::text`
 }
 
@@ -216,12 +216,12 @@ function pieceOf(column: string, type: string, most: number): string {
   if (type === 'bytea')
     return `pg_catalog.encode(CASE WHEN pg_catalog.octet_length(${name}) > ${most} THEN pg_catalog.substring(${name}, 1, ${most}) ELSE ${name} END, 'base64')`
   // A character has up to four bytes.
-  const start = `pg_catalog.left(${textOf(column)}, ${Math.max(1, Math.floor(most / 4))})`
-  return `CASE WHEN ${lengthOf(column, type)} > ${most} THEN ${start} ELSE ${textOf(column)} END`
+  const start = `pg_catalog.left(${castToText(column)}, ${Math.max(1, Math.floor(most / 4))})`
+  return `CASE WHEN ${lengthOf(column, type)} > ${most} THEN ${start} ELSE ${castToText(column)} END`
 }
 
 /** Returns the SQL of the length of a column in bytes, null unless it exceeds a limit. */
-function sizeOf(column: string, type: string, most: number): string {
+function lengthIfCutSql(column: string, type: string, most: number): string {
   const length = lengthOf(column, type)
   return `CASE WHEN ${length} > ${most} THEN ${length} END`
 }
@@ -229,14 +229,14 @@ function sizeOf(column: string, type: string, most: number): string {
 function lengthOf(column: string, type: string): string {
   // The length of these types is known without fetching the value.
   const isStored = type === 'bytea' || texts.has(type)
-  return `pg_catalog.octet_length(${isStored ? quoteName(column) : textOf(column)})`
+  return `pg_catalog.octet_length(${isStored ? quoteName(column) : castToText(column)})`
 }
 
 /**
  * Converts a text of the database to a fragment of JSON, without loss. The beginning of a cut value is a string, whatever its
  * type.
  */
-function jsonOf(text: string | null, type: string, isCut: boolean): string {
+function valueToJson(text: string | null, type: string, isCut: boolean): string {
   if (text === null) return 'null'
   if (isCut) return JSON.stringify(type === 'bytea' ? text.replaceAll('\n', '') : text)
   if (plain.has(type)) return text

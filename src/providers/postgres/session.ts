@@ -23,7 +23,7 @@ export async function openSession(
   settings: ServerSettings,
   signal: AbortSignal,
 ): Promise<PostgresSession> {
-  const connection = await connect(target, settings, signal)
+  const connection = await connectClient(target, settings, signal)
   const { client, run, close, destroy } = connection
   try {
     const onAbort = () => close()
@@ -87,7 +87,7 @@ export async function openSession(
 }
 
 /** Connects to the server. A statement that takes longer than the server's own limit and the grace ends the connection. */
-async function connect(target: Target, settings: ServerSettings, signal: AbortSignal) {
+async function connectClient(target: Target, settings: ServerSettings, signal: AbortSignal) {
   signal.throwIfAborted()
   const { connectTimeoutMs, statementTimeoutMs } = settings
   const client = new pg.Client({

@@ -1,5 +1,5 @@
 import type { CatalogItem, PageOptions, PageQuery, RelationKind } from '../relational/model.ts'
-import { nameOf } from '../relational/names.ts'
+import { segmentToName } from '../relational/names.ts'
 
 /** Fragments of SQL. None contains text of a client: values of clients are bound to parameters. */
 export function quoteName(name: string): string {
@@ -108,13 +108,13 @@ export const notifyChannel = 'hikidashi'
  * Reads a page of the objects that the role may see, in the order of their keys, with one statement. Tables, enums and
  * functions of the same name are one row.
  */
-export async function readPage(
+export async function readCatalogPage(
   session: PostgresSession,
   query: PageQuery,
   options: PageOptions,
 ): Promise<readonly CatalogItem[]> {
   const { only, schemas } = options
-  const within = namesIn(query.prefix, only)
+  const within = parseNamePrefix(query.prefix, only)
   if (within === undefined) return []
   const rows = await session.query(pageStatement(options, session.encoding), [
     schemas ?? null,
@@ -130,7 +130,7 @@ export async function readPage(
       key: key ?? '',
       schema: schema ?? '',
       name,
-      ...(relkind === null || relkind === undefined ? {} : { relation: kindOf(relkind) }),
+      ...(relkind === null || relkind === undefined ? {} : { relation: relationKind(relkind) }),
       ...(isReadable === 't' ? { rows: true } : {}),
       ...(isEnum === 't' ? { isEnum: true } : {}),
       ...(isRoutine === 't' ? { isRoutine: true } : {}),
@@ -140,8 +140,8 @@ export async function readPage(
 }
 
 /** Returns the names that a prefix selects; `undefined` if there can be none. */
-function namesIn(prefix: string, only: string | undefined) {
-  const names = prefix.split('/').slice(0, -1).map(nameOf)
+function parseNamePrefix(prefix: string, only: string | undefined) {
+  const names = prefix.split('/').slice(0, -1).map(segmentToName)
   if (names.includes(undefined)) return undefined
   const [schema, name, ...rest] = only === undefined ? names : [only, ...names]
   return rest.length > 0 ? undefined : { schema, name }
@@ -218,7 +218,7 @@ export const ownRoutine = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
   WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`
 
 /** Converts a letter of `pg_class.relkind` to a kind of relation. */
-export function kindOf(letter: string): RelationKind {
+export function relationKind(letter: string): RelationKind {
   switch (letter) {
     case 'p':
       return 'partitioned table'

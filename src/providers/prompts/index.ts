@@ -193,13 +193,13 @@ function parseSections(body: string): readonly Section[] {
     else if (roles[role] === undefined) throw promptFault(`it has the role ${role}: there are user and assistant`)
     else sections.push({ role: roles[role], lines: [] })
   }
-  const parsed = sections.map(({ role, lines }) => ({ role, pieces: piecesOf(lines.join('\n').trim()) }))
+  const parsed = sections.map(({ role, lines }) => ({ role, pieces: parsePromptPieces(lines.join('\n').trim()) }))
   const said = parsed.filter(({ pieces }) => pieces.length > 0)
   if (said.length === 0) throw promptFault('it has no text')
   return said
 }
 
-function piecesOf(text: string, embeds = true): readonly PromptPiece[] {
+function parsePromptPieces(text: string, embeds = true): readonly PromptPiece[] {
   const pieces: PromptPiece[] = []
   let end = 0
   const put = (piece: PromptPiece, at: number, length: number) => {
@@ -214,7 +214,7 @@ function piecesOf(text: string, embeds = true): readonly PromptPiece[] {
     else if (argument !== undefined) put({ argument, source, required: all === undefined }, match.index, source.length)
     // Notes embed each other in the same form, but without a scheme: such embeds stay unchanged.
     else if (embeds && uri !== undefined && /^(?:[a-z][a-z0-9+.-]*:|\{\{)/.test(uri))
-      put({ uri: piecesOf(uri, false), source }, match.index, source.length)
+      put({ uri: parsePromptPieces(uri, false), source }, match.index, source.length)
   }
   if (end < text.length) pieces.push({ text: text.slice(end) })
   return pieces

@@ -16,7 +16,7 @@ import type {
   Routine,
   SourceContext,
 } from './model.ts'
-import { identityOf, keyOf, segmentOf } from './names.ts'
+import { nameToSegment, objectDirectory, objectNameKey } from './names.ts'
 
 /** The MIME types of the resources. docs/providers/postgres.md describes the formats. */
 export const mimeTypes = {
@@ -36,12 +36,12 @@ export function textContent(text: string, mimeType: string, meta?: Readonly<Reco
     text,
     mimeType,
     size: Buffer.byteLength(text),
-    version: versionOf(text),
+    version: textVersion(text),
     ...defined({ meta }),
   }
 }
 
-export function versionOf(text: string): string {
+export function textVersion(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22)
 }
 
@@ -68,8 +68,8 @@ export function relationDocument(relation: Relation) {
     })),
     primaryKey: primaryKey ?? null,
     uniqueKeys: relation.uniqueKeys,
-    foreignKeys: relation.foreignKeys.map((key) => ({ ...key, references: endOf(key.references) })),
-    referencedBy: relation.referencedBy.map((key) => ({ ...key, from: endOf(key.from) })),
+    foreignKeys: relation.foreignKeys.map((key) => ({ ...key, references: foreignKeyEndpoint(key.references) })),
+    referencedBy: relation.referencedBy.map((key) => ({ ...key, from: foreignKeyEndpoint(key.from) })),
     checks: relation.checks,
     indexes: relation.indexes,
     triggers: relation.triggers,
@@ -78,7 +78,7 @@ export function relationDocument(relation: Relation) {
 }
 
 /** Returns one end of a foreign key as JSON. */
-function endOf({ schema, name, columns }: ObjectName & { readonly columns: readonly string[] }) {
+function foreignKeyEndpoint({ schema, name, columns }: ObjectName & { readonly columns: readonly string[] }) {
   return { ...schemaOf(schema), table: name, columns }
 }
 
@@ -114,7 +114,7 @@ export function visibleRelation(relation: Relation, only: string | undefined, { 
 /** Returns whether the rules of the mount let the caller see the description of a table. */
 function seenBy(only: string | undefined, allows: Context['allows']): (name: ObjectName) => boolean {
   if (allows === undefined || allows === hidesNothing) return () => true
-  return (name) => allows(`${keyOf(name, only)}schema`)
+  return (name) => allows(`${objectDirectory(name, only)}schema`)
 }
 
 /** Reads all tables and views of one schema, or of the database, that the caller may see, and the references between them. */
@@ -131,9 +131,9 @@ export async function readOverview(
       'parameter',
       { parameter: 'format' },
     )
-  const prefix = schema === undefined || source.schema !== undefined ? '' : `${segmentOf(schema)}/`
+  const prefix = schema === undefined || source.schema !== undefined ? '' : `${nameToSegment(schema)}/`
   const sees = seenBy(source.schema, context.allows)
-  const { names, more, found } = await namesOf(source, prefix, sees, context)
+  const { names, more, found } = await collectRelationNames(source, prefix, sees, context)
   // A schema without visible objects has no overview.
   if (!found && prefix !== '') return undefined
   const relations: Relation[] = []
@@ -149,7 +149,7 @@ export async function readOverview(
   return jsonContent({ ...overviewDocument(sorted, schema, more), mermaid }, mimeTypes.overview, meta)
 }
 
-async function namesOf(
+async function collectRelationNames(
   source: DatabaseSource,
   prefix: string,
   sees: (name: ObjectName) => boolean,
@@ -184,8 +184,8 @@ export async function* pagesFrom(
 }
 
 function inOrderOfNames(names: readonly ObjectName[], relations: readonly Relation[]): readonly Relation[] {
-  const byName = new Map(relations.map((relation) => [identityOf(relation), relation]))
-  return names.flatMap((name) => byName.get(identityOf(name)) ?? [])
+  const byName = new Map(relations.map((relation) => [objectNameKey(relation), relation]))
+  return names.flatMap((name) => byName.get(objectNameKey(name)) ?? [])
 }
 
 function overviewDocument(relations: readonly Relation[], schema: string | undefined, more: boolean) {
@@ -204,8 +204,8 @@ function overviewDocument(relations: readonly Relation[], schema: string | undef
     relations: relations.flatMap(({ schema: own, name, foreignKeys }) =>
       foreignKeys.map((key) => ({
         name: key.name,
-        from: endOf({ schema: own, name, columns: key.columns }),
-        to: endOf(key.references),
+        from: foreignKeyEndpoint({ schema: own, name, columns: key.columns }),
+        to: foreignKeyEndpoint(key.references),
       })),
     ),
   }
@@ -217,11 +217,11 @@ function overviewDocument(relations: readonly Relation[], schema: string | undef
  */
 export function diagramOf(relations: readonly Relation[], only: string | undefined): string {
   const drawn = relations.slice(0, maxDrawn)
-  const ids = new Map(drawn.map((relation, index) => [identityOf(relation), `t${index}`]))
+  const ids = new Map(drawn.map((relation, index) => [objectNameKey(relation), `t${index}`]))
   const label = ({ schema, name }: ObjectName) => quoted(only === undefined ? `${schema}.${name}` : name)
   const lines = ['erDiagram']
   for (const relation of drawn) {
-    lines.push(`  ${ids.get(identityOf(relation))}[${label(relation)}] {`)
+    lines.push(`  ${ids.get(objectNameKey(relation))}[${label(relation)}] {`)
     const primary = new Set(relation.primaryKey?.columns)
     const foreign = new Set(relation.foreignKeys.flatMap(({ columns }) => columns))
     const isKey = (name: string) => primary.has(name) || foreign.has(name)
@@ -234,7 +234,7 @@ export function diagramOf(relations: readonly Relation[], only: string | undefin
   }
   for (const relation of drawn)
     for (const { name, references, columns } of relation.foreignKeys) {
-      const [from, to] = [ids.get(identityOf(relation)), ids.get(identityOf(references))]
+      const [from, to] = [ids.get(objectNameKey(relation)), ids.get(objectNameKey(references))]
       if (from === undefined || to === undefined) continue
       const optional = columns.some((column) => relation.columns.find((one) => one.name === column)?.nullable)
       lines.push(`  ${from} }o--${optional ? 'o|' : '||'} ${to} : ${quoted(name)}`)

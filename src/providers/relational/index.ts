@@ -11,11 +11,11 @@ import {
   textContent,
   visibleRelation,
 } from './documents.ts'
-import { createCompleter, createLister } from './list.ts'
+import { createCompleter, createDatabaseLister } from './list.ts'
 import type { DatabaseSource, ObjectName, Relation, SourceContext } from './model.ts'
-import { batchRequests, type DatabasePath, keyOf, parsePath } from './names.ts'
+import { batchRequests, type DatabasePath, objectDirectory, parsePath } from './names.ts'
 import { createRowRules, type RowOptions, readRow, readRows, rowParts, type Table } from './rows.ts'
-import { createWatch } from './watch.ts'
+import { createDatabaseWatch } from './watch.ts'
 
 export type { DatabaseSource } from './model.ts'
 export type { RowOptions } from './rows.ts'
@@ -40,18 +40,18 @@ export function relational(options: RelationalOptions): Provider {
   const { source, watch = true, reconcile = 30_000 } = options
   const rules = createRowRules(options.rows)
   const { hasRows } = rules
-  const lister = createLister(source, hasRows)
+  const lister = createDatabaseLister(source, hasRows)
   const relationOf = batchRequests((names, signal) => source.relations(names, { signal }))
   const enumOf = batchRequests(async (names, signal) => (await source.enums?.(names, { signal })) ?? [])
   const routineOf = batchRequests(async (names, signal) => (await source.routines?.(names, { signal })) ?? [])
   const templates = templatesOf(source, options.rows !== undefined)
-  const watching = createWatch(source, reconcile, hasRows)
+  const watching = createDatabaseWatch(source, reconcile, hasRows)
 
   const relationAt = async (name: ObjectName, context: SourceContext): Promise<Relation> =>
     found(await relationOf(name, context.signal))
 
   const tableOf = async (name: ObjectName, context: SourceContext): Promise<Table | undefined> => {
-    const key = keyOf(name, source.schema)
+    const key = objectDirectory(name, source.schema)
     const relation = hasRows(key) ? await relationOf(name, context.signal) : undefined
     const access = relation === undefined ? undefined : rules.accessTo(relation, key)
     return relation === undefined || access === undefined ? undefined : { relation, access }

@@ -3,14 +3,14 @@ import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
 import { mimeTypes, pagesFrom } from './documents.ts'
 import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext } from './model.ts'
-import { depthOf, type Leaf, leafNames, nameOf, rowSegmentOf, segmentOf } from './names.ts'
+import { depthOf, type Leaf, leafNames, nameToSegment, rowSegmentOf, segmentToName } from './names.ts'
 import type { Table } from './rows.ts'
 
 /** Number of objects per query: the maximum length of a list page. */
 const listedPageLength = 2000
 
 /** Creates the lister of a database. @param hasRows Whether rows are served for the object with a key. */
-export function createLister(source: DatabaseSource, hasRows: (key: string) => boolean) {
+export function createDatabaseLister(source: DatabaseSource, hasRows: (key: string) => boolean) {
   const depth = depthOf(source.schema)
 
   const entriesOf = (item: CatalogItem): readonly Entry[] => {
@@ -175,7 +175,7 @@ export function createCompleter(
 
   const keys = async ({ relation, access }: Table, typed: string, context: SourceContext): Promise<Completion> => {
     if (source.rows === undefined || access.key.length === 0) return nothing
-    const first = nameOf(typed.split(',')[0] ?? '') ?? ''
+    const first = segmentToName(typed.split(',')[0] ?? '') ?? ''
     const found = await source.rows.keys(
       { relation: { ...relation, rows: access }, typed: typed === '' ? '' : first, limit: maxKeys },
       context,
@@ -192,13 +192,13 @@ export function createCompleter(
     if (name === 'schema' || name === 'path') return undefined
     if (name === 'format') return completionOf(['mermaid'], value)
     const given = filled.get('schema') ?? ''
-    const schema = source.schema ?? nameOf(given)
+    const schema = source.schema ?? segmentToName(given)
     if (schema === undefined || (source.schema === undefined && given === '')) return nothing
-    const head = source.schema === undefined ? `${segmentOf(schema)}/` : ''
+    const head = source.schema === undefined ? `${nameToSegment(schema)}/` : ''
     const isWanted = wanted[name]
     if (isWanted !== undefined) return value.includes('/') ? nothing : names(head, value, isWanted, context)
     if (name !== 'columns' && name !== 'key') return nothing
-    const named = nameOf(filled.get('table') ?? '')
+    const named = segmentToName(filled.get('table') ?? '')
     const table = named === undefined ? undefined : await tableOf({ schema, name: named }, context)
     if (table === undefined) return nothing
     return name === 'columns' ? columns(table, value) : keys(table, value, context)

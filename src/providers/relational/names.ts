@@ -28,14 +28,14 @@ function escapeBytes(text: string): string {
 }
 
 /** Returns the path segment for a name. A name with a lone surrogate has no segment: sources leave it out. */
-export function segmentOf(name: string): string {
+export function nameToSegment(name: string): string {
   if (name === '') return '~'
   if (name === '.' || name === '..') return escapeBytes(name)
   return name.replace(special, escapeBytes)
 }
 
 /** Returns the name for a segment; `undefined` if the segment is invalid. */
-export function nameOf(segment: string): string | undefined {
+export function segmentToName(segment: string): string | undefined {
   if (segment === '') return undefined
   if (segment === '~') return ''
   if (/~(?![0-9a-f]{2})/.test(segment)) return undefined
@@ -43,22 +43,22 @@ export function nameOf(segment: string): string | undefined {
     Buffer.from(bytes.replaceAll('~', ''), 'hex').toString('utf8'),
   )
   // Each name has exactly one segment: a needless escape and invalid UTF-8 are refused.
-  return segmentOf(name) === segment ? name : undefined
+  return nameToSegment(name) === segment ? name : undefined
 }
 
 /** Returns the directory path of an object. */
-export function keyOf({ schema, name }: ObjectName, only: string | undefined): string {
-  return only === undefined ? `${segmentOf(schema)}/${segmentOf(name)}/` : `${segmentOf(name)}/`
+export function objectDirectory({ schema, name }: ObjectName, only: string | undefined): string {
+  return only === undefined ? `${nameToSegment(schema)}/${nameToSegment(name)}/` : `${nameToSegment(name)}/`
 }
 
 /** Returns the path segment for the key of a row: its parts, escaped as names are, with `,` between them. */
 export function rowSegmentOf(key: readonly string[]): string {
-  return key.map((part) => segmentOf(part).replaceAll(',', '~2c')).join(',')
+  return key.map((part) => nameToSegment(part).replaceAll(',', '~2c')).join(',')
 }
 
 /** Splits a segment into the parts of a key with this number of columns; `undefined` if no key has this segment. */
 export function rowKeyOf(segment: string, columns: number): readonly string[] | undefined {
-  const parts = segment.split(',').map((part) => nameOf(part.replaceAll('~2c', ',')))
+  const parts = segment.split(',').map((part) => segmentToName(part.replaceAll('~2c', ',')))
   if (parts.length !== columns || parts.some((part) => part === undefined)) return undefined
   const key = parts as readonly string[]
   return rowSegmentOf(key) === segment ? key : undefined
@@ -92,7 +92,7 @@ export function parsePath(path: string, only: string | undefined): DatabasePath 
   if (path === 'extensions') return { kind: 'extensions' }
   const segments = path.split('/')
   const depth = depthOf(only)
-  const names = segments.slice(0, depth).map(nameOf)
+  const names = segments.slice(0, depth).map(segmentToName)
   const [schema, name] = only === undefined ? names : [only, ...names]
   if (schema === undefined) return undefined
   if (segments.length === 2 && depth === 2 && segments[1] === 'overview') return { kind: 'overview', schema }
@@ -151,10 +151,10 @@ export function batchRequests<T extends ObjectName>(load: Load<T>) {
       })
     }
     try {
-      const names = new Map(batch.map(({ name }) => [identityOf(name), name]))
+      const names = new Map(batch.map(({ name }) => [objectNameKey(name), name]))
       const found = await load([...names.values()], gone.signal)
-      const byName = new Map(found.map((one) => [identityOf(one), one]))
-      for (const { name, settle } of batch) settle({ value: byName.get(identityOf(name)) })
+      const byName = new Map(found.map((one) => [objectNameKey(one), one]))
+      for (const { name, settle } of batch) settle({ value: byName.get(objectNameKey(name)) })
     } catch (error) {
       for (const { settle } of batch) settle({ error })
     } finally {
@@ -185,6 +185,6 @@ export function batchRequests<T extends ObjectName>(load: Load<T>) {
 }
 
 /** Returns a text that identifies a name. */
-export function identityOf({ schema, name }: ObjectName): string {
+export function objectNameKey({ schema, name }: ObjectName): string {
   return JSON.stringify([schema, name])
 }

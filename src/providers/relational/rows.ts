@@ -5,7 +5,7 @@ import { metaKeys } from '../../core/meta.ts'
 import type { Content, Context, EntryPart, Params } from '../../core/provider.ts'
 import { mimeTypes, schemaOf, textContent } from './documents.ts'
 import type { Relation, RowAccess, RowPage, RowQuery, RowSource, SourceContext, TableRow } from './model.ts'
-import { rowKeyOf, rowSegmentOf, segmentOf } from './names.ts'
+import { nameToSegment, rowKeyOf, rowSegmentOf } from './names.ts'
 
 const defaultLimit = 100
 
@@ -26,10 +26,16 @@ export async function readRows(
   const limit = limitIn(params, rules.limit)
   const columns = columnsIn(params, access)
   const after = afterIn(params, access)
-  const page = await readPage(source, { relation, access }, rules, { columns, limit, ...defined({ after }) }, context)
+  const page = await readRowPage(
+    source,
+    { relation, access },
+    rules,
+    { columns, limit, ...defined({ after }) },
+    context,
+  )
   const last = page.rows.at(-1)
   const next = page.more && last !== undefined && access.key.length > 0 ? rowSegmentOf(last.key) : undefined
-  return contentOf(relation, access, columns, page, next)
+  return rowPageContent(relation, access, columns, page, next)
 }
 
 /** Yields every row of a table, page by page in the order of its key, with its path. The table must have a key. */
@@ -46,13 +52,13 @@ export async function* rowParts(
   let after: readonly string[] | undefined
   for (;;) {
     const query = { columns, limit, ...defined({ after }) }
-    const page: RowPage = await readPage(source, { relation, access }, rules, query, context)
+    const page: RowPage = await readRowPage(source, { relation, access }, rules, query, context)
     for (const row of page.rows)
       yield {
         path: `${path}/${rowSegmentOf(row.key)}`,
         title: `${relation.name} ${row.key.join(', ')}`.replace(/\p{Cc}/gu, ' '),
         mimeType: mimeTypes.rows,
-        text: wordsOf(row, columns),
+        text: searchableText(row, columns),
       }
     after = page.rows.at(-1)?.key
     if (!page.more || after === undefined) return
@@ -63,7 +69,7 @@ export async function* rowParts(
 const bytesType = /bytea|blob|binary/i
 
 /** Returns the text of a row: one line per value, after the name of its column. */
-function wordsOf({ values }: TableRow, columns: readonly string[]): string {
+function searchableText({ values }: TableRow, columns: readonly string[]): string {
   return columns
     .flatMap((column, i) => {
       const json = values[i]?.json
@@ -94,12 +100,12 @@ export async function readRow(
   const isSame = createKeyTest(relation, access, key)
   for (const isShown of [false, true]) {
     const query = { columns, key, isShown, limit: isShown ? mostAlike : 1 }
-    const page = await readPage(source, { relation, access }, rules, query, context)
+    const page = await readRowPage(source, { relation, access }, rules, query, context)
     const row = page.rows.find(isSame)
     if (row === undefined) continue
     const own = rowSegmentOf(row.key)
     if (own !== segment && context.allows?.(`${path}/${own}`) === false) break
-    return contentOf(relation, access, columns, { rows: [row], more: false }, undefined)
+    return rowPageContent(relation, access, columns, { rows: [row], more: false }, undefined)
   }
   throw notFound('no such row')
 }
@@ -126,7 +132,7 @@ function createKeyTest({ columns }: Relation, { key: names, readable }: RowAcces
 }
 
 /** Reads a page of rows, cut to the size limits of the rules. */
-function readPage(
+function readRowPage(
   source: RowSource,
   { relation, access }: Table,
   { maxValueBytes, maxBytes }: RowRules,
@@ -178,7 +184,7 @@ function afterIn(params: Params, { key }: RowAccess): readonly string[] | undefi
 }
 
 /** Returns rows as JSON, concatenated from the texts of the database, because numbers of JavaScript would lose digits. */
-function contentOf(
+function rowPageContent(
   relation: Relation,
   access: RowAccess,
   columns: readonly string[],
@@ -244,7 +250,7 @@ export function createRowRules(options: RowOptions | undefined) {
     accessTo: ({ rows }: Relation, key: string): RowAccess | undefined => {
       if (rows === undefined || !hasRows(key)) return undefined
       const isOpen = (column: string) => {
-        const path = `${key}${segmentOf(column)}`
+        const path = `${key}${nameToSegment(column)}`
         return isAllowed(path) && !isDenied(path)
       }
       const readable = rows.readable.filter(isOpen)

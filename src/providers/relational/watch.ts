@@ -1,9 +1,9 @@
 import { followAbort, sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createPoller, type Poller } from '../../wrap/polled.ts'
-import { enumDocument, pagesFrom, relationDocument, routineDocument, versionOf } from './documents.ts'
+import { enumDocument, pagesFrom, relationDocument, routineDocument, textVersion } from './documents.ts'
 import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext } from './model.ts'
-import { depthOf, keyOf } from './names.ts'
+import { depthOf, objectDirectory } from './names.ts'
 
 /** Debounce time of hints, in milliseconds. */
 const settlingMs = 100
@@ -23,7 +23,7 @@ interface Sight {
  * @param intervalMs Pause between two polls without a hint of a change, in milliseconds.
  * @param hasRows Whether rows of a table are served, by its key.
  */
-export function createWatch(source: DatabaseSource, intervalMs: number, hasRows: (key: string) => boolean) {
+export function createDatabaseWatch(source: DatabaseSource, intervalMs: number, hasRows: (key: string) => boolean) {
   let looking: Poller | undefined
 
   const lookAt = async (signal: AbortSignal, before: Sight | undefined): Promise<Sight> => {
@@ -38,7 +38,7 @@ export function createWatch(source: DatabaseSource, intervalMs: number, hasRows:
   const changesOf = function* (before: Sight, now: Sight): Generator<Change> {
     if (before.fingerprint !== now.fingerprint) {
       if (before.snapshot === undefined || now.snapshot === undefined) return yield {}
-      yield* differences(before.snapshot, now.snapshot, source.schema)
+      yield* diffDatabaseSnapshots(before.snapshot, now.snapshot, source.schema)
     }
     for (const [key, stamp] of now.rows) {
       if (before.rows.get(key) === stamp || !hasRows(key)) continue
@@ -140,7 +140,7 @@ async function takeSnapshot(source: DatabaseSource, context: SourceContext): Pro
     const names = items.filter((item): item is NamedItem => 'name' in item && isThere(item))
     for (let at = 0; load !== undefined && at < names.length; at += chunk)
       for (const found of await load(names.slice(at, at + chunk), context))
-        versions.set(`${keyOf(found, source.schema)}${leaf}`, versionOf(JSON.stringify(documentOf(found))))
+        versions.set(`${objectDirectory(found, source.schema)}${leaf}`, textVersion(JSON.stringify(documentOf(found))))
   }
   // The row estimate is shown by a read, but it changes too often to be reported as a change.
   await look(
@@ -152,12 +152,16 @@ async function takeSnapshot(source: DatabaseSource, context: SourceContext): Pro
   await look('enum', (item) => item.isEnum === true, source.enums, enumDocument)
   await look('function', (item) => item.isRoutine === true, source.routines, routineDocument)
   const extensions = await source.extensions?.(context)
-  if (extensions !== undefined) versions.set('extensions', versionOf(JSON.stringify(extensions)))
+  if (extensions !== undefined) versions.set('extensions', textVersion(JSON.stringify(extensions)))
   return { listed: new Map(items.map((item) => [item.key, JSON.stringify(item)])), versions }
 }
 
 /** Yields the changes between two snapshots. */
-function* differences(before: DatabaseSnapshot, now: DatabaseSnapshot, only: string | undefined): Generator<Change> {
+function* diffDatabaseSnapshots(
+  before: DatabaseSnapshot,
+  now: DatabaseSnapshot,
+  only: string | undefined,
+): Generator<Change> {
   const changed = new Set<string>()
   // Entries of the object may have appeared or disappeared, and its facts in the listing may have changed.
   for (const key of changesIn(before.listed, now.listed)) {

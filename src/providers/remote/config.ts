@@ -168,19 +168,19 @@ export const open: OpenSource<typeof source> = async (options, { address, folder
 async function targetIn(options: OptionsOf<(typeof source)['shape']>, folder: string) {
   const { command, args, url } = options
   if (url === undefined) {
-    const env = await valuesOf('env', options.env ?? {}, folder)
+    const env = await resolveSecretValues('env', options.env ?? {}, folder)
     const cwd = options.cwd === undefined ? folder : resolveFolder(options.cwd, folder)
     return { command: command ?? '', cwd, env, ...defined({ args }) }
   }
   const { bearer, headers = {}, insecure } = options
   const hasSecrets = bearer !== undefined || Object.keys(headers).length > 0
   if (hasSecrets) refuseInTheClear(url, insecure)
-  const sent = await valuesOf('headers', headers, folder)
+  const sent = await resolveSecretValues('headers', headers, folder)
   if (bearer !== undefined) sent.Authorization = `Bearer ${await requireSecret('bearer', bearer, folder)}`
   return { url, headers: sent }
 }
 
-async function valuesOf(
+async function resolveSecretValues(
   key: string,
   given: Readonly<Record<string, string | SecretSource>>,
   folder: string,

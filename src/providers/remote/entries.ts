@@ -3,7 +3,7 @@ import { capClaimedPriority } from '../../core/entry.ts'
 import { ResourceError, valueOr } from '../../core/errors.ts'
 import { pathOfForeign, templateOfForeign } from '../../core/foreign.ts'
 import { createSlices } from '../../core/kit/breath.ts'
-import { pagesOf } from '../../core/kit/groups.ts'
+import { iteratePages } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
@@ -172,7 +172,7 @@ export async function collectPages<T, Kept>(
   const found = new Map<string, Kept>()
   const slices = createSlices()
   let isWhole = false
-  for await (const { items, nextCursor } of pagesOf(fetch, { maxPages })) {
+  for await (const { items, nextCursor } of iteratePages(fetch, { maxPages })) {
     for (const item of items) {
       const named = keyed(item)
       if (named !== undefined && !found.has(named[0])) found.set(...named)

@@ -7,7 +7,7 @@ import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createPending } from '../files/watch.ts'
 import { listFaultOf } from './session.ts'
-import { differences, entriesIn, entryAt, type ServerSnapshot, type SnapshotKeeper } from './snapshot.ts'
+import { diffServerSnapshots, entriesIn, entryAt, type ServerSnapshot, type SnapshotKeeper } from './snapshot.ts'
 import type { SideList } from './tools.ts'
 
 /** Maximum number of subscribed resources per directory, at a server that has no directories. */
@@ -124,7 +124,7 @@ export function createFollowing(options: FollowingOptions) {
       try {
         const { before, now } = await listing.renew(ending.signal)
         if (before === undefined) pending.add({})
-        else for await (const path of differences(before, now)) pending.add({ path, listed: true })
+        else for await (const path of diffServerSnapshots(before, now)) pending.add({ path, listed: true })
         // New entries in a directory must be reported too.
         const directories = followed.paths().filter((path) => entryAt(now, path) === undefined)
         await Promise.all(directories.map(follow))

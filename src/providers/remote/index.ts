@@ -23,7 +23,7 @@ import { directoryMimeType, type ResourceContent, type ViewCompletionRequest } f
 import { fetchTemplates, relayableMeta, rewriteSearchResults } from './entries.ts'
 import { createFollowing } from './following.ts'
 import { createRelayedPrompts, fetchPrompts, type ListFacts, promptDirectory } from './prompts.ts'
-import { createSession, faultOf, readFaultOf } from './session.ts'
+import { createSession, readFaultOf, translateRemoteError } from './session.ts'
 import {
   createSnapshotKeeper,
   currentOf,
@@ -159,7 +159,7 @@ export function remote(options: RemoteOptions): Provider {
           context.signal.throwIfAborted()
           throw readFaultOf(error, params.size > 0)
         })
-      const told = contents.map((content) => contentOf(content, uri, path))
+      const told = contents.map((content) => relayContent(content, uri, path))
       // Servers answer the read of a directory with its contents, by their own rules. Our rules are applied to its listing
       // instead.
       if (params.size === 0 && isDirectory(told, path) && isOnlyDirectory(await snapshot(context), path))
@@ -213,7 +213,7 @@ async function completeThere(
     signal.throwIfAborted()
     // A server that completes nothing may still list the values.
     if (isResourceError(error, 'invalid')) return undefined
-    throw faultOf(error)
+    throw translateRemoteError(error)
   }
 }
 
@@ -232,8 +232,8 @@ async function unlistedIn(
   }
 }
 
-function contentOf({ uri, name: _, meta, ...content }: ResourceContent, asked: string, path: string): Content {
-  const at = isSame(uri, asked) ? path : pathOfForeign(uri)
+function relayContent({ uri, name: _, meta, ...content }: ResourceContent, asked: string, path: string): Content {
+  const at = isRequestedUri(uri, asked) ? path : pathOfForeign(uri)
   const told = meta === undefined ? undefined : relayableMeta(meta)
   return {
     ...content,
@@ -256,11 +256,15 @@ function isOnlyDirectory(taken: ServerSnapshot, path: string): boolean {
 }
 
 /** Whether two URIs are equal except for their spelling, or for a query that only one of them has. */
-function isSame(told: string, asked: string): boolean {
-  return told === asked || plain(told) === plain(asked) || plain(told) === plain(asked).replace(/\?.*$/s, '')
+function isRequestedUri(told: string, asked: string): boolean {
+  return (
+    told === asked ||
+    normalizeUri(told) === normalizeUri(asked) ||
+    normalizeUri(told) === normalizeUri(asked).replace(/\?.*$/s, '')
+  )
 }
 
-function plain(uri: string): string {
+function normalizeUri(uri: string): string {
   const bare = uri.replace(/\/$/, '')
   return decodeComponent(bare) ?? bare
 }

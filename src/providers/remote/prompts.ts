@@ -10,7 +10,7 @@ import { nameOfAddress, parseAddress } from '../../core/uri.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
 import { collectPages, describeEntry, maxTextLengths, relayableMeta, toRemoteEntry } from './entries.ts'
-import { faultOf, type ServerSession } from './session.ts'
+import { type ServerSession, translateRemoteError } from './session.ts'
 import { currentOf, type SnapshotKeeper } from './snapshot.ts'
 
 /** A prompt of the mount, and the name that the server knows it by. */
@@ -63,11 +63,11 @@ function promptOf(listed: ListedPrompt, mark: string, address: string | undefine
     name,
     longName: longNameOf(address, name),
     ...defined({ title, description, icons, meta }),
-    ...(declared === undefined ? {} : { arguments: argumentsOf(declared) }),
+    ...(declared === undefined ? {} : { arguments: limitPromptArguments(declared) }),
   }
 }
 
-function argumentsOf(declared: NonNullable<ListedPrompt['arguments']>): readonly PromptArgument[] {
+function limitPromptArguments(declared: NonNullable<ListedPrompt['arguments']>): readonly PromptArgument[] {
   const named = declared.filter(({ name }) => name.length <= maxNameLength).slice(0, maxArguments)
   return named.map(({ name, title, description, required }) => ({
     name,
@@ -100,7 +100,9 @@ export function createRelayedPrompts(
         }, signal)
         return {
           ...(description === undefined ? {} : { description: shorten(description, maxTextLengths.description) }),
-          messages: messages.map(({ role, content }): PromptMessage => ({ role, content: partOf(content, mark) })),
+          messages: messages.map(
+            ({ role, content }): PromptMessage => ({ role, content: toPromptPart(content, mark) }),
+          ),
         }
       } catch (error) {
         signal.throwIfAborted()
@@ -111,7 +113,7 @@ export function createRelayedPrompts(
             `The server behind this mount refuses the prompt: ${shorten(words, maxTextLengths.title)}`,
             'refused',
           )
-        throw faultOf(error)
+        throw translateRemoteError(error)
       }
     },
     complete: async ({ path, argument, arguments: given }, { signal }) => {
@@ -125,14 +127,14 @@ export function createRelayedPrompts(
         signal.throwIfAborted()
         // Some servers refuse to complete an argument for which they have no values.
         if (isResourceError(error, 'invalid')) return { values: [] }
-        throw faultOf(error)
+        throw translateRemoteError(error)
       }
     },
   }
 }
 
 /** Converts a content of a message. A resource gets the path of its URI, so that the access rules apply to it. */
-export function partOf(content: PromptContent, mark: string): PromptPart {
+export function toPromptPart(content: PromptContent, mark: string): PromptPart {
   if ('resource' in content) {
     const { uri, name: _, meta, ...rest } = content.resource
     const kept = meta === undefined ? {} : { meta: relayableMeta(meta) }

@@ -146,7 +146,7 @@ const retryAfterSeconds = 2
  *
  * An error answer does not make the connection unavailable: one failing resource does not affect the others.
  */
-export function faultOf(error: unknown): ResourceError {
+export function translateRemoteError(error: unknown): ResourceError {
   if (!isResourceError(error)) return new ResourceError('internal', 'The client failed.', {}, { cause: error })
   const options = { cause: error }
   switch (error.kind) {
@@ -184,12 +184,12 @@ export function readFaultOf(error: unknown, hasParams: boolean): ResourceError {
   if (isUnknownMethod(error)) return notFound('the server has no resources to read')
   const isForeign = isResourceError(error, 'invalid') && knownReason(error.detail.reason) === undefined
   if (isForeign && !hasParams) return new ResourceError('not-found', 'the server refuses the URI', {}, { cause: error })
-  return faultOf(error)
+  return translateRemoteError(error)
 }
 
 /** Converts a failure to list to `unavailable`: the mount is left out for now, so that the others are listed. */
 export function listFaultOf(error: unknown): ResourceError {
-  if (isResourceError(error, 'unavailable')) return faultOf(error)
+  if (isResourceError(error, 'unavailable')) return translateRemoteError(error)
   const message = error instanceof Error ? error.message : String(error)
   return unavailable(`The server cannot be listed: ${message}`, {}, error)
 }

@@ -3,7 +3,7 @@ import { isResourceError, ResourceError, unavailable } from '../../core/errors.t
 import { foreignUriOf, pathOfForeign } from '../../core/foreign.ts'
 import { followFor, untilAborted } from '../../core/kit/abort.ts'
 import { createSlices, sortInSlices } from '../../core/kit/breath.ts'
-import { pagesOf } from '../../core/kit/groups.ts'
+import { iteratePages } from '../../core/kit/groups.ts'
 import { firstIndex, pairedItems } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
@@ -46,7 +46,7 @@ export async function takeSnapshot(
   let listed = 0
   let back = 0
   let pages = 0
-  for await (const { items, nextCursor } of pagesOf((query) => view.list(query, { signal }), {
+  for await (const { items, nextCursor } of iteratePages((query) => view.list(query, { signal }), {
     maxPages: maxPages + 1,
   })) {
     signal.throwIfAborted()
@@ -108,7 +108,7 @@ function firstAfter(known: readonly RemoteEntry[], path: string): number {
 }
 
 /** Yields the paths of the entries that differ between a snapshot and a later one. */
-export async function* differences(before: ServerSnapshot, now: ServerSnapshot): AsyncGenerator<string> {
+export async function* diffServerSnapshots(before: ServerSnapshot, now: ServerSnapshot): AsyncGenerator<string> {
   const slices = createSlices()
   for (const { path, old, fresh } of pairedItems(before.known, now.known, ({ entry }) => entry.path)) {
     if (old === undefined || fresh === undefined || JSON.stringify(old.entry) !== JSON.stringify(fresh.entry))
@@ -151,9 +151,9 @@ async function readDirectory(
 ): Promise<readonly Entry[]> {
   const found = new Map<string, Entry>()
   const slices = createSlices()
-  for await (const { items } of pagesOf((query) => view.directory({ uri, ...query }, { signal }))) {
+  for await (const { items } of iteratePages((query) => view.directory({ uri, ...query }, { signal }))) {
     for (const resource of items) {
-      const entry = entryOf(resource, mark)
+      const entry = toSnapshotEntry(resource, mark)
       if (entry !== undefined && isIn(prefix, entry.path)) found.set(entry.path, entry)
       if (slices.due()) await slices.rest()
     }
@@ -162,7 +162,7 @@ async function readDirectory(
   return sortInSlices([...found.values()], (a, b) => comparePaths(a.path, b.path), slices)
 }
 
-function entryOf(resource: Resource, mark: string): Entry | undefined {
+function toSnapshotEntry(resource: Resource, mark: string): Entry | undefined {
   if (resource.mimeType !== directoryMimeType) return toRemoteEntry(resource, mark)?.entry
   return { path: `${pathOfForeign(resource.uri.replace(/\/$/, ''))}/`, mimeType: directoryMimeType }
 }

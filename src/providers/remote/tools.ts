@@ -10,8 +10,8 @@ import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/tool
 import type { CallOptions, Subscription, ViewChange } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
 import { collectPages, describeEntry, maxTextLengths } from './entries.ts'
-import { type ListFacts, longNameOf, maxNameLength, partOf, pathOfName } from './prompts.ts'
-import { faultOf, listFaultOf, type ServerSession } from './session.ts'
+import { type ListFacts, longNameOf, maxNameLength, pathOfName, toPromptPart } from './prompts.ts'
+import { listFaultOf, type ServerSession, translateRemoteError } from './session.ts'
 import type { SnapshotKeeper } from './snapshot.ts'
 
 /** A tool of the mount, and the tool as the server lists it. */
@@ -112,7 +112,7 @@ export function createRelayedTools(
       const call = async ({ listed }: RelayedTool): Promise<ToolOutcome> => {
         const view = await session.open(signal).catch((error: unknown) => {
           signal.throwIfAborted()
-          throw faultOf(error)
+          throw translateRemoteError(error)
         })
         const { remoteTools } = view
         if (remoteTools === undefined) throw notFound('the server has no tools now')
@@ -121,7 +121,7 @@ export function createRelayedTools(
         } catch (error) {
           signal.throwIfAborted()
           if (isHeaderMismatch(error)) throw error
-          return failureOf(error, listed.name, log)
+          return toFailureOutcome(error, listed.name, log)
         }
       }
       try {
@@ -137,14 +137,14 @@ export function createRelayedTools(
         return await call(await find())
       } catch (error) {
         signal.throwIfAborted()
-        throw faultOf(error)
+        throw translateRemoteError(error)
       }
     },
   }
 }
 
 /** Converts the failure of a call to a result for the model, if the model can act on it. @throws ResourceError for any other. */
-function failureOf(error: unknown, tool: string, log: Log): ToolOutcome {
+function toFailureOutcome(error: unknown, tool: string, log: Log): ToolOutcome {
   // The model needs the words of the server to correct the call.
   const words = refusalOf(error)
   if (words !== undefined) return { parts: [{ text: shorten(words, maxTextLengths.title) }], failed: true }
@@ -152,7 +152,7 @@ function failureOf(error: unknown, tool: string, log: Log): ToolOutcome {
     log('warn', 'the result of a tool does not match its output schema', { tool, error })
     return { parts: [{ text: wrongOutput }], failed: true }
   }
-  if (!isResourceError(error, 'unavailable') || isAnswer(error)) throw faultOf(error)
+  if (!isResourceError(error, 'unavailable') || isAnswer(error)) throw translateRemoteError(error)
   log('warn', 'the server gave no answer to the call of a tool', { tool, error })
   return { parts: [{ text: noAnswer }], failed: true }
 }
@@ -167,7 +167,7 @@ const noAnswer =
 
 function outcomeOf({ content, structured, failed }: RemoteToolResult, mark: string): ToolOutcome {
   const parts = content.flatMap((block): readonly ToolPart[] => {
-    const part = partOf(block, mark)
+    const part = toPromptPart(block, mark)
     return 'uri' in part ? [] : [part]
   })
   return { parts, ...defined({ structured }), ...(failed ? { failed } : {}) }

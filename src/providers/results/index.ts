@@ -16,13 +16,13 @@ import {
   tagEntry,
   voteEntry,
 } from './list.ts'
-import { nameFault, parsePath, segmentOf } from './paths.ts'
+import { escapeName, nameFault, parsePath } from './paths.ts'
 import { type ComputeOptions, computeOnce, findMatch, type Question, readPath } from './read.ts'
 import { type Analysis, analysisJsonSchema, type NewAnalysis, taskTypes } from './record.ts'
 import { reportLanguages } from './report.ts'
 import { parseRow, tagTerm } from './row.ts'
 import { watchResults } from './watch.ts'
-import { createWriter, type Stored, type WriteOptions } from './write.ts'
+import { createResultWriter, type Stored, type WriteOptions } from './write.ts'
 
 export { openStore, type Store, type StoreOptions } from '../../store/index.ts'
 export type { ComputeOptions, Question } from './read.ts'
@@ -118,7 +118,7 @@ export function results(options: ResultsOptions): Results {
   const { store, collection = 'results', scrubber } = options
   const records = store.collection(collection)
   const tags = createTags(store.collection(`${collection}/tags`), records)
-  const writer = createWriter(records, tags, options)
+  const writer = createResultWriter(records, tags, options)
   const clean = (text: string) => scrubber?.scrub(text) ?? text
 
   const findPath = (path: string) => {
@@ -211,13 +211,13 @@ async function completeResults(
     case 'id': {
       if (!/^[A-Za-z0-9._~-]{0,128}$/.test(value)) return { values: [] }
       const rows = await records.list({ prefix: value, limit: mostValues + 1 })
-      return firstOf(rows.map(({ key }) => key))
+      return toCompletion(rows.map(({ key }) => key))
     }
     case 'tag': {
       if (value.length > 200 || nameFault(value.trim()) !== undefined) return { values: [] }
       const found: string[] = []
-      for await (const tag of tags.list({ prefix: value }, signal)) if (found.push(segmentOf(tag)) > mostValues) break
-      return firstOf(found)
+      for await (const tag of tags.list({ prefix: value }, signal)) if (found.push(escapeName(tag)) > mostValues) break
+      return toCompletion(found)
     }
     case 'provider':
       return completionOf(await providersOf(records, filled.get('id')), value)
@@ -237,9 +237,9 @@ async function providersOf(records: Collection, id: string | undefined): Promise
       : one === undefined
         ? []
         : [one.head]
-  return [...new Set(heads.flatMap(({ providers }) => providers.map(segmentOf)))].sort(comparePaths)
+  return [...new Set(heads.flatMap(({ providers }) => providers.map(escapeName)))].sort(comparePaths)
 }
 
-function firstOf(values: readonly string[]): Completion {
+function toCompletion(values: readonly string[]): Completion {
   return values.length > mostValues ? { values: values.slice(0, mostValues), hasMore: true } : completionOf(values)
 }

@@ -4,7 +4,7 @@ import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import { type Collection, rowsIn } from '../../store/store.ts'
-import { folders, idPattern, nameOf, recordPath, reportPath, segmentOf, tagPath, votePath } from './paths.ts'
+import { escapeName, folders, idPattern, recordPath, reportPath, tagPath, unescapeName, votePath } from './paths.ts'
 import { reportLanguageOf } from './report.ts'
 import { type ParsedRow, parseRow, tagTerm } from './row.ts'
 
@@ -29,7 +29,7 @@ export function tagEntry(tag: string): Entry {
 export function recordEntry({ id, head, row }: ParsedRow): Entry {
   const { title, taskType, providers, confidence, met } = head
   const description = `A ${taskType} analysis by ${providers.length} of them: confidence ${confidence}, thresholds ${met ? 'met' : 'not met'}.`
-  return { path: recordPath(id), title, description, mimeType: json, size: head.size, ...factsOf(row) }
+  return { path: recordPath(id), title, description, mimeType: json, size: head.size, ...modifiedAndVersion(row) }
 }
 
 export function reportEntry({ id, head, row }: ParsedRow): Entry {
@@ -39,7 +39,7 @@ export function reportEntry({ id, head, row }: ParsedRow): Entry {
     title: `${reportWord(head.language)}: ${head.title}`,
     description,
     mimeType: 'text/markdown',
-    ...factsOf(row),
+    ...modifiedAndVersion(row),
   }
 }
 
@@ -50,7 +50,7 @@ export function voteEntry({ id, head, row }: ParsedRow, provider: string): Entry
     title: `${provider}: ${head.title}`,
     description,
     mimeType: json,
-    ...factsOf(row),
+    ...modifiedAndVersion(row),
   }
 }
 
@@ -58,12 +58,12 @@ function reportWord(language: string): string {
   return reportLanguageOf(language) === 'ja' ? 'レポート' : 'Report'
 }
 
-function factsOf({ modified, revision }: ParsedRow['row']): Pick<Entry, 'modified' | 'version'> {
+function modifiedAndVersion({ modified, revision }: ParsedRow['row']): Pick<Entry, 'modified' | 'version'> {
   return { modified, version: String(revision) }
 }
 
 /** Yields the entries in the folder of an analysis, in path order. */
-function* partsOf(found: ParsedRow): Generator<Entry> {
+function* analysisEntries(found: ParsedRow): Generator<Entry> {
   yield reportEntry(found)
   const votes = found.head.providers.map((provider) => voteEntry(found, provider))
   yield* votes.sort((a, b) => comparePaths(a.path, b.path))
@@ -105,7 +105,7 @@ async function* recordsIn(
   const [only = ''] = prefix.slice(folders.records.length).split('/')
   if (only !== '') {
     const found = await findRecord(records, only)
-    if (found !== undefined) yield* partsOf(found)
+    if (found !== undefined) yield* analysisEntries(found)
     return
   }
   // A result is listed at the position of its id, and its parts at the position of `id/`: `a`, `a-b`, `a-b/report`, `a/report`.
@@ -118,12 +118,12 @@ async function* recordsIn(
   for await (const found of rowsAfter(records, after, signal)) {
     for (let last = open.at(-1); last !== undefined && `${last.id}/` < found.id; last = open.at(-1)) {
       open.pop()
-      yield* partsOf(last)
+      yield* analysisEntries(last)
     }
     yield recordEntry(found)
     open.push(found)
   }
-  for (const found of open.reverse()) yield* partsOf(found)
+  for (const found of open.reverse()) yield* analysisEntries(found)
 }
 
 /** Returns the ids whose parts may come after a path, although the ids themselves come before it. */
@@ -168,7 +168,7 @@ export function createTags(rows: Collection, records: Collection) {
 
   const noteOne = async (tag: string, until: number): Promise<void> => {
     if ((noted.get(tag) ?? 0) >= until) return
-    const key = segmentOf(tag)
+    const key = escapeName(tag)
     const expires = until === Number.POSITIVE_INFINITY ? {} : { expires: until }
     for (let attempt = 0; attempt < attempts; attempt++) {
       const row = await rows.get(key)
@@ -196,7 +196,7 @@ export function createTags(rows: Collection, records: Collection) {
       signal: AbortSignal,
     ): AsyncGenerator<string> {
       for await (const { key } of rowsIn(rows, { ...query, limit: tagsPageSize }, signal)) {
-        const tag = nameOf(key)
+        const tag = unescapeName(key)
         if (tag !== undefined && (await records.list({ term: tagTerm(tag), limit: 1 })).length > 0) yield tag
       }
     },

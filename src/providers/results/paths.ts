@@ -11,8 +11,8 @@ export const folders = { tags: 'by-tag/', records: 'results/', votes: 'votes/' }
 export const recordPath = (id: string): string => `${folders.records}${id}`
 export const reportPath = (id: string): string => `${recordPath(id)}/report`
 export const votePath = (id: string, provider: string): string =>
-  `${recordPath(id)}/${folders.votes}${segmentOf(provider)}`
-export const tagPath = (tag: string): string => `${folders.tags}${segmentOf(tag)}`
+  `${recordPath(id)}/${folders.votes}${escapeName(provider)}`
+export const tagPath = (tag: string): string => `${folders.tags}${escapeName(tag)}`
 
 /** Parses a path. `undefined`: nothing can be at this path. */
 export function parsePath(path: string): ResultPath | undefined {
@@ -20,13 +20,13 @@ export function parsePath(path: string): ResultPath | undefined {
   const [folder, first = '', second, third, ...others] = path.split('/')
   if (others.length > 0) return undefined
   if (folder === 'by-tag') {
-    const tag = second === undefined && first !== '' ? nameOf(first) : undefined
+    const tag = second === undefined && first !== '' ? unescapeName(first) : undefined
     return tag === undefined ? undefined : { kind: 'tag', tag }
   }
   if (folder !== 'results' || !idPattern.test(first)) return undefined
   if (second === undefined) return { kind: 'record', id: first }
   if (second === 'report') return third === undefined ? { kind: 'report', id: first } : undefined
-  const provider = second === 'votes' && third !== undefined && third !== '' ? nameOf(third) : undefined
+  const provider = second === 'votes' && third !== undefined && third !== '' ? unescapeName(third) : undefined
   return provider === undefined ? undefined : { kind: 'vote', id: first, provider }
 }
 
@@ -34,7 +34,7 @@ export function parsePath(path: string): ResultPath | undefined {
  * Converts a name from outside (a tag, the name of a provider) to one path segment, one to one: `~` is written `~0` and `/` is
  * written `~1`, as in RFC 6901. The names `.` and `..`, which are invalid segments, begin with `~2` instead of their first dot.
  */
-export function segmentOf(name: string): string {
+export function escapeName(name: string): string {
   const escaped = name.replaceAll('~', '~0').replaceAll('/', '~1')
   return escaped === '.' || escaped === '..' ? `~2${escaped.slice(1)}` : escaped
 }
@@ -42,9 +42,9 @@ export function segmentOf(name: string): string {
 const escapes: Readonly<Record<string, string>> = { '~0': '~', '~1': '/', '~2': '.' }
 
 /** Returns the name of a segment. `undefined`: no name has this segment. */
-export function nameOf(segment: string): string | undefined {
+export function unescapeName(segment: string): string | undefined {
   const name = segment.replace(/~[012]/g, (pair) => escapes[pair] ?? pair)
-  return segmentOf(name) === segment ? name : undefined
+  return escapeName(name) === segment ? name : undefined
 }
 
 /** Line terminators and control characters of terminals: refused in ids, tags and names. */

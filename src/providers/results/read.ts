@@ -83,7 +83,7 @@ function isOf({ taskType }: Question): (found: ParsedRow) => boolean {
 }
 
 /** Returns the facts about one result in lists of results. The path is relative to the mount. */
-function summaryOf({ id, head }: ParsedRow) {
+function summarizeResult({ id, head }: ParsedRow) {
   const { digest: _, size: __, met, ...facts } = head
   return { id, path: recordPath(id), ...facts, thresholdsMet: met }
 }
@@ -98,7 +98,7 @@ function formatMatch({ prompt, taskType }: Question, { match, found }: ResultMat
     match,
     results: found.map(({ record, similarity }) => ({
       similarity: Math.round(similarity * 1000) / 1000,
-      ...summaryOf(record),
+      ...summarizeResult(record),
     })),
     ...defined({ analysis }),
   })
@@ -130,12 +130,16 @@ export async function readPath(parsed: ResultPath, params: Params, records: Coll
     case 'vote': {
       const found = await findRecord(records, parsed.id)
       if (found === undefined) throw notFound('no such result')
-      return { ...bodyOf(found, parsed, params), version: String(found.row.revision) }
+      return { ...resultContent(found, parsed, params), version: String(found.row.revision) }
     }
   }
 }
 
-function bodyOf(found: ParsedRow, parsed: Extract<ResultPath, { readonly id: string }>, params: Params): Content {
+function resultContent(
+  found: ParsedRow,
+  parsed: Extract<ResultPath, { readonly id: string }>,
+  params: Params,
+): Content {
   if (parsed.kind === 'record') return { mimeType: json, text: found.json(), size: found.head.size }
   const analysis = found.analysis()
   if (parsed.kind === 'report') {
@@ -153,7 +157,7 @@ async function formatList(
 ): Promise<string> {
   const query = term === undefined ? {} : { term }
   const rows = await records.list({ ...query, newest: true, limit: limit + 1, values: true })
-  const results = rows.slice(0, limit).map((row) => summaryOf(parseRow(row)))
+  const results = rows.slice(0, limit).map((row) => summarizeResult(parseRow(row)))
   return formatJson({ results, ...(rows.length > limit ? { more: true } : {}) })
 }
 
@@ -212,7 +216,7 @@ export async function computeOnce(
     const known = await newest(records, question)
     if (known !== undefined) return known
     const made = { ...(await compute(signal)), prompt: question.prompt, taskType: question.taskType }
-    return keep(writer, made)
+    return storeAnalysis(writer, made)
   }
   for (let attempt = 0; attempt < attempts; attempt++) {
     const known = await newest(records, question)
@@ -236,7 +240,7 @@ export async function computeOnce(
 }
 
 /** Stores a computed result. If the store does not answer, the result is still returned. */
-async function keep(writer: Parts['writer'], made: NewAnalysis): Promise<Analysis> {
+async function storeAnalysis(writer: Parts['writer'], made: NewAnalysis): Promise<Analysis> {
   const prepared = writer.prepare(made)
   try {
     await writer.put(prepared)

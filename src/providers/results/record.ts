@@ -67,7 +67,7 @@ const fraction = z.number().min(0).max(1)
 const name = z.string().min(1).max(largest.name).superRefine(withoutFault)
 const content = z.string().max(largest.content)
 
-const time = z.string().refine((text) => timeOf(text) !== undefined, {
+const time = z.string().refine((text) => parseZonedTime(text) !== undefined, {
   error: 'It must be a time in ISO 8601 with its zone, such as "2026-05-01T09:30:00Z".',
 })
 
@@ -177,7 +177,7 @@ function withoutFault(text: string, context: z.RefinementCtx): void {
 }
 
 /** Returns an ISO 8601 time with a zone in milliseconds since 1970. Undefined: the time is invalid. */
-export function timeOf(text: string): number | undefined {
+export function parseZonedTime(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.test(text)) return undefined
   const time = Date.parse(text)
   return Number.isNaN(time) ? undefined : time
@@ -233,7 +233,7 @@ function wordsFor(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
       if (issue.input === undefined) return 'It is missing.'
-      return `It must be ${typeNames[issue.expected] ?? issue.expected}, and is ${typeOf(issue.input)}.`
+      return `It must be ${typeNames[issue.expected] ?? issue.expected}, and is ${describeType(issue.input)}.`
     case 'invalid_value':
       return `It must be one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}.`
     case 'too_small':
@@ -266,7 +266,7 @@ function faultsOf(issues: readonly z.core.$ZodIssue[]): readonly FieldFault[] {
   })
 }
 
-function typeOf(value: unknown): string {
+function describeType(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   if (typeof value === 'number') return Number.isFinite(value) ? `the number ${value}` : 'no finite number'

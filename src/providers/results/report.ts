@@ -90,15 +90,15 @@ export function formatReport(analysis: Analysis, language: ReportLanguage): stri
     quote(consensus.content),
     ...(consensus.reasoning === undefined ? [] : [`### ${say.reasoning}`, quote(consensus.reasoning)]),
     `## ${say.facts}`,
-    factsOf(analysis, say),
+    formatAnalysisFacts(analysis, say),
     `## ${say.votes}`,
-    tableOf(votes, say),
+    formatVoteTable(votes, say),
     ...votes.flatMap((vote) => voteOf(vote, say)),
   ]
   return `${sections.join('\n\n')}\n`
 }
 
-function factsOf(analysis: Analysis, say: Words): string {
+function formatAnalysisFacts(analysis: Analysis, say: Words): string {
   const { thresholds, consensus, expires, tags } = analysis
   const asked = (['confidence', 'agreement'] as const).flatMap((what) => {
     const value = thresholds[what]
@@ -118,7 +118,7 @@ function factsOf(analysis: Analysis, say: Words): string {
   return facts.map(([name, value]) => `- ${name}${say.colon}${value}`).join('\n')
 }
 
-function tableOf(votes: readonly Vote[], say: Words): string {
+function formatVoteTable(votes: readonly Vote[], say: Words): string {
   const head = [say.provider, say.model, say.confidence, say.agreement, say.tokenCount, say.cost, say.duration]
   const rows = votes.map(({ provider, model, confidence, agreement, tokens, cost, duration }) => [
     escapeMarkdown(provider),

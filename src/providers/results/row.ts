@@ -25,7 +25,7 @@ export function formatRow(analysis: Analysis): Uint8Array {
   const json = `${JSON.stringify(analysis, undefined, 2)}\n`
   const { taskType, language, totalCost, tags, created, expires, consensus, thresholds, votes } = analysis
   const head: Head = {
-    title: titleOf(analysis.prompt),
+    title: titleFromPrompt(analysis.prompt),
     taskType,
     language,
     confidence: consensus.confidence,
@@ -36,7 +36,7 @@ export function formatRow(analysis: Analysis): Uint8Array {
     created,
     ...defined({ expires }),
     size: Buffer.byteLength(json),
-    digest: digestOf(analysis),
+    digest: hashAnalysis(analysis),
   }
   return Buffer.from(`${JSON.stringify(head)}\n${json}`)
 }
@@ -72,7 +72,7 @@ export function tagsIn(terms: readonly string[]): readonly string[] {
 }
 
 /** Returns a hash of the content of an analysis. Id, tags and times do not change it. */
-export function digestOf(analysis: Omit<Analysis, 'id'>): string {
+export function hashAnalysis(analysis: Omit<Analysis, 'id'>): string {
   const content = Object.entries(analysis).filter(([key]) => !facts.has(key))
   return sha256(canonical(Object.fromEntries(content)))
 }
@@ -80,7 +80,7 @@ export function digestOf(analysis: Omit<Analysis, 'id'>): string {
 const facts: ReadonlySet<string> = new Set(['id', 'tags', 'created', 'expires'])
 
 /** Returns the id for an analysis without one. */
-export function idOf(digest: string): string {
+export function idFromDigest(digest: string): string {
   return digest.slice(0, 32)
 }
 
@@ -92,7 +92,7 @@ function canonical(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`
 }
 
-function titleOf(prompt: string): string {
+function titleFromPrompt(prompt: string): string {
   const line = prompt
     .slice(0, 10 * titleLength)
     .replace(/[\s\p{Cc}\u2028\u2029]+/gu, ' ')

@@ -53,7 +53,7 @@ export async function watchResults(
       return yield {}
     }
     for (const id of changed) {
-      const row = all === undefined ? await rowOf(records, id) : undefined
+      const row = all === undefined ? await findRow(records, id) : undefined
       yield* tellOf(id, all === undefined ? row && toWatchedResult(row) : all.get(id))
     }
     if (changed.size > 0) yield* [{ path: 'recent' }, { path: 'lookup' }]
@@ -65,7 +65,7 @@ export async function watchResults(
     const over = [...known].flatMap(([id, { expires }]) => (expires <= now ? [id] : []))
     const gone: string[] = []
     for (const id of over) {
-      const row = await rowOf(records, id)
+      const row = await findRow(records, id)
       if (row === undefined) gone.push(id)
       else known.set(id, toWatchedResult(row))
     }
@@ -138,7 +138,7 @@ async function scan(records: Collection, signal: AbortSignal): Promise<Map<strin
 }
 
 /** Reads a row without its value. In a list of all keys that begin with an id, the id itself comes first. */
-async function rowOf(records: Collection, id: string): Promise<Row | undefined> {
+async function findRow(records: Collection, id: string): Promise<Row | undefined> {
   const [row] = await records.list({ prefix: id, limit: 1 })
   return row?.key === id ? row : undefined
 }

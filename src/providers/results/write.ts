@@ -6,8 +6,8 @@ import type { Scrubber } from '../../core/scrub.ts'
 import type { Stored } from '../../core/tool.ts'
 import type { Collection } from '../../store/store.ts'
 import type { Tags } from './list.ts'
-import { type Analysis, mapTexts, type NewAnalysis, parseAnalysis, timeOf } from './record.ts'
-import { digestOf, formatRow, idOf, type ParsedRow, parseRow, termsOf } from './row.ts'
+import { type Analysis, mapTexts, type NewAnalysis, parseAnalysis, parseZonedTime } from './record.ts'
+import { formatRow, hashAnalysis, idFromDigest, type ParsedRow, parseRow, termsOf } from './row.ts'
 
 export type { Stored } from '../../core/tool.ts'
 
@@ -32,7 +32,7 @@ export interface WriteOptions {
   readonly log?: Log
 }
 
-export type Writer = ReturnType<typeof createWriter>
+export type Writer = ReturnType<typeof createResultWriter>
 
 const defaultMaxBytes = 1024 * 1024
 const attempts = 16
@@ -41,7 +41,7 @@ const evictIntervalMs = 1000
 /** Tolerated lead of a writer's clock, in milliseconds. */
 const maxAheadMs = 24 * 3_600_000
 
-export function createWriter(records: Collection, tags: Tags, options: WriteOptions) {
+export function createResultWriter(records: Collection, tags: Tags, options: WriteOptions) {
   const { ttl, keep = {}, maxBytes = defaultMaxBytes, language = 'en', scrubber, log = () => {} } = options
   let timer: NodeJS.Timeout | undefined
   let evicted = 0
@@ -80,13 +80,14 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
   /** Returns the analysis to store, completed from the one that is stored under its id. */
   const complete = (given: NewAnalysis, known: ParsedRow | undefined): Analysis => {
     const now = Date.now()
-    const created = given.created === undefined ? now : (timeOf(given.created) ?? now)
+    const created = given.created === undefined ? now : (parseZonedTime(given.created) ?? now)
     if (created > now + maxAheadMs) throw wrongTime('created', 'It must be at most a day in the future.')
     const before = known?.head
     const kept = before === undefined ? undefined : { created: before.created, expires: before.expires }
-    const end = given.expires === undefined ? (ttl === undefined ? undefined : created + ttl) : timeOf(given.expires)
+    const end =
+      given.expires === undefined ? (ttl === undefined ? undefined : created + ttl) : parseZonedTime(given.expires)
     const expires = given.expires === undefined && kept !== undefined ? kept.expires : timeText(end)
-    if (expires !== undefined && (timeOf(expires) ?? 0) <= now)
+    if (expires !== undefined && (parseZonedTime(expires) ?? 0) <= now)
       throw wrongTime('expires', 'It must be in the future, or the result would expire at once.')
     const { id, expires: _, ...rest } = given
     const analysis = {
@@ -97,7 +98,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
       ...defined({ expires }),
       tags: given.tags ?? before?.tags ?? [],
     }
-    return withFixedKeyOrder({ id: id ?? idOf(digestOf(analysis)), ...analysis })
+    return withFixedKeyOrder({ id: id ?? idFromDigest(hashAnalysis(analysis)), ...analysis })
   }
 
   const write = async (given: NewAnalysis): Promise<Stored> => {
@@ -106,7 +107,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
       const row = await records.get(fresh.id)
       const known = row === undefined ? undefined : parseRow(row)
       // With the same content, omitted members keep their stored values; other content gets its own times.
-      const isSame = known !== undefined && known.head.digest === digestOf(fresh)
+      const isSame = known !== undefined && known.head.digest === hashAnalysis(fresh)
       const analysis = isSame ? complete({ ...given, id: fresh.id }, known) : fresh
       const value = formatRow(analysis)
       if (known !== undefined && Buffer.from(known.row.value).equals(value)) return storedOf(analysis, 'unchanged')
@@ -116,7 +117,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
           limit: maxBytes,
           size: bytes,
         })
-      const end = analysis.expires === undefined ? undefined : timeOf(analysis.expires)
+      const end = analysis.expires === undefined ? undefined : parseZonedTime(analysis.expires)
       // Write the tags first, so that a result is never without its tags.
       await tags.note(analysis.tags, end)
       const written = await records.put(

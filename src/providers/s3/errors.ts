@@ -50,7 +50,7 @@ const bucketFault = (code: string) => new Map<string, string>(Object.entries(buc
 
 /** Whether the store refused a HEAD for a reason that only the answer to a GET can tell. */
 export function isWithoutReason(error: unknown): boolean {
-  const { code, status } = failureOf(error)
+  const { code, status } = toFailure(error)
   return (status === 403 || status === 400) && !isCode(code)
 }
 
@@ -66,8 +66,8 @@ function isCode(code: string): boolean {
  */
 export function toCallerError(error: unknown, about: 'list' | 'object', log: Log): unknown {
   if (error instanceof ObjectFault || error instanceof ResourceError) return error
-  const { code, status, system } = failureOf(error)
-  const cause = new Error(`${shown(code)} ${status ?? ''}`.trim())
+  const { code, status, system } = toFailure(error)
+  const cause = new Error(`${sanitizeErrorCode(code)} ${status ?? ''}`.trim())
   const away = (message: string) => unavailable(message, {}, cause)
   if (code === 'PreconditionFailed' || status === 412) return new ObjectFault('replaced')
   if (code === 'InvalidRange' || status === 416) return new ObjectFault('unsatisfiable')
@@ -83,7 +83,7 @@ export function toCallerError(error: unknown, about: 'list' | 'object', log: Log
     return notFound()
   if (status === 403 || code === 'AccessDenied') {
     if (about === 'list') return away('The credentials may not list the bucket. Give them the right s3:ListBucket.')
-    log('warn', 'the store refuses access to an object: it is treated as missing', { code: shown(code) })
+    log('warn', 'the store refuses access to an object: it is treated as missing', { code: sanitizeErrorCode(code) })
     return notFound('the store refuses it')
   }
   if (status === 404) return about === 'list' ? away(bucketFaults.NoSuchBucket) : notFound()
@@ -99,12 +99,12 @@ export function toCallerError(error: unknown, about: 'list' | 'object', log: Log
 
 /** Converts an error while a body was read: the body is incomplete, or does not match its checksum. */
 export function translateBody(error: unknown, log: Log): unknown {
-  const { code, system } = failureOf(error)
+  const { code, system } = toFailure(error)
   if (code === 'TimeoutError' && system === undefined) return toCallerError(error, 'object', log)
   return new ObjectFault('torn')
 }
 
-function failureOf(error: unknown): Failure {
+function toFailure(error: unknown): Failure {
   if (!(error instanceof Error)) return { code: 'Unknown', status: undefined, system: undefined }
   const facts = error as Error & {
     readonly code?: unknown
@@ -116,6 +116,6 @@ function failureOf(error: unknown): Failure {
 }
 
 /** Returns a code for the log; malformed codes are not repeated. */
-function shown(code: string): string {
+function sanitizeErrorCode(code: string): string {
   return /^[A-Za-z][\w.]{0,63}$/.test(code) ? code : 'unknown'
 }

@@ -5,7 +5,7 @@ import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import { traceContext } from '../../core/trace.ts'
 import { type Endpoint, guardedLookup } from '../objects/endpoint.ts'
-import { type BucketOptions, completeOptions, createObjects } from '../objects/provider.ts'
+import { type BucketOptions, completeBucketOptions, createObjects } from '../objects/provider.ts'
 import { createS3Store } from './store.ts'
 
 /** Keys that sign requests, as the store issues them. */
@@ -45,13 +45,13 @@ const sockets = 32
 export async function s3(options: S3Options): Promise<Provider> {
   requireKeys('s3({ bucket })', options, { bucket: 'a string' })
   const { keys, profile, requesterPays = false } = options
-  const settings = completeOptions(options)
+  const settings = completeBucketOptions(options)
   const { bucket, endpoint, anonymous } = settings
   if (/--x-s3$/.test(bucket))
     throw invalid('A directory bucket does not list its keys in order, and cannot be served.', 'configuration')
   if (anonymous && (keys !== undefined || profile !== undefined))
     throw invalid('"anonymous" excludes keys and a profile. Remove them, or "anonymous".', 'configuration')
-  const client = createClient({
+  const client = createS3Client({
     endpoint,
     region: options.region,
     // No wildcard certificate covers a bucket name with dots before the host name.
@@ -82,7 +82,7 @@ const maxAttempts = 3
 const maxAnswerBytes = 8 * 2 ** 20
 
 /** Creates the official client with limits of time, connections and answer sizes; it follows no redirect to another host. */
-function createClient(options: S3ClientOptions): S3Client {
+function createS3Client(options: S3ClientOptions): S3Client {
   const { endpoint, region, pathStyle, credentials, timeoutMs } = options
   const attemptTimeoutMs = Math.max(100, Math.floor(timeoutMs / maxAttempts))
   const agent = { keepAlive: true, maxSockets: sockets, maxFreeSockets: sockets, lookup: guardedLookup }
@@ -114,7 +114,7 @@ function createClient(options: S3ClientOptions): S3Client {
       const result = await next(args)
       const { response } = result as { response: { statusCode: number; body?: unknown } }
       const isObject = context.commandName === 'GetObjectCommand' && response.statusCode < 300
-      if (!isObject && isStream(response.body)) response.body = bounded(response.body)
+      if (!isObject && isStream(response.body)) response.body = limitBodySize(response.body)
       return result
     },
     { step: 'deserialize', priority: 'low', name: 'hikidashiBounds' },
@@ -169,7 +169,7 @@ function isStream(body: unknown): body is NodeJS.ReadableStream & { destroy(erro
 }
 
 /** Limits a body: it ends with an error above the maximum, because the client would buffer all of it. */
-function bounded(body: NodeJS.ReadableStream & { destroy(error?: Error): void }): Transform {
+function limitBodySize(body: NodeJS.ReadableStream & { destroy(error?: Error): void }): Transform {
   let length = 0
   const limit = new Transform({
     transform(chunk: Buffer, _, done) {

@@ -83,14 +83,14 @@ export function createS3Store(client: S3Client, bucket: string, requesterPays: b
         const plain = answer.EncodingType === 'url' ? decodeKey : (key: string) => key
         const objects = Contents.map(({ Key = '', Size, LastModified, ETag }) => ({
           key: plain(Key),
-          ...factsOf(Size, LastModified, ETag),
+          ...toObjectFacts(Size, LastModified, ETag),
         }))
         return { objects, prefixes: CommonPrefixes.map(({ Prefix = '' }) => plain(Prefix)), more: IsTruncated }
       }),
     head: (key, signal) => answered('object', async () => detailsOf(key, await head(key, signal))),
     get: async (query, signal) => {
       const opened = await answered('object', () => open(query, signal))
-      return bodyOf(query, opened, signal, seldom)
+      return toObjectBody(query, opened, signal, seldom)
     },
     link: ({ key, versionId }, seconds) =>
       answered('object', () =>
@@ -118,7 +118,7 @@ function decodeKey(key: string): string {
   }
 }
 
-function factsOf(size: number | undefined, modified: Date | undefined, etag: string | undefined) {
+function toObjectFacts(size: number | undefined, modified: Date | undefined, etag: string | undefined) {
   const version = etag?.replace(/^(?:W\/)?"|"$/g, '')
   if (size === undefined || !Number.isSafeInteger(size) || size < 0) throw notS3('an object has no size')
   const time = modified?.getTime()
@@ -138,24 +138,24 @@ function detailsOf(
   const { ContentType, ContentEncoding, StorageClass, VersionId, Metadata } = answer
   return {
     key,
-    ...factsOf(size, answer.LastModified, answer.ETag),
+    ...toObjectFacts(size, answer.LastModified, answer.ETag),
     ...defined({ mimeType: ContentType, storageClass: StorageClass, metadata: Metadata }),
     ...(ContentEncoding === undefined || ContentEncoding === 'aws-chunked' ? {} : { encoding: ContentEncoding }),
     ...(VersionId === undefined || VersionId === 'null' ? {} : { versionId: VersionId }),
   }
 }
 
-function bodyOf(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log): ObjectBody {
+function toObjectBody(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log): ObjectBody {
   const { key, range, version } = query
   const { answer, discard } = opened
   try {
-    const { start, end, size } = rangeOf(range, answer)
+    const { start, end, size } = parseContentRange(range, answer)
     const details = detailsOf(key, answer, size)
     // Some stores ignore If-Match.
     if (version !== undefined && details.version !== version) throw new ObjectFault('replaced')
     return {
       ...{ details, start, end },
-      bytes: () => collect(opened, Buffer.allocUnsafe(end - start), signal, log),
+      bytes: () => readBodyInto(opened, Buffer.allocUnsafe(end - start), signal, log),
       discard,
     }
   } catch (error) {
@@ -165,7 +165,7 @@ function bodyOf(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log):
 }
 
 /** Returns the byte range of an answer, and checks it against the request. */
-function rangeOf(range: ByteRange | undefined, { ContentRange, ContentLength }: GetObjectCommandOutput) {
+function parseContentRange(range: ByteRange | undefined, { ContentRange, ContentLength }: GetObjectCommandOutput) {
   if (ContentRange === undefined) {
     if (ContentLength === undefined) throw notS3('an object has no length')
     if (range !== undefined) throw notS3('a range is answered with the whole')
@@ -179,7 +179,12 @@ function rangeOf(range: ByteRange | undefined, { ContentRange, ContentLength }: 
 }
 
 /** Reads the body of an answer into `bytes`, which it must fill exactly. The client verifies the checksums that it knows. */
-async function collect({ answer, discard }: Opened, bytes: Buffer, signal: AbortSignal, log: Log): Promise<Buffer> {
+async function readBodyInto(
+  { answer, discard }: Opened,
+  bytes: Buffer,
+  signal: AbortSignal,
+  log: Log,
+): Promise<Buffer> {
   let count = 0
   try {
     for await (const piece of answer.Body as AsyncIterable<Uint8Array>) {

@@ -3,7 +3,7 @@ import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
-import { type FoundHit, piecesOf, rowsMimeType, type SearchAnswer } from '../../core/search-answer.ts'
+import { type FoundHit, rowsMimeType, type SearchAnswer, splitAtMarks } from '../../core/search-answer.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import { hasTextForm } from '../../search/feed-documents.ts'
@@ -56,11 +56,11 @@ export function formatMarkdown({ query, hits, next, total, notes, fallback }: Se
     ...(fallback === undefined ? [] : [fallback, '']),
   ]
   for (const [index, hit] of hits.entries()) {
-    const name = escapeMarkdown(hit.title ?? nameOf(hit.document))
+    const name = escapeMarkdown(hit.title ?? documentName(hit.document))
     const under = hit.heading === undefined || hit.heading === hit.title ? '' : ` · ${escapeMarkdown(hit.heading)}`
     const source = hit.link === undefined ? '' : ` · [source](<${hit.link}>)`
     lines.push(`${index + 1}. [${name}](<${hit.uri}>)${under} (lines ${hit.lines.start}–${hit.lines.end})${source}`)
-    const marked = piecesOf(hit.snippet).map(({ text, marked }) => (marked ? bold(text) : escapeMarkdown(text)))
+    const marked = splitAtMarks(hit.snippet).map(({ text, marked }) => (marked ? bold(text) : escapeMarkdown(text)))
     lines.push(
       ...marked
         .join('')
@@ -85,7 +85,7 @@ function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_[\]<>#|~]/g, (character) => `\\${character}`)
 }
 
-function nameOf(uri: string): string {
+function documentName(uri: string): string {
   const last = uri.slice(uri.lastIndexOf('/') + 1)
   return decodeComponent(last) ?? last
 }

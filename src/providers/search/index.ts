@@ -160,7 +160,7 @@ export function search(options: SearchOptions): Search {
   const readStatus = async ({ principal }: Context): Promise<Content> => {
     const status = statusFor(principal, mounts(), await feedStatus())
     const isWhole = [...mounts().values()].every((mount) => mount.reach(principal) === 'all')
-    const whole = { ...status, ...(isWhole ? await sizeOf(index) : {}) }
+    const whole = { ...status, ...(isWhole ? await describeIndex(index) : {}) }
     return { text: `${JSON.stringify(whole, undefined, 2)}\n`, mimeType: statusEntry.mimeType }
   }
 
@@ -221,7 +221,7 @@ async function inTime(signal: AbortSignal, catchUp: (time: AbortSignal) => Promi
   }
 }
 
-async function sizeOf(index: SearchIndex) {
+async function describeIndex(index: SearchIndex) {
   const [{ documents, passages }, embedding] = await Promise.all([index.size(), index.embedding()])
   return { documents, passages, ...defined({ embedding }) }
 }

@@ -48,10 +48,11 @@ export const parameters = [
  * @throws ResourceError `invalid`, which names the parameter in `detail.parameter`.
  */
 export function parseAsked(text: string, params: Params, now = Date.now()): SearchCall {
-  if (text.length > maxLength) throw refused('q', `The query must have at most ${maxLength} characters.`)
+  if (text.length > maxLength) throw parameterError('q', `The query must have at most ${maxLength} characters.`)
   const plain = text.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').trim()
-  if (plain === '') throw refused('q', 'The query is empty. Write at least one word.')
-  if (!plain.isWellFormed()) throw refused('q', 'The query contains a lone surrogate, which is not valid Unicode.')
+  if (plain === '') throw parameterError('q', 'The query is empty. Write at least one word.')
+  if (!plain.isWellFormed())
+    throw parameterError('q', 'The query contains a lone surrogate, which is not valid Unicode.')
   const get = <T>(name: (typeof parameters)[number], parse: (value: string) => T): T | undefined => {
     const value = params.get(name)
     return value === undefined || value === '' ? undefined : parse(value)
@@ -74,59 +75,59 @@ export function parseAsked(text: string, params: Params, now = Date.now()): Sear
   }
 }
 
-function refused(parameter: string, message: string) {
+function parameterError(parameter: string, message: string) {
   return invalid(message, 'parameter', { parameter })
 }
 
 function parseCount(name: string, value: string, least: number, most: number): number {
   const number = /^\d{1,6}$/.test(value) ? Number(value) : Number.NaN
   if (number >= least && number <= most) return number
-  throw refused(name, `${name} must be a whole number from ${least} to ${most}.`)
+  throw parameterError(name, `${name} must be a whole number from ${least} to ${most}.`)
 }
 
 function parseMount(value: string): readonly string[] {
   try {
     return [parseAddress(value).text]
   } catch {
-    throw refused('mount', 'mount must be the address of a mount, such as file:///docs.')
+    throw parameterError('mount', 'mount must be the address of a mount, such as file:///docs.')
   }
 }
 
 function parseMime(value: string): string {
   const type = value.toLowerCase()
   if (/^[\w.+-]{1,100}\/(?:\*|[\w.+-]{1,100})$/.test(type)) return type
-  throw refused('mime', 'mime must be a MIME type, such as text/markdown, or text/* for all texts.')
+  throw parameterError('mime', 'mime must be a MIME type, such as text/markdown, or text/* for all texts.')
 }
 
 function parseAudience(value: string): Audience {
   if (value === 'user' || value === 'assistant') return value
-  throw refused('audience', 'audience must be user or assistant.')
+  throw parameterError('audience', 'audience must be user or assistant.')
 }
 
 function parsePriority(value: string): number {
   const number = /^\d(?:\.\d{1,9})?$|^\.\d{1,9}$/.test(value) ? Number(value) : Number.NaN
   if (number >= 0 && number <= 1) return number
-  throw refused('minPriority', 'minPriority must be a number from 0 to 1.')
+  throw parameterError('minPriority', 'minPriority must be a number from 0 to 1.')
 }
 
 function parsePath(value: string): string {
-  if (value.length > maxGlobLength) throw refused('path', `path must have at most ${maxGlobLength} characters.`)
+  if (value.length > maxGlobLength) throw parameterError('path', `path must have at most ${maxGlobLength} characters.`)
   try {
     compileGlob(value)
     return value
   } catch {
-    throw refused('path', 'path must be a glob over the paths below a mount, such as guides/**/*.md.')
+    throw parameterError('path', 'path must be a glob over the paths below a mount, such as guides/**/*.md.')
   }
 }
 
 function parseFresh(value: string): boolean {
   if (value === 'true' || value === 'false') return value === 'true'
-  throw refused('fresh', 'fresh must be true or false.')
+  throw parameterError('fresh', 'fresh must be true or false.')
 }
 
 function parseForm(value: string): SearchCall['as'] {
   if (value === 'json' || value === 'markdown') return value
-  throw refused('as', 'as must be json or markdown.')
+  throw parameterError('as', 'as must be json or markdown.')
 }
 
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
@@ -138,7 +139,10 @@ function parseSince(value: string, now: number): number {
   const isDate = /^\d{4}-\d\d-\d\d(?:[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d))?$/.test(value)
   const time = isDate ? Date.parse(value) : Number.NaN
   if (Number.isFinite(time)) return time
-  throw refused('since', 'since must be a date (2026-01-31), a time (2026-01-31T09:00:00Z), or an age (12h, 7d).')
+  throw parameterError(
+    'since',
+    'since must be a date (2026-01-31), a time (2026-01-31T09:00:00Z), or an age (12h, 7d).',
+  )
 }
 
 /** Maximum number of values returned, and of values examined. */

@@ -24,14 +24,14 @@ import { parseYaml } from './yaml.ts'
 
 /** Parses JSON with comments and trailing commas. Of duplicate keys, both are in the tree. */
 function parseJson(text: string, budget: ParseBudget): SettingsTree {
-  measure(text, budget)
+  checkJsonBudget(text, budget)
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
   const [error] = errors
   if (error !== undefined)
     throw parseFault(words[printParseErrorCode(error.error)] ?? 'This is not valid JSON.', error.offset)
   if (root === undefined) throw parseFault('The file is empty: there is no value in it.', 0)
-  return { root: nodeOf(root, text) }
+  return { root: convertJsonNode(root, text) }
 }
 
 const words: Readonly<Record<string, string>> = {
@@ -56,7 +56,7 @@ const words: Readonly<Record<string, string>> = {
 const token = { openBrace: 1, closeBrace: 2, openBracket: 3, closeBracket: 4, comma: 5, colon: 6, end: 17 } as const
 
 /** Counts depth and values by the tokens alone, because the recursive parser would not stop in time. */
-function measure(text: string, budget: ParseBudget): void {
+function checkJsonBudget(text: string, budget: ParseBudget): void {
   const scanner = createScanner(text, true)
   let depth = 0
   for (let kind: number = scanner.scan(); kind !== token.end; kind = scanner.scan()) {
@@ -66,14 +66,16 @@ function measure(text: string, budget: ParseBudget): void {
   }
 }
 
-function nodeOf(node: JsonNode, text: string): Node {
+function convertJsonNode(node: JsonNode, text: string): Node {
   const { children = [] } = node
-  if (node.type === 'array') return { kind: 'list', items: children.map((child) => nodeOf(child, text)) }
+  if (node.type === 'array') return { kind: 'list', items: children.map((child) => convertJsonNode(child, text)) }
   if (node.type === 'object')
     return {
       kind: 'table',
       entries: children.flatMap(({ children: [key, value] = [] }) =>
-        key === undefined || value === undefined ? [] : [{ key: String(key.value), value: nodeOf(value, text) }],
+        key === undefined || value === undefined
+          ? []
+          : [{ key: String(key.value), value: convertJsonNode(value, text) }],
       ),
     }
   return scalarOf(node, text)
@@ -136,7 +138,7 @@ const maxPointers = 100
 /** Answers a request about a file. Its errors contain no part of the file. */
 export async function answerSettings(ask: SettingsRequest): Promise<SettingsAnswer> {
   try {
-    return await find(ask)
+    return await answerSettingsRequest(ask)
   } catch (error) {
     if (isParseFault(error)) return { fault: error.fault }
     // A recursive function ran out of stack: always a RangeError.
@@ -145,19 +147,27 @@ export async function answerSettings(ask: SettingsRequest): Promise<SettingsAnsw
   }
 }
 
-async function find({ text, path, format, want, policy, limits, without }: SettingsRequest): Promise<SettingsAnswer> {
+async function answerSettingsRequest({
+  text,
+  path,
+  format,
+  want,
+  policy,
+  limits,
+  without,
+}: SettingsRequest): Promise<SettingsAnswer> {
   const tree = parsers[format](text, createBudget(limits))
   if (want.kind === 'names') return names(tree.root, want.typed)
   // In a dotenv file, only named values are shown.
   const denied = hiddenValues(tree, format === 'dotenv' ? { ...policy, show: 'allowed' } : policy)
   const source = { text, path, tree, denied, without }
   if (want.kind === 'source') return { text: await showSource(source) }
-  const node = want.steps.reduce<Node | undefined>((found, step) => found && named(found, step), tree.root)
+  const node = want.steps.reduce<Node | undefined>((found, step) => found && visibleChild(found, step), tree.root)
   return node === undefined ? { absent: true } : { text: await showJson(node, source) }
 }
 
 /** Returns the child with a name. A name that is itself a secret looks missing. */
-function named(node: Node, step: string): Node | undefined {
+function visibleChild(node: Node, step: string): Node | undefined {
   return isSecretName(step) ? undefined : childOf(node, step)
 }
 
@@ -170,7 +180,7 @@ function names(root: Node, typed: string): SettingsAnswer {
   const head = typed.slice(0, Math.max(0, slash))
   const start = unescapeStep(typed.slice(slash + 1))
   const steps = head === '' ? [] : head.slice(1).split('/').map(unescapeStep)
-  const parent = steps.reduce<Node | undefined>((found, step) => found && named(found, step), root)
+  const parent = steps.reduce<Node | undefined>((found, step) => found && visibleChild(found, step), root)
   if (parent === undefined || parent.kind === 'scalar') return { pointers: [], hasMore: false }
   const keys =
     parent.kind === 'table' ? [...new Set(parent.entries.map(({ key }) => key))] : parent.items.map((_, i) => String(i))

@@ -3,7 +3,7 @@ import { invalid, isResourceError, ResourceError, tooLarge } from '../../core/er
 import { createHost, workerLimits } from '../../core/kit/workers.ts'
 import type { Content, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import type { Layer } from '../../secrets/find.ts'
-import { createSecretFreeCache, keyOf } from '../../secrets/redactor.ts'
+import { contentKey, createSecretFreeCache } from '../../secrets/redactor.ts'
 import type { Reply, SettingsPart, SettingsRequest } from './answer.ts'
 import type { Format } from './formats.ts'
 import type { Policy } from './hiding.ts'
@@ -35,9 +35,9 @@ export function createSettingsReader(options: DeskOptions) {
      * the detail and nothing of the file; `too-large` beyond a limit.
      */
     ask: async (path: string, format: Format, want: SettingsPart, context: Context) => {
-      const content = await readText(source, path, limits.maxBytes, context)
+      const content = await readSettingsFile(source, path, limits.maxBytes, context)
       const { text } = content
-      const key = want.kind === 'source' ? keyOf([path, format], text) : undefined
+      const key = want.kind === 'source' ? contentKey([path, format], text) : undefined
       if (key !== undefined && harmless.get(key) !== undefined) return { answer: { text }, facts: content }
       const outcome = await host.run({ text, path, format, want, policy, limits, without }, context.signal)
       if ('failure' in outcome || 'error' in outcome.result) throw unreadableFileError(outcome)
@@ -55,7 +55,7 @@ const noText =
   'can name it ("encodings").'
 
 /** Reads the text of a file. @throws ResourceError `too-large` beyond the limit. */
-async function readText(source: Provider, path: string, maxBytes: number, context: Context) {
+async function readSettingsFile(source: Provider, path: string, maxBytes: number, context: Context) {
   const request: ReadRequest = { path, params: new Map() }
   let contents: readonly Content[]
   try {

@@ -7,7 +7,7 @@ interface Line {
   readonly start: number
 }
 
-function* linesOf(text: string): Generator<Line> {
+function* linesWithStart(text: string): Generator<Line> {
   let start = 0
   for (const match of text.matchAll(/\r\n|\r|\n/g)) {
     yield { text: text.slice(start, match.index), start }
@@ -39,7 +39,7 @@ export function parseIni(text: string, budget: ParseBudget): SettingsTree {
   }
   let keys = keysOf('')
   let last: Draft | undefined
-  for (const line of linesOf(text)) {
+  for (const line of linesWithStart(text)) {
     const bare = line.text.trim()
     if (bare === '' || /^[;#]/.test(bare)) continue
     const head = /^\[([^\]]*)\][ \t]*(?:[;#].*)?$/.exec(bare)?.[1]
@@ -70,8 +70,8 @@ export function parseIni(text: string, budget: ParseBudget): SettingsTree {
   }
   const entries: TableEntry[] = []
   for (const [name, found] of sections)
-    if (name === '') entries.push(...entriesOf(found, text))
-    else entries.push({ key: name, value: { kind: 'table', entries: entriesOf(found, text) } })
+    if (name === '') entries.push(...toTableEntries(found, text))
+    else entries.push({ key: name, value: { kind: 'table', entries: toTableEntries(found, text) } })
   return { root: { kind: 'table', entries } }
 }
 
@@ -84,7 +84,7 @@ function splitIni(line: string): { readonly key: string; readonly from: number |
   return { key: line.slice(0, at).trim(), from: at + 1 + blanks }
 }
 
-function entriesOf(keys: ReadonlyMap<string, readonly Draft[]>, text: string): readonly TableEntry[] {
+function toTableEntries(keys: ReadonlyMap<string, readonly Draft[]>, text: string): readonly TableEntry[] {
   return Array.from(keys, ([key, drafts]) => {
     const values = drafts.map((draft) => iniValue(draft, text))
     const [first, second] = values
@@ -113,7 +113,7 @@ function iniValue({ start, end, present }: Draft, text: string): Scalar {
 export function parseProperties(text: string, budget: ParseBudget): SettingsTree {
   const entries: TableEntry[] = []
   let joined: Line | undefined
-  for (const line of linesOf(text)) {
+  for (const line of linesWithStart(text)) {
     if (joined === undefined && /^\s*(?:[#!]|$)/.test(line.text)) continue
     const start: number = joined?.start ?? line.start
     const whole: Line = { text: text.slice(start, line.start + line.text.length), start }
@@ -161,7 +161,7 @@ export function parseDotenv(text: string, budget: ParseBudget): SettingsTree {
   const commented: TableEntry[] = []
   const unknown: { start: number; end: number }[] = []
   let until = 0
-  for (const line of linesOf(text)) {
+  for (const line of linesWithStart(text)) {
     if (line.start < until || line.text.trim() === '') continue
     const [head, comment, key = ''] = assignment.exec(line.text) ?? []
     const end = line.start + line.text.trimEnd().length

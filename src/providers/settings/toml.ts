@@ -18,7 +18,7 @@ type TomlValue = Table | TomlValue[] | Scalar
  * When the two differ, nothing is shown.
  */
 export function parseToml(text: string, budget: ParseBudget): SettingsTree {
-  measure(text, budget)
+  checkTomlNesting(text, budget)
   let meant: unknown
   try {
     meant = parse(text, { integersAsBigInt: true, maxDepth: 200 })
@@ -29,11 +29,11 @@ export function parseToml(text: string, budget: ParseBudget): SettingsTree {
   }
   const root = readToml(text)
   if (!means(root, meant)) throw parseFault('This syntax of TOML is not supported. Write the value in another form.', 0)
-  return { root: nodeOf(root, 1, budget) }
+  return { root: convertTomlValue(root, 1, budget) }
 }
 
 /** Limits the nesting, because the parser recurses for each bracket. Brackets in texts and comments are counted, too. */
-function measure(text: string, budget: ParseBudget): void {
+function checkTomlNesting(text: string, budget: ParseBudget): void {
   let depth = 0
   for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|\n/g)) {
     if (bracket === '\n') continue
@@ -54,11 +54,15 @@ function offsetOf(text: string, line: number, column: number): number {
   return Math.min(text.length, start + Math.max(0, column - 1))
 }
 
-function nodeOf(value: TomlValue, depth: number, budget: ParseBudget): Node {
+function convertTomlValue(value: TomlValue, depth: number, budget: ParseBudget): Node {
   budget.enter(depth, 0)
-  if (Array.isArray(value)) return { kind: 'list', items: value.map((item) => nodeOf(item, depth + 1, budget)) }
+  if (Array.isArray(value))
+    return { kind: 'list', items: value.map((item) => convertTomlValue(item, depth + 1, budget)) }
   if (!(value instanceof Map)) return value
-  const entries = Array.from(value, ([key, member]): TableEntry => ({ key, value: nodeOf(member, depth + 1, budget) }))
+  const entries = Array.from(
+    value,
+    ([key, member]): TableEntry => ({ key, value: convertTomlValue(member, depth + 1, budget) }),
+  )
   return { kind: 'table', entries }
 }
 
@@ -137,7 +141,14 @@ function readToml(text: string): Table {
     skip(/[^,\]}#\r\n]+/y)
     const lexeme = text.slice(start, at).trimEnd()
     if (isNoDay(lexeme)) throw parseFault('This date does not exist.', start)
-    return { kind: 'scalar', text: lexeme, json: jsonOf(lexeme), start, end: start + lexeme.length, writing: 'quoted' }
+    return {
+      kind: 'scalar',
+      text: lexeme,
+      json: scalarToJson(lexeme),
+      start,
+      end: start + lexeme.length,
+      writing: 'quoted',
+    }
   }
 
   const readList = (): TomlValue[] => {
@@ -229,10 +240,10 @@ function unescapeText(text: string): string {
 }
 
 /** Converts a value to JSON: a number if JSON has it, else a text. `+inf` and `inf` are the same, and every `nan`; a time has seconds. */
-function jsonOf(lexeme: string): string {
+function scalarToJson(lexeme: string): string {
   if (lexeme === 'true' || lexeme === 'false') return lexeme
   if (/^[+-]?(?:inf|nan)$/.test(lexeme)) return JSON.stringify(lexeme.replace(/^\+|^[+-](?=nan)/, ''))
-  const time = timeOf(lexeme)
+  const time = toRfc3339Time(lexeme)
   if (time !== undefined) return JSON.stringify(time)
   const plain = lexeme.replaceAll('_', '').replace(/^\+/, '')
   if (/^0[xob]/.test(plain)) return jsonNumber(String(BigInt(plain))) ?? JSON.stringify(lexeme)
@@ -240,7 +251,7 @@ function jsonOf(lexeme: string): string {
 }
 
 /** A date or time as RFC 3339 writes it. `undefined` for any other value. */
-function timeOf(lexeme: string): string | undefined {
+function toRfc3339Time(lexeme: string): string | undefined {
   const [, date, time, seconds = ':00', zone = ''] =
     /^(?:(\d{4}-\d\d-\d\d)(?:[Tt ]|$))?(\d\d:\d\d)?(:\d\d(?:\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?$/.exec(lexeme) ?? []
   if (time === undefined) return date

@@ -46,7 +46,7 @@ export function parseYaml(text: string, budget: ParseBudget): SettingsTree {
   const roots: Node[] = []
   for (const document of documents) {
     refuseErrors(document.errors)
-    roots.push(createReader(text, budget)(document.contents, 1, 0))
+    roots.push(createYamlNodeReader(text, budget)(document.contents, 1, 0))
   }
   const [root, second] = roots
   // A file without a value, such as one of comments only, is valid.
@@ -111,7 +111,7 @@ function refuseVersions(text: string): void {
 type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node
 
 /** Creates a reader that converts the nodes of one document to our own. */
-function createReader(text: string, budget: ParseBudget): Reader {
+function createYamlNodeReader(text: string, budget: ParseBudget): Reader {
   const anchors = new Map<string, Node>()
   /** The nodes with an anchor as keys. */
   const keys = new Map<string, string>()

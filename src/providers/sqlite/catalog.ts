@@ -2,13 +2,12 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import { type Reference, type Relation, roundEstimate, type TableIndex } from '../relational/model.ts'
-import { segmentOf } from '../relational/names.ts'
+import { nameToSegment } from '../relational/names.ts'
 import {
   type Affinity,
   affinityOf,
   type Cells,
   checksOf,
-  columnsOf,
   definitionItemsOf,
   foldName,
   foreignKeysOf,
@@ -17,9 +16,10 @@ import {
   type RawColumn,
   type RelationItem,
   type RunQuery,
+  readTableColumns,
   referencesIn,
   rowsOrNone,
-  textOf,
+  tokenRangeText,
 } from './definitions.ts'
 
 /** Key column of a table, with the facts that only statements need. */
@@ -67,7 +67,8 @@ export function createCatalog(database: DatabaseSyncInstance) {
       const { byName, relations, references } = listing()
       const item = byName.get(name)
       if (item === undefined) return undefined
-      const found = relations.get(name) ?? describe(run, item, references(), (other) => nameIn(byName, other))
+      const found =
+        relations.get(name) ?? describeRelation(run, item, references(), (other) => findTableName(byName, other))
       relations.set(name, found)
       return found
     },
@@ -90,7 +91,7 @@ function listAll(run: RunQuery): Omit<Listing, 'version' | 'relations'> {
     if (type === 'shadow' || /^sqlite_/i.test(text) || text.includes('\ufffd')) return []
     const kind = type === 'view' ? 'view' : type === 'virtual' ? 'virtual table' : 'table'
     return [
-      { key: `${segmentOf(text)}/`, name: text, kind, hasRowid: Number(wr) === 0, isStrict: Number(strict) === 1 },
+      { key: `${nameToSegment(text)}/`, name: text, kind, hasRowid: Number(wr) === 0, isStrict: Number(strict) === 1 },
     ]
   })
   const sorted = [...items].sort((a, b) => comparePaths(a.key, b.key))
@@ -107,13 +108,13 @@ function listAll(run: RunQuery): Omit<Listing, 'version' | 'relations'> {
 }
 
 /** Returns a table name as the table itself spells it, because references may differ in case. */
-function nameIn(byName: ReadonlyMap<string, RelationItem>, name: string): string {
+function findTableName(byName: ReadonlyMap<string, RelationItem>, name: string): string {
   if (byName.has(name)) return name
   const same = foldName(name)
   return [...byName.keys()].find((one) => foldName(one) === same) ?? name
 }
 
-function describe(
+function describeRelation(
   run: RunQuery,
   item: RelationItem,
   references: ReadonlyMap<string, readonly Reference[]>,
@@ -123,12 +124,12 @@ function describe(
   const made = run("select type, sql from sqlite_schema where tbl_name = ?1 order by type = 'trigger', rowid", name)
   const sql = String(made.find(([type]) => type === 'table' || type === 'view')?.[1] ?? '')
   const generated = kind === 'table' ? generatedOf(sql) : new Map<string, string>()
-  const columns = columnsOf(run, name)
+  const columns = readTableColumns(run, name)
   const indexes = kind === 'table' ? indexesOf(run, name) : []
   const ids = columns.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk)
   const isAlias = hasRowid && ids.length > 0 && !indexes.some(({ origin }) => origin === 'pk')
   const isNullable = (column: RawColumn) => !column.notNull && !(column.pk > 0 && (isAlias || !hasRowid))
-  const key = kind === 'table' ? keyOf(columns, ids, indexes, isAlias, isNullable, isStrict) : []
+  const key = kind === 'table' ? findKeyColumns(columns, ids, indexes, isAlias, isNullable, isStrict) : []
   const estimate = kind === 'table' ? estimateOf(run, name) : undefined
   const triggers = run(
     "select name, sql from sqlite_schema where type = 'trigger' and tbl_name = ?1 order by name",
@@ -174,7 +175,7 @@ function describe(
   return { item, relation, key }
 }
 
-function keyOf(
+function findKeyColumns(
   columns: readonly RawColumn[],
   ids: readonly RawColumn[],
   indexes: readonly KnownIndex[],
@@ -240,7 +241,7 @@ function indexesOf(run: RunQuery, table: string) {
       ...{ collation: String(collation).toUpperCase(), descends: Number(desc) === 1 },
     }))
     const text = sql === null ? '' : String(sql)
-    const written = definitionItemsOf(text).map((item) => textOf(text, item))
+    const written = definitionItemsOf(text).map((item) => tokenRangeText(text, item))
     const columns = parts.map(({ column }, i) => column ?? written[i] ?? 'rowid')
     const word = origin === 'pk' ? 'PRIMARY KEY' : 'UNIQUE'
     return {

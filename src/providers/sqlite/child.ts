@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { ResourceError } from '../../core/errors.ts'
 import { loadFaultOf } from '../../store/sqlite/codes.ts'
-import { failureOf, isWorthReopening, refusedError, replacedFileError } from './errors.ts'
+import { isWorthReopening, refusedError, replacedFileError, translateSqliteError } from './errors.ts'
 import type { Operations } from './operations.ts'
 
 /**
@@ -21,7 +21,7 @@ export type ChildAnswer =
 let operations: Operations | undefined
 
 /** Loads the modules that read a file, with the native part of SQLite. */
-async function load() {
+async function loadReaderModules() {
   try {
     const [{ openFile }, { createCatalog }, { createOperations }] = await Promise.all([
       import('./file.ts'),
@@ -52,9 +52,9 @@ function readStatus(): string {
   }
 }
 
-async function answer({ name, values }: ChildRequest): Promise<unknown> {
+async function answerRequest({ name, values }: ChildRequest): Promise<unknown> {
   if (name === 'open' || name === 'measure') {
-    const { openFile, createCatalog, createOperations } = await load()
+    const { openFile, createCatalog, createOperations } = await loadReaderModules()
     if (name === 'measure') return dataBytes()
     const [file, lockTimeoutMs, isLinkless] = values as [string, number, boolean]
     const opened = openFile(file, lockTimeoutMs, isLinkless)
@@ -70,10 +70,10 @@ async function answer({ name, values }: ChildRequest): Promise<unknown> {
 process.on('message', async (question: ChildRequest) => {
   const { id, name } = question
   try {
-    process.send?.({ id, result: await answer(question) } satisfies ChildAnswer)
+    process.send?.({ id, result: await answerRequest(question) } satisfies ChildAnswer)
   } catch (thrown) {
     // A process that opens the file again may find it undamaged, or another file at its path.
-    const { kind, message, detail } = failureOf(thrown)
+    const { kind, message, detail } = translateSqliteError(thrown)
     const told = isWorthReopening(thrown) && name !== 'open' ? { ...detail, fault: 'stale' } : detail
     process.send?.({ id, failed: { kind, message, detail: told } } satisfies ChildAnswer)
   }

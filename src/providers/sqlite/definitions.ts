@@ -14,7 +14,7 @@ const pattern =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\p{L}\p{N}_$]+|\s+|[\s\S]/gu
 
 /** Returns the tokens of a statement, without white space and comments. */
-function tokensOf(sql: string): readonly SqlToken[] {
+function tokenizeSql(sql: string): readonly SqlToken[] {
   const tokens: SqlToken[] = []
   let depth = 0
   for (const { 0: text, index } of sql.matchAll(pattern)) {
@@ -31,7 +31,7 @@ function tokensOf(sql: string): readonly SqlToken[] {
  * constraints.
  */
 export function definitionItemsOf(sql: string): readonly (readonly SqlToken[])[] {
-  const tokens = tokensOf(sql)
+  const tokens = tokenizeSql(sql)
   const from = tokens.findIndex(({ text, depth }) => text === '(' && depth === 0)
   if (from === -1) return []
   const items: SqlToken[][] = [[]]
@@ -44,7 +44,7 @@ export function definitionItemsOf(sql: string): readonly (readonly SqlToken[])[]
 }
 
 /** Returns the text of consecutive tokens. */
-export function textOf(sql: string, tokens: readonly SqlToken[]): string {
+export function tokenRangeText(sql: string, tokens: readonly SqlToken[]): string {
   const [first, last] = [tokens[0], tokens.at(-1)]
   return first === undefined || last === undefined ? '' : sql.slice(first.start, last.end)
 }
@@ -73,7 +73,12 @@ export function checksOf(sql: string): readonly { readonly name: string; readonl
       const condition = group(item, i + 1)
       if (condition.length === 0) return []
       const isNamed = /^constraint$/i.test(item[i - 2]?.text ?? '')
-      return [{ name: isNamed ? unquoted(item[i - 1]?.text ?? '') : '', definition: `CHECK ${textOf(sql, condition)}` }]
+      return [
+        {
+          name: isNamed ? unquoted(item[i - 1]?.text ?? '') : '',
+          definition: `CHECK ${tokenRangeText(sql, condition)}`,
+        },
+      ]
     }),
   )
 }
@@ -83,7 +88,7 @@ export function generatedOf(sql: string): ReadonlyMap<string, string> {
   const found = definitionItemsOf(sql).flatMap((item): readonly (readonly [string, string])[] => {
     const at = item.findIndex(({ text, depth }, i) => i > 0 && depth === 1 && /^as$/i.test(text))
     const expression = at === -1 ? [] : group(item, at + 1).slice(1, -1)
-    return expression.length === 0 ? [] : [[unquoted(item[0]?.text ?? ''), textOf(sql, expression)]]
+    return expression.length === 0 ? [] : [[unquoted(item[0]?.text ?? ''), tokenRangeText(sql, expression)]]
   })
   return new Map(found)
 }
@@ -113,7 +118,7 @@ export function foreignKeysOf(run: RunQuery, table: string, spelled: (name: stri
     // Without columns, the reference is to the primary key.
     const own = parts.every(([, , , target]) => target !== null)
       ? parts.map(([, , , target]) => String(target))
-      : columnsOf(run, parent)
+      : readTableColumns(run, parent)
           .filter(({ pk }) => pk > 0)
           .sort((a, b) => a.pk - b.pk)
           .map(({ name }) => name)
@@ -167,7 +172,7 @@ export interface RawColumn {
   readonly isGenerated: boolean
 }
 
-export function columnsOf(run: RunQuery, table: string): readonly RawColumn[] {
+export function readTableColumns(run: RunQuery, table: string): readonly RawColumn[] {
   // The columns of a view are unknown if its tables were dropped, or it needs functions that SQLite does not have.
   const rows = rowsOrNone(() =>
     run('select name, type, "notnull", dflt_value, pk, hidden from pragma_table_xinfo(?1)', table),

@@ -1,5 +1,5 @@
 import { invalid, isResourceError, ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
-import { codeOf, systemCodeOf } from '../../store/sqlite/codes.ts'
+import { sqliteResultCode, systemCodeOf } from '../../store/sqlite/codes.ts'
 
 /** Why a file does not answer, as `detail.fault`. */
 type Fault = 'refused' | 'stale' | 'away'
@@ -22,7 +22,7 @@ export function unavailableError(message: string, code?: string): ResourceError 
   return unavailable(text, { fault: 'away' satisfies Fault })
 }
 
-export function faultOf(error: unknown): Fault | undefined {
+export function fileFault(error: unknown): Fault | undefined {
   return isResourceError(error) ? (error.detail.fault as Fault | undefined) : undefined
 }
 
@@ -64,14 +64,14 @@ const reopened = new Set([10, 11, 14, 26])
 
 /** Whether opening the file again may help. */
 export function isWorthReopening(error: unknown): boolean {
-  const code = codeOf(error)
+  const code = sqliteResultCode(error)
   return code !== undefined && reopened.has(code & 0xff)
 }
 
 /** Converts an error to a ResourceError without a path and without text of SQLite. */
-export function failureOf(error: unknown): ResourceError {
+export function translateSqliteError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
-  const code = codeOf(error)
+  const code = sqliteResultCode(error)
   if (code !== undefined) {
     const primary = code & 0xff
     if (tooMuch.has(primary)) return memoryError()

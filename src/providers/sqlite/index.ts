@@ -9,7 +9,7 @@ import type { RowOptions } from '../relational/index.ts'
 import type { CatalogItem, DatabaseSource, ObjectName, Relation, RowPage, SourceContext } from '../relational/model.ts'
 import { completeDatabaseOptions, createPool, type DatabaseOptions, openRelational } from '../relational/open.ts'
 import type { ChildRequest } from './child.ts'
-import { faultOf, refusedError } from './errors.ts'
+import { fileFault, refusedError } from './errors.ts'
 import type { Operations } from './operations.ts'
 import { startMs, startProcess } from './process.ts'
 
@@ -43,8 +43,8 @@ export async function sqlite(options: SqliteOptions): Promise<Provider> {
   if (!isAbsolute(options.file) || options.file.includes('\0'))
     throw invalid('The option "file" must be an absolute path.', 'configuration')
   return openRelational({
-    ...createSource(options),
-    isFault: (error) => faultOf(error) === 'refused' || error.kind === 'internal',
+    ...createSqliteSource(options),
+    isFault: (error) => fileFault(error) === 'refused' || error.kind === 'internal',
     explain: ({ message }) => `${message} The file is ${JSON.stringify(options.file)}.`,
     options,
   })
@@ -55,7 +55,7 @@ const attempts = 4
 /** How long a process may continue a statement that no caller waits for, before it is killed, in milliseconds. */
 const graceMs = 250
 
-function createSource(options: SqliteOptions) {
+function createSqliteSource(options: SqliteOptions) {
   const { file, rows } = options
   const views = rows?.views ?? false
   const from = ({ name, rows }: Relation) => ({ table: name, access: rows, views })
@@ -73,7 +73,7 @@ function createSource(options: SqliteOptions) {
         return await reader.ask(name, values)
       } catch (error) {
         // After a lack of memory, end the process, which frees all of its memory.
-        if (faultOf(error) === 'stale' || isResourceError(error, 'too-large')) reader.close()
+        if (fileFault(error) === 'stale' || isResourceError(error, 'too-large')) reader.close()
         throw error
       }
     })
@@ -82,7 +82,7 @@ function createSource(options: SqliteOptions) {
       try {
         return await once(signal, name, values)
       } catch (error) {
-        if (faultOf(error) !== 'stale' || attempt === attempts) throw error
+        if (fileFault(error) !== 'stale' || attempt === attempts) throw error
       }
     }
   }

@@ -73,7 +73,7 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
     fingerprint: (): string =>
       within(() => {
         const now = stamp()
-        if (print?.stamp !== now) print = { stamp: now, hash: hashOf(catalog) }
+        if (print?.stamp !== now) print = { stamp: now, hash: hashSchema(catalog) }
         return print.hash
       }),
   }
@@ -86,7 +86,7 @@ function firstFrom(items: readonly { readonly key: string }[], key: Buffer): num
   return firstIndex(0, items.length, (index) => Buffer.compare(Buffer.from(items[index]?.key ?? ''), key) >= 0)
 }
 
-function hashOf(catalog: DatabaseCatalog): string {
+function hashSchema(catalog: DatabaseCatalog): string {
   const hash = createHash('sha256')
   for (const row of catalog.statements())
     hash.update(JSON.stringify(row.map((cell) => (cell === null ? null : String(cell)))))
@@ -134,7 +134,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
       const told = only ?? after
       const values = (told ?? []).flatMap((text, i): readonly Cell[] => {
         const value = boundOf(text, key[i]?.affinity ?? 'none')
-        return isShown ? [value, text, bytesOf(text)] : [value]
+        return isShown ? [value, text, decodeIfBase64(text)] : [value]
       })
       const isUnusable = (told ?? []).some(
         (text, i) => key[i]?.isRowid === true && typeof boundOf(text, key[i].affinity) !== 'bigint',
@@ -155,7 +155,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
           ? present(key)
           : `WHERE ${isShown ? amongValues(key) : compared(key, only === undefined ? '>' : '=')}`
       const sql = `SELECT ${selected.map((name) => pieceOf(name, parts.get(name) ?? 0)).join(', ')}
-        FROM ${sourceOf(known, selected, key)} ${where} ${orderOf(key)} LIMIT ${limit + 1}`
+        FROM ${tableOrSubquery(known, selected, key)} ${where} ${orderOf(key)} LIMIT ${limit + 1}`
       const at = new Map(selected.map((name, i) => [name, i]))
       const cellOf = (cells: readonly Cell[], name: string) => cells[at.get(name) ?? -1] ?? null
       const rows: TableRow[] = []
@@ -163,7 +163,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
       for (const cells of database.prepare(sql).iterate(...values) as Iterable<readonly Cell[]>) {
         const row = {
           key: key.map((part) => decoder.keyOf(cellOf(cells, part.name), part)),
-          values: columns.map((name) => shortened(decoder.valueOf(cellOf(cells, name)), maxValueBytes)),
+          values: columns.map((name) => truncateKeyValue(decoder.valueOf(cellOf(cells, name)), maxValueBytes)),
         }
         bytes += row.values.reduce((sum, { json }) => sum + json.length, 0)
         if (rows.length === limit || (rows.length > 0 && bytes > maxBytes)) return { rows, more: true }
@@ -179,9 +179,11 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
       const from = boundOf(typed, first.affinity)
       const names = key.map(({ name }) => name)
       const where =
-        typed === '' ? present(key) : `WHERE ${columnOf(first)} >= ?1 ${present(key.slice(1)).replace('WHERE', 'AND')}`
+        typed === ''
+          ? present(key)
+          : `WHERE ${keyColumnSql(first)} >= ?1 ${present(key.slice(1)).replace('WHERE', 'AND')}`
       const sql = `SELECT ${names.map((name) => pieceOf(name, maxKeyBytes)).join(', ')}
-        FROM ${sourceOf(known, names, key)} ${where} ${orderOf(key)} LIMIT ${limit}`
+        FROM ${tableOrSubquery(known, names, key)} ${where} ${orderOf(key)} LIMIT ${limit}`
       const rows = database.prepare(sql).all(...(typed === '' ? [] : [from])) as readonly (readonly Cell[])[]
       return rows.map((cells) => key.map((part, i) => decoder.keyOf(cells[i] ?? null, part)))
     },
@@ -192,7 +194,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
 const maxKeyBytes = 64 * 1024
 
 /** Shortens the value of a key column like any other, although all of it was read for the key. */
-function shortened(value: TableRow['values'][number], most: number): TableRow['values'][number] {
+function truncateKeyValue(value: TableRow['values'][number], most: number): TableRow['values'][number] {
   if (value.cut !== undefined || value.json.length <= most) return value
   const text: unknown = JSON.parse(value.json)
   if (typeof text !== 'string' || Buffer.byteLength(text) <= most) return value
@@ -200,13 +202,13 @@ function shortened(value: TableRow['values'][number], most: number): TableRow['v
 }
 
 /** Returns the FROM clause. Without a key, rows come in table order. A subquery computes each row of a view only once. */
-function sourceOf({ item }: RelationDescription, columns: readonly string[], key: readonly KnownKey[]): string {
+function tableOrSubquery({ item }: RelationDescription, columns: readonly string[], key: readonly KnownKey[]): string {
   const name = quoteName(item.name)
   if (item.kind === 'view') return `(SELECT ${columns.map(quoteName).join(', ')} FROM main.${name})`
   return key.length === 0 ? `main.${name} NOT INDEXED` : `main.${name}`
 }
 
-function columnOf({ name, collation, isRowid }: KnownKey): string {
+function keyColumnSql({ name, collation, isRowid }: KnownKey): string {
   return isRowid ? quoteName(name) : `${quoteName(name)} COLLATE ${collation}`
 }
 
@@ -218,17 +220,17 @@ function present(key: readonly KnownKey[]): string {
 
 function compared(key: readonly KnownKey[], comparison: '>' | '='): string {
   const also = present(key.slice(1)).replace('WHERE', 'AND')
-  return `(${key.map(columnOf).join(', ')}) ${comparison} (${key.map((_, i) => `?${i + 1}`).join(', ')}) ${also}`
+  return `(${key.map(keyColumnSql).join(', ')}) ${comparison} (${key.map((_, i) => `?${i + 1}`).join(', ')}) ${also}`
 }
 
 /** Returns the condition that each column of the key has one of the three values that are shown as the same text. */
 function amongValues(key: readonly KnownKey[]): string {
-  const isOne = (part: KnownKey, i: number) => `${columnOf(part)} IN (?${3 * i + 1}, ?${3 * i + 2}, ?${3 * i + 3})`
+  const isOne = (part: KnownKey, i: number) => `${keyColumnSql(part)} IN (?${3 * i + 1}, ?${3 * i + 2}, ?${3 * i + 3})`
   return key.map(isOne).join(' AND ')
 }
 
 function orderOf(key: readonly KnownKey[]): string {
-  return key.length === 0 ? '' : `ORDER BY ${key.map(columnOf).join(', ')}`
+  return key.length === 0 ? '' : `ORDER BY ${key.map(keyColumnSql).join(', ')}`
 }
 
 /** A value that a statement returns, or that is bound to it. */
@@ -298,7 +300,7 @@ function base64Of(digits: string): string {
 }
 
 /** The bytes that are shown as a text. If it shows none, the text itself. */
-function bytesOf(text: string): Cell {
+function decodeIfBase64(text: string): Cell {
   const digits = hexOfBase64(text)
   return digits === undefined ? text : Uint8Array.from(Buffer.from(digits, 'hex'))
 }

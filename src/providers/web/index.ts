@@ -6,8 +6,8 @@ import { comparePaths, isPath } from '../../core/path.ts'
 import type { Context, Description, Entry, Provider } from '../../core/provider.ts'
 import { encodePath } from '../../core/uri.ts'
 import { polled } from '../../wrap/polled.ts'
-import { contentOf, createFetch, mediaTypeOf, type OriginOptions, openOrigin } from '../http/fetched.ts'
-import { type LinkedPage, pagesOf } from './llms.ts'
+import { contentFromBytes, createFetch, mediaTypeOf, type OriginOptions, openOrigin } from '../http/fetched.ts'
+import { type LinkedPage, parseLlmsTxt } from './llms.ts'
 
 export interface WebOptions extends OriginOptions {
   /** The listed pages, by their paths below `url`. The empty path is `url` itself. */
@@ -59,7 +59,7 @@ export function web(options: WebOptions): Provider {
   const matches = compileGlobs(match)
   const isWanted = compileGlobs(types)
   const { fetch: load, renew: renewAnswers } = createFetch(get)
-  const named = tableOf(pages)
+  const named = createPageTable(pages)
   const bad = [...pages, ...(llms === undefined ? [] : [{ path: llms }])].find(
     ({ path }) => !isPath(path) || path.endsWith('/'),
   )
@@ -132,7 +132,7 @@ export function web(options: WebOptions): Provider {
     renew,
     read: async ({ path }, context) => {
       const { body, version, mimeType, charset } = await loadPage(path, context)
-      return [{ ...contentOf(body, { mimeType, charset }), version }]
+      return [{ ...contentFromBytes(body, { mimeType, charset }), version }]
     },
     ...(match.length === 0
       ? {}
@@ -172,8 +172,8 @@ function createPageList(
       const own = ++begun
       try {
         const { body } = await load({ url, signal, fresh })
-        const found = pagesOf(body.toString('utf8'), url, base)
-        const table = tableOf([...found, { path: llms, title: 'The list of the pages' }, ...pages])
+        const found = parseLlmsTxt(body.toString('utf8'), url, base)
+        const table = createPageTable([...found, { path: llms, title: 'The list of the pages' }, ...pages])
         if (own < newest) return table
         newest = own
         listed = { table, until: performance.now() + listMs }
@@ -192,7 +192,7 @@ function createPageList(
 type PageTable = ReadonlyMap<string, LinkedPage>
 
 /** Returns the pages by path, in path order. Of pages with the same path, the last one is used. */
-function tableOf(pages: readonly LinkedPage[]): PageTable {
+function createPageTable(pages: readonly LinkedPage[]): PageTable {
   const byPath = new Map(pages.map((page) => [page.path, page]))
   return new Map([...byPath].sort(([a], [b]) => comparePaths(a, b)))
 }

@@ -18,14 +18,14 @@ const optionalPriority = 0.2
  *
  * @param at URL of the list: links may be relative to it.
  */
-export function pagesOf(text: string, at: HttpUrl, base: HttpUrl): readonly LinkedPage[] {
+export function parseLlmsTxt(text: string, at: HttpUrl, base: HttpUrl): readonly LinkedPage[] {
   const pages = new Map<string, LinkedPage>()
   let isOptional = false
   for (const line of text.split(/\r?\n/)) {
     const [, heading] = /^##\s+(.{1,200})$/.exec(line) ?? []
     if (heading !== undefined) isOptional = heading.trim().toLowerCase() === 'optional'
     const [, title = '', target = '', description] = link.exec(line) ?? []
-    const path = target === '' ? undefined : pathOf(target, at, base)
+    const path = target === '' ? undefined : linkPath(target, at, base)
     if (path === undefined || pages.has(path)) continue
     if (pages.size >= maxPages) break
     const more = description === undefined ? {} : { description: description.trim() }
@@ -35,7 +35,7 @@ export function pagesOf(text: string, at: HttpUrl, base: HttpUrl): readonly Link
 }
 
 /** Returns the path of a link below the base; undefined when it leads elsewhere. */
-function pathOf(target: string, at: HttpUrl, base: HttpUrl): string | undefined {
+function linkPath(target: string, at: HttpUrl, base: HttpUrl): string | undefined {
   try {
     const url = resolveHttpUrl(at, target)
     const top = base.target.replace(/\/$/, '')

@@ -1,4 +1,4 @@
-import { tooMuch, unreadableError } from '../formats.ts'
+import { documentTooLargeError, unreadableError } from '../formats.ts'
 
 /** A folder of a compound file. Names are equal without regard to case. */
 export interface Storage {
@@ -56,17 +56,17 @@ export function openCompound(bytes: Uint8Array, limit: number): Storage {
   const readStream = ({ start, size }: DirectoryEntry): Buffer => {
     left -= size
     if (size > file.length) throw damaged('a stream in it is cut off')
-    if (left < 0) throw tooMuch(`The document has streams of more than ${limit} bytes.`)
-    if (size >= miniSize) return whole(read(start, size), size)
+    if (left < 0) throw documentTooLargeError(`The document has streams of more than ${limit} bytes.`)
+    if (size >= miniSize) return takeBytes(read(start, size), size)
     miniStream ??= read(root.start, root.size)
     const numbers = chain(start, size, miniShift, miniTable, (miniStream.length >> miniShift) + 1)
     const all = miniStream
-    return whole(Buffer.concat(numbers.map((at) => all.subarray(at << miniShift, (at + 1) << miniShift))), size)
+    return takeBytes(Buffer.concat(numbers.map((at) => all.subarray(at << miniShift, (at + 1) << miniShift))), size)
   }
   return storageOf(root, directory, readStream)
 }
 
-function whole(stream: Buffer, size: number): Buffer {
+function takeBytes(stream: Buffer, size: number): Buffer {
   if (stream.length < size) throw damaged('a stream in it is cut off')
   return stream.subarray(0, size)
 }
@@ -112,7 +112,8 @@ interface DirectoryEntry {
 const [storageKind, streamKind] = [1, 2]
 
 function entriesIn(directory: Buffer): readonly DirectoryEntry[] {
-  if (directory.length > maxEntries * entryBytes) throw tooMuch(`The document has more than ${maxEntries} parts.`)
+  if (directory.length > maxEntries * entryBytes)
+    throw documentTooLargeError(`The document has more than ${maxEntries} parts.`)
   return Array.from({ length: Math.floor(directory.length / entryBytes) }, (_, index) => {
     const entry = directory.subarray(index * entryBytes, (index + 1) * entryBytes)
     return {

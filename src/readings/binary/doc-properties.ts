@@ -140,7 +140,7 @@ const maxBases = 20
 const title = 62
 
 /** The effects of the styles of a document. */
-export function readStyles(table: Buffer): readonly ParagraphProperties[] {
+export function readStyleProperties(table: Buffer): readonly ParagraphProperties[] {
   const styles: Style[] = []
   if (table.length < 6) return []
   const baseBytes = table.readUInt16LE(4)

@@ -2,7 +2,7 @@ import { codePageOfLanguage, decodeCodePage } from '../code-pages.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from '../formats.ts'
 import { decodeSymbol, decodeSymbols, isSymbolFont } from '../symbols.ts'
 import { createTables } from '../tables.ts'
-import { createWriter, type Writer } from '../writer.ts'
+import { createDocumentWriter, type Writer } from '../writer.ts'
 import { isCompound, openCompound } from './compound.ts'
 import {
   type CharacterProperties,
@@ -13,7 +13,7 @@ import {
   paragraphProperties,
   readFonts,
   readRuns,
-  readStyles,
+  readStyleProperties,
   runAt,
 } from './doc-properties.ts'
 
@@ -63,8 +63,8 @@ export function readDoc(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
   if (!isCompound(bytes))
     throw unreadableError('The document is in a format before Word 6, or it is damaged: save it as .docx.')
   const file = openDoc(bytes, limits)
-  const writer = createWriter(form, limits.characters)
-  const body = createBody(file, writer)
+  const writer = createDocumentWriter(form, limits.characters)
+  const body = createDocBodyWriter(file, writer)
   const [main = 0, footnotes = 0, headers = 0, macros = 0, comments = 0, endnotes = 0, boxes = 0] = file.lengths
   const endnotesStart = main + footnotes + headers + macros + comments
   const notes = [
@@ -163,11 +163,11 @@ interface TextOptions {
 const noProperties: CharacterProperties = {}
 
 /** Writes texts of a document, paragraph by paragraph. */
-function createBody(file: WordFile, writer: Writer) {
+function createDocBodyWriter(file: WordFile, writer: Writer) {
   const { stream, isUnicode, codePage, pieces, tableAt } = file
   const characters = readRuns(stream, tableAt(place.characters), 'characters')
   const paragraphs = readRuns(stream, tableAt(place.paragraphs), 'paragraphs')
-  const styles = readStyles(tableAt(place.styles))
+  const styles = readStyleProperties(tableAt(place.styles))
   const fonts = readFonts(tableAt(place.fonts))
   const numbering = createNumbering(tableAt(place.lists), tableAt(place.listUses))
   const tables = createTables(writer)

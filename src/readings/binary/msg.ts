@@ -52,7 +52,7 @@ function messageIn(storage: Storage, headBytes: number): StoredMessage {
   return {
     subject: text(id.subject) ?? '',
     headers: [
-      ['From', named(text(id.senderName), text(id.senderSmtp) ?? text(id.senderAddress))],
+      ['From', formatMailAddress(text(id.senderName), text(id.senderSmtp) ?? text(id.senderAddress))],
       ['To', recipients(1)],
       ['Cc', recipients(2)],
       ['Date', message.date(id.sent) ?? message.date(id.received) ?? ''],
@@ -82,7 +82,7 @@ function htmlOf(message: Properties, codePage: number | undefined): string | und
   return encoding === undefined ? decodeCodePage(bytes, codePage ?? 1252) : decodeBytes(bytes, encoding)
 }
 
-function named(name = '', address = ''): string {
+function formatMailAddress(name = '', address = ''): string {
   // An address within an organisation is a path in a directory.
   const shown = address.includes('@') ? address : ''
   const plain = name.replace(/^'(.*)'$/, '$1').trim()
@@ -103,7 +103,7 @@ function recipientsIn(storage: Storage, codePage: number | undefined) {
     const text = (number: number) => recipient.text(number, codePage)
     return {
       kind: recipient.number(id.recipientKind) ?? 1,
-      shown: named(text(id.name), text(id.smtp) ?? text(id.address)),
+      shown: formatMailAddress(text(id.name), text(id.smtp) ?? text(id.address)),
     }
   })
   return (wanted: number) =>

@@ -1,5 +1,11 @@
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from '../formats.ts'
-import { createWriter, type Writer } from '../writer.ts'
+import {
+  documentTooLargeError,
+  type Reading,
+  type ReadingForm,
+  type ReadingLimits,
+  unreadableError,
+} from '../formats.ts'
+import { createDocumentWriter, type Writer } from '../writer.ts'
 import { isCompound, openCompound } from './compound.ts'
 
 /** Types of records ([MS-PPT], 2.13.24; [MS-ODRAW] from 0xf000 on). */
@@ -71,19 +77,19 @@ export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
   const { document, places } = readPlaces(stream, user)
   const slides = slidesIn(document, slideList)
   const notes = notesIn(stream, places, slidesIn(document, notesList))
-  const writer = createWriter(form, limits.characters)
+  const writer = createDocumentWriter(form, limits.characters)
   const written = new Set<string>()
   const once = (lines: readonly string[]) => lines.filter((line) => !written.has(line) && written.add(line))
   for (const [index, slide] of slides.entries()) {
     const record = recordAt(stream, places.get(slide.place))
-    const shapes = textsOf(record, slide.texts)
-    const title = lineOf(shapes.find(({ kind }) => titles.has(kind))?.text ?? '')
+    const shapes = slideTexts(record, slide.texts)
+    const title = collapseWhitespace(shapes.find(({ kind }) => titles.has(kind))?.text ?? '')
     writer.heading(1, title === '' ? `Slide ${index + 1}` : `Slide ${index + 1}: ${writer.plain(title)}`)
     for (const shape of shapes) if (!titles.has(shape.kind)) writeText(writer, shape)
     for (const line of once(footersOf(record, document, slideFooters))) writer.paragraph(writer.plain(line))
     const page = notes.get(slide.number)
     const said = [
-      ...(page?.texts ?? []).flatMap(({ text }) => linesOf(text)),
+      ...(page?.texts ?? []).flatMap(({ text }) => splitParagraphs(text)),
       ...once(page === undefined ? [] : footersOf(page.record, document, notesFooters)),
     ]
     if (said.length === 0) continue
@@ -165,7 +171,7 @@ function slidesIn(document: Buffer, kind: number): readonly ListedSlide[] {
     for (const record of recordsIn(list.data)) {
       if (record.type !== type.slidePlace) texts.add(record)
       else if (record.data.length >= 16) {
-        if (slides.length >= maxSlides) throw tooMuch(`The document has more than ${maxSlides} slides.`)
+        if (slides.length >= maxSlides) throw documentTooLargeError(`The document has more than ${maxSlides} slides.`)
         const slide = { place: record.data.readUInt32LE(0), number: record.data.readUInt32LE(12), texts: [] }
         texts.begin(slide.texts)
         slides.push(slide)
@@ -207,7 +213,7 @@ function footersOf(slide: DrawingRecord | undefined, document: Buffer, kind: num
     const needed = record.type === type.string ? shownBits[record.instance] : undefined
     return needed === undefined || (bits & needed) !== needed
       ? []
-      : linesOf(record.data.toString('utf16le').toWellFormed())
+      : splitParagraphs(record.data.toString('utf16le').toWellFormed())
   })
 }
 
@@ -219,14 +225,14 @@ function notesIn(stream: Buffer, places: ReadonlyMap<number, number>, notes: rea
     if (record === undefined) continue
     const facts = [...recordsIn(record.data)].find((inner) => inner.type === type.notesFacts)
     if (facts === undefined || facts.data.length < 4) continue
-    const own = textsOf(record, texts).filter(({ kind }) => kind === notesKind)
+    const own = slideTexts(record, texts).filter(({ kind }) => kind === notesKind)
     found.set(facts.data.readUInt32LE(0), { record, texts: own })
   }
   return found
 }
 
 /** The texts of the shapes of a slide, in their order. Those of its outline are stored in the list of slides. */
-function textsOf(slide: DrawingRecord | undefined, outline: readonly SlideText[]): readonly SlideText[] {
+function slideTexts(slide: DrawingRecord | undefined, outline: readonly SlideText[]): readonly SlideText[] {
   if (slide === undefined) return outline
   const found: SlideText[] = []
   const used = new Set<SlideText>()
@@ -251,21 +257,21 @@ function textsOf(slide: DrawingRecord | undefined, outline: readonly SlideText[]
   return [...found, ...outline.filter((text) => !used.has(text))]
 }
 
-function linesOf(text: string): readonly string[] {
+function splitParagraphs(text: string): readonly string[] {
   return text
     .split('\r')
     .map((line) => line.replaceAll('\x0b', '\n'))
     .filter((line) => line.trim() !== '')
 }
 
-function lineOf(text: string): string {
+function collapseWhitespace(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
 function writeText(writer: Writer, { kind, text, depths }: SlideText): void {
   writer.end()
   const paragraphs = text.split('\r')
-  const isList = bodies.has(kind) && linesOf(text).length > 1
+  const isList = bodies.has(kind) && splitParagraphs(text).length > 1
   for (const [index, paragraph] of paragraphs.entries()) {
     const depth = depths[index] ?? 0
     const shown = writer.plain(paragraph.replaceAll('\x0b', '\n'))

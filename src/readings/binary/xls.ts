@@ -1,7 +1,13 @@
 import { decodeCodePage } from '../code-pages.ts'
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from '../formats.ts'
+import {
+  documentTooLargeError,
+  type Reading,
+  type ReadingForm,
+  type ReadingLimits,
+  unreadableError,
+} from '../formats.ts'
 import { numberKindOf } from '../number-formats.ts'
-import { createWriter, type Writer } from '../writer.ts'
+import { createDocumentWriter, type Writer } from '../writer.ts'
 import { type CellStyle, createCells, readPackedNumber, type SheetCells } from './cells.ts'
 import { isCompound, openCompound } from './compound.ts'
 
@@ -70,7 +76,7 @@ interface Workbook {
 /** Reads a workbook of Excel 2 to 2003 ([MS-XLS]): each sheet as a table of the values that are shown. */
 export function readXls(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const stream = workbookIn(bytes, limits)
-  const writer = createWriter(form, limits.characters)
+  const writer = createDocumentWriter(form, limits.characters)
   const version = versionAt(stream, 0)
   if (version === undefined) throw unreadableError('The document is damaged: it does not begin as a workbook.')
   const workbook = readGlobals(stream, version, limits.characters)
@@ -246,7 +252,7 @@ function readStrings(pieces: SheetRecord['pieces'], limit: number): readonly str
   while (!reader.isAtEnd()) {
     const text = reader.text()
     length += text.length
-    if (length > limit) throw tooMuch(`The document has more than ${limit} characters of text.`)
+    if (length > limit) throw documentTooLargeError(`The document has more than ${limit} characters of text.`)
     strings.push(text)
   }
   return strings

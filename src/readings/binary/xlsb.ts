@@ -1,7 +1,13 @@
-import { type Reading, type ReadingForm, type ReadingLimits, tooMuch, unreadableError } from '../formats.ts'
+import {
+  documentTooLargeError,
+  type Reading,
+  type ReadingForm,
+  type ReadingLimits,
+  unreadableError,
+} from '../formats.ts'
 import { numberKindOf } from '../number-formats.ts'
 import { mainPartOf, openZip, relationshipsOf, type Zip } from '../package.ts'
-import { createWriter } from '../writer.ts'
+import { createDocumentWriter } from '../writer.ts'
 import { type CellStyle, createCells, readPackedNumber, type SheetCells } from './cells.ts'
 
 /** Types of records ([MS-XLSB], 2.3.2). */
@@ -47,17 +53,17 @@ export async function readXlsb(bytes: Uint8Array, form: ReadingForm, limits: Rea
     if (kind === type.book) since1904 = ((data[0] ?? 0) & 1) === 1
     if (kind !== type.sheet) return
     // A beta of Excel 2007 wrote four bytes more.
-    const [id, end] = [8, 12].map((at) => textAt(data, at)).find(([id]) => targets.has(id)) ?? ['', 0]
+    const [id, end] = [8, 12].map((at) => readWideString(data, at)).find(([id]) => targets.has(id)) ?? ['', 0]
     const part = targets.get(id)
     if (part === undefined) throw unreadableError('The document is damaged: a sheet of its list is missing.')
-    sheets.push({ name: textAt(data, end)[0], part })
+    sheets.push({ name: readWideString(data, end)[0], part })
   })
   const workbook: Workbook = {
     strings: await readStrings(zip, partOf('sharedStrings'), limits.characters),
-    styles: await readStyles(zip, partOf('styles')),
+    styles: await readCellStyles(zip, partOf('styles')),
     since1904,
   }
-  const writer = createWriter(form, limits.characters)
+  const writer = createDocumentWriter(form, limits.characters)
   for (const { name, part } of sheets) {
     writer.heading(1, writer.plain(name.toWellFormed()))
     const cells = createCells(writer)
@@ -108,7 +114,7 @@ function headAt(bytes: Buffer, begin: number) {
 }
 
 /** Returns a text whose length is stored in four bytes, and the offset after the text. */
-function textAt(data: Buffer, at: number): readonly [text: string, end: number] {
+function readWideString(data: Buffer, at: number): readonly [text: string, end: number] {
   const length = at + 4 <= data.length ? data.readUInt32LE(at) : 0
   if (length === 0xffffffff) return ['', at + 4]
   const end = Math.min(data.length, at + 4 + length * 2)
@@ -120,23 +126,23 @@ async function readStrings(zip: Zip, part: string | undefined, limit: number): P
   let length = 0
   await walkRecords(zip, part, (kind, data) => {
     if (kind !== type.sharedText) return
-    const [text] = textAt(data, 1)
+    const [text] = readWideString(data, 1)
     length += text.length
-    if (length > limit) throw tooMuch(`The document has more than ${limit} characters of text.`)
+    if (length > limit) throw documentTooLargeError(`The document has more than ${limit} characters of text.`)
     strings.push(text)
   })
   return strings
 }
 
-async function readStyles(zip: Zip, part: string | undefined): Promise<readonly CellStyle[]> {
+async function readCellStyles(zip: Zip, part: string | undefined): Promise<readonly CellStyle[]> {
   const codes = new Map<number, string>()
   const fonts: string[] = []
   const styles: CellStyle[] = []
   let isOfCells = false
   await walkRecords(zip, part, (kind, data) => {
     if (kind === stylesBegin || kind === stylesEnd) isOfCells = kind === stylesBegin
-    else if (kind === type.font) fonts.push(textAt(data, 21)[0])
-    else if (kind === type.format && data.length >= 2) codes.set(data.readUInt16LE(0), textAt(data, 2)[0])
+    else if (kind === type.font) fonts.push(readWideString(data, 21)[0])
+    else if (kind === type.format && data.length >= 2) codes.set(data.readUInt16LE(0), readWideString(data, 2)[0])
     else if (kind === type.style && isOfCells && data.length >= 6) {
       const format = data.readUInt16LE(2)
       styles.push({ kind: numberKindOf(format, codes.get(format)), font: fonts[data.readUInt16LE(4)] ?? '' })
@@ -165,7 +171,8 @@ function createSheetReader({ strings, styles, since1904 }: Workbook, cells: Shee
       cells.number(row, column, data.readDoubleLE(at), since1904, style)
     else if (value === 'boolean') cells.boolean(row, column, data[at] === 1)
     else if (value === 'error') cells.error(row, column, data[at] ?? 0)
-    else if (value === 'text') cells.text(row, column, textAt(data, kind === type.richText ? at + 1 : at)[0], style)
+    else if (value === 'text')
+      cells.text(row, column, readWideString(data, kind === type.richText ? at + 1 : at)[0], style)
     else if (value === 'shared' && data.length >= at + 4) {
       const text = strings[data.readUInt32LE(at)]
       if (text === undefined) throw unreadableError('The document is damaged: the text of a cell is missing.')

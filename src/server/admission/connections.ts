@@ -78,7 +78,7 @@ function hangUp(socket: Duplex, status: string, headers = ''): void {
  * @param backlog Maximum number of connections that wait to be accepted; the system drops further ones.
  * @throws ResourceError `invalid` when it cannot listen there.
  */
-export async function listen(server: Server, host: string, port: number, backlog: number): Promise<AddressInfo> {
+export async function listenOnPort(server: Server, host: string, port: number, backlog: number): Promise<AddressInfo> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why =

@@ -72,10 +72,10 @@ export function createGate(concurrent: number, waiting: number, most: SlotCount 
       /** @param keep Whether the task keeps its small slot until it has a large one, because its content is in memory already. */
       const enlarge = async (keep: boolean): Promise<void> => {
         // Nobody waits for the answer any more.
-        if (isOver) throw tooMuch()
+        if (isOver) throw largeAnswerLimitError()
         if (second === undefined) {
           const claim = large.take(share)
-          if ('refused' in claim) throw tooMuch()
+          if ('refused' in claim) throw largeAnswerLimitError()
           second = claim
           if (!keep) first.leave()
         }
@@ -107,7 +107,7 @@ export function createGate(concurrent: number, waiting: number, most: SlotCount 
 
 export type Gate = ReturnType<typeof createGate>
 
-function tooMuch(): ResourceError {
+function largeAnswerLimitError(): ResourceError {
   return new ResourceError('unavailable', 'too many large answers are in flight', { retryAfter: 1 })
 }
 

@@ -120,6 +120,6 @@ export interface Verifier {
 }
 
 /** Returns the digest of a token. It may be stored and compared; its first characters may be logged. */
-export function digestOf(token: string): string {
+export function hashToken(token: string): string {
   return hash('sha256', token)
 }

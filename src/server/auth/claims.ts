@@ -59,7 +59,7 @@ function principalId({ sub, client_id: client }: Claims, { issuer }: Issuer): st
 /** Reads `scope` (RFC 9068) or `scp`: a text separated by spaces, or an array. Names are compared literally. */
 function scopesIn({ scope, scp }: Claims): readonly string[] {
   const given = scope ?? scp
-  return wordsIn(given).filter((word) => word !== '')
+  return claimWords(given).filter((word) => word !== '')
 }
 
 function rolesBy(rule: RoleRule, claims: Claims): readonly string[] {
@@ -67,12 +67,12 @@ function rolesBy(rule: RoleRule, claims: Claims): readonly string[] {
   let value: unknown = claims
   for (const name of rule.claim) value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
   const isScope = rule.claim.length === 1 && ['scope', 'scp'].includes(rule.claim[0] ?? '')
-  const values = isScope ? wordsIn(value) : [value].flat().filter((one) => typeof one === 'string')
+  const values = isScope ? claimWords(value) : [value].flat().filter((one) => typeof one === 'string')
   const { map } = rule
   return map === undefined ? values : values.flatMap((one) => (Object.hasOwn(map, one) ? (map[one] ?? []) : []))
 }
 
-function wordsIn(value: unknown): readonly string[] {
+function claimWords(value: unknown): readonly string[] {
   if (typeof value === 'string') return value.split(' ')
   return Array.isArray(value) ? value.filter((word) => typeof word === 'string') : []
 }

@@ -42,7 +42,7 @@ export async function fetchJson(url: string, options: FetchOptions = {}) {
     try {
       if (status !== 200) throw new Error(`the answer has the status ${status}`)
       const date = Date.parse(headers.date ?? '')
-      const value: unknown = JSON.parse(await textOf(response))
+      const value: unknown = JSON.parse(await readBodyText(response))
       // How much the clock of the answering server is ahead of this machine's, in milliseconds; undefined without a date.
       const ahead = Number.isNaN(date) ? undefined : date - Date.now()
       return { value, ahead }
@@ -50,11 +50,11 @@ export async function fetchJson(url: string, options: FetchOptions = {}) {
       response.destroy()
     }
   } catch (error) {
-    throw new ResourceError('unavailable', `There is no valid answer from ${url}: ${reasonOf(error)}`)
+    throw new ResourceError('unavailable', `There is no valid answer from ${url}: ${fetchErrorReason(error)}`)
   }
 }
 
-async function textOf(response: IncomingMessage): Promise<string> {
+async function readBodyText(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -66,7 +66,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
 }
 
 /** Returns the reason of a failure, but not the message of the JSON parser, which may quote the answer. */
-function reasonOf(error: unknown): string {
+function fetchErrorReason(error: unknown): string {
   if (error instanceof SyntaxError) return 'it is not JSON'
   if (!(error instanceof Error)) return 'unknown'
   const code = 'code' in error ? String(error.code) : undefined

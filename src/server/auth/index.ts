@@ -3,8 +3,8 @@ import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import { isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate } from '../admission/gate.ts'
-import { valuesOf } from '../exchange.ts'
-import { type Caller, callAt, digestOf, type RestoredToken, type TokenVerdict, type Verifier } from './caller.ts'
+import { headerValues } from '../exchange.ts'
+import { type Caller, callAt, hashToken, type RestoredToken, type TokenVerdict, type Verifier } from './caller.ts'
 import { type AuthorizationOptions, type Claims, createNeeds, type Issuer, judgeClaims, networkOf } from './claims.ts'
 import { fetchJson } from './fetch.ts'
 import { createJwtVerifier, createMemo, issuerOf, type JwtIssuer } from './jwt.ts'
@@ -30,7 +30,7 @@ const maxToken = 16 * 1024
  */
 export async function createAuthorizer(options: AuthorizerOptions) {
   const { issuers = [], log } = options
-  const resource = resourceOf(options)
+  const resource = tokenAudience(options)
   const needs = createNeeds(options.scopes ?? [], options.scopesOf ?? (() => []))
   const names = issuers.map(({ issuer }) => issuer)
   const metadata = names.length === 0 ? undefined : createMetadata(resource, options.path, names, needs.always)
@@ -60,7 +60,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
       const credentials = credentialsOf(request)
       if (typeof credentials === 'string') return challenges[credentials === 'none' ? 'missing' : 'malformed']
       const { token } = credentials
-      const digest = digestOf(token)
+      const digest = hashToken(token)
       const refused = (why: string) => {
         logRefusal(digest.slice(0, 8), why)
         return challenges.invalid
@@ -109,7 +109,7 @@ export type Authorizer = Awaited<ReturnType<typeof createAuthorizer>>
 const refuse = (why: string) => invalid(why, 'configuration')
 
 /** Returns the resource for which the issuers' tokens must be. Tokens of this server's own file have no audience. */
-function resourceOf({ issuers = [], resource, url }: AuthorizerOptions): string {
+function tokenAudience({ issuers = [], resource, url }: AuthorizerOptions): string {
   const named = resource ?? url
   if (named !== undefined) return canonicalResource(named)
   if (issuers.length === 0) return ''
@@ -154,7 +154,7 @@ type Credentials = { readonly token: string } | 'none' | 'malformed'
  * logs by then). Together with one in the header it is malformed: it would be ambiguous.
  */
 function credentialsOf(request: IncomingMessage): Credentials {
-  const values = valuesOf(request, 'authorization')
+  const values = headerValues(request, 'authorization')
   const [value = ''] = values
   if (values.length > 1) return 'malformed'
   const [, rest] = /^bearer(?:[ \t]+(.*))?$/i.exec(value) ?? []
@@ -229,7 +229,7 @@ export function createIntrospection(
   }
 
   const verify = (token: string): Promise<TokenVerdict> =>
-    verdictOn(digestOf(token), async () => {
+    verdictOn(hashToken(token), async () => {
       const value = await ask(token)
       return { value, until: 'grant' in value ? Math.min(value.grant.expires, Date.now() + cacheMs) : 0 }
     })

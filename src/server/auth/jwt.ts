@@ -3,7 +3,7 @@ import type { ServiceNetwork } from '../../core/address-guard.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { isObject, jsonIn } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
-import { digestOf, type TokenVerdict, type Verifier } from './caller.ts'
+import { hashToken, type TokenVerdict, type Verifier } from './caller.ts'
 import { type Claims, type Issuer, judgeClaims, leewayMs, networkOf } from './claims.ts'
 import { fetchJson } from './fetch.ts'
 import { verifyingKey } from './key-fault.ts'
@@ -94,7 +94,7 @@ export async function createJwtVerifier(
   return {
     takes: (token) => token.split('.').length === 3 && byName.has(issuerOf(token) ?? ''),
     verify: (token) =>
-      verdictOn(digestOf(token), async () => {
+      verdictOn(hashToken(token), async () => {
         const value = await judge(token)
         const until = 'grant' in value ? Math.min(value.grant.expires, Date.now() + cacheMs) : 0
         return { value, until }

@@ -56,7 +56,7 @@ function purposeFault({ kty, use, key_ops: operations, ...members }: Readonly<Re
 }
 
 async function rsaFault({ n, e }: JsonWebKey): Promise<string | undefined> {
-  const [modulus, exponent] = [numberIn(n), numberIn(e)]
+  const [modulus, exponent] = [decodeBase64urlInteger(n), decodeBase64urlInteger(e)]
   // With an exponent of 1 a signature is the message itself (RFC 8017, section 3.1).
   if (exponent % 2n === 0n || exponent < leastExponent || bitsOf(exponent) > maxExponentBits)
     return `Its exponent is even, or not from ${leastExponent} to ${maxExponentBits} bits.`
@@ -100,7 +100,7 @@ function pointFault({ kty, crv = '', x = '' }: JsonWebKey): string | undefined {
   return weak.includes(y % prime) ? 'Its point has a small order, so anyone can sign.' : undefined
 }
 
-function numberIn(text = ''): bigint {
+function decodeBase64urlInteger(text = ''): bigint {
   return BigInt(`0x${Buffer.from(text, 'base64url').toString('hex') || '0'}`)
 }
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCodeOf, invalid, ResourceError } from '../../core/errors.ts'
 import { isLocalDisk, syncFolder } from '../../core/kit/local-disk.ts'
 import { defined, isObject, jsonIn, objectOf } from '../../core/kit/object.ts'
-import { digestOf } from './caller.ts'
+import { hashToken } from './caller.ts'
 
 /** A token in the file: never the token itself, only its hash. */
 export interface StoredToken {
@@ -83,7 +83,7 @@ export function markOf(stat: { dev: bigint; ino: bigint; size: bigint; mtimeNs: 
 }
 
 /** Values that were mistaken for secrets before: the empty text, and the text that an unset variable turns into. */
-const worthless = new Set(['', 'undefined', 'null', prefix].map(digestOf))
+const worthless = new Set(['', 'undefined', 'null', prefix].map(hashToken))
 
 function parseTokens(text: string): readonly StoredToken[] | undefined {
   const { version, tokens } = objectOf(jsonIn(text))
@@ -126,7 +126,7 @@ export async function addToken(
     const added: StoredToken = {
       id: freeId(tokens),
       ...defined({ name }),
-      sha256: digestOf(token),
+      sha256: hashToken(token),
       roles,
       created: new Date().toISOString(),
       ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import { ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
-import { digestOf, type Grant, type TokenVerdict, type Verifier } from './caller.ts'
+import { type Grant, hashToken, type TokenVerdict, type Verifier } from './caller.ts'
 import { absentFileMark, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
 
 /** Period of the checks of the file for open streams, in milliseconds. For requests it is checked each time. */
@@ -70,8 +70,8 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
 
   return {
     takes: isOwnToken,
-    verify: (token, digest = digestOf(token)) => verify(digest),
-    watch: (token, grant, end) => watch(digestOf(token), grant, end),
+    verify: (token, digest = hashToken(token)) => verify(digest),
+    watch: (token, grant, end) => watch(hashToken(token), grant, end),
     restore: async (digest) => {
       const verdict = await verify(digest)
       if (!('grant' in verdict)) return undefined

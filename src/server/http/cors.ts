@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { replyEmpty, valuesOf } from '../exchange.ts'
+import { headerValues, replyEmpty } from '../exchange.ts'
 
 /** Headers of a request that a page may set, in lower case: those of MCP, of content links and of traces. */
 const requestHeaders = [
@@ -29,7 +29,7 @@ const exposed =
 export function createCors(allowedOrigins: readonly string[]) {
   const origins = new Set(allowedOrigins)
   const allowedOriginOf = (request: IncomingMessage): string | undefined => {
-    const [origin = '', ...others] = valuesOf(request, 'origin')
+    const [origin = '', ...others] = headerValues(request, 'origin')
     return others.length === 0 && origins.has(origin) ? origin : undefined
   }
   return {

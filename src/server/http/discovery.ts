@@ -75,8 +75,8 @@ export function createDiscovery(given: PublicOptions, version: string, path: str
   const publisher = namespace.split('.').reverse().join('.')
   const entry = { identifier: `urn:air:${publisher}:mcp:${local}`, type: cardType, url: `${url}/server-card` }
   const documents = new Map<string, PublicDocument>([
-    [`${path === '/' ? '' : path}/server-card`, documentOf(card, cardType)],
-    [catalogPath, documentOf({ specVersion: '1.0', entries: [entry] }, 'application/ai-catalog+json')],
+    [`${path === '/' ? '' : path}/server-card`, createPublicDocument(card, cardType)],
+    [catalogPath, createPublicDocument({ specVersion: '1.0', entries: [entry] }, 'application/ai-catalog+json')],
   ])
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {
@@ -95,7 +95,7 @@ export function createDiscovery(given: PublicOptions, version: string, path: str
 /** Revisions that Streamable HTTP serves: those before 2025-03-26 have another transport. */
 const isOverHttp = (revision: string) => revision >= '2025-03-26'
 
-function documentOf(document: object, type: string): PublicDocument {
+function createPublicDocument(document: object, type: string): PublicDocument {
   const body = Buffer.from(JSON.stringify(document))
   const tag = createHash('sha256').update(body).digest('base64url').slice(0, 22)
   return { body, headers: { ...open, 'Content-Type': type, 'Cache-Control': 'public, max-age=3600', ETag: `"${tag}"` } }

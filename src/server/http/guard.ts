@@ -3,7 +3,7 @@ import { invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { paramHeadersOf, paramIn } from '../../core/tool-headers.ts'
 import { isLoopback } from '../../core/uri.ts'
-import { valuesOf } from '../exchange.ts'
+import { headerValues } from '../exchange.ts'
 import { codes, type Request, type WireError } from '../messages/messages.ts'
 import { claimedRevision, envelopeFault } from '../protocol/envelope.ts'
 
@@ -56,7 +56,7 @@ export function createMountedGuard({
 /** @param isOwn Whether a host is served besides those in the list. Its own pages may send requests. */
 function guardBy(allowed: ReadonlySet<string>, origins: ReadonlySet<string>, isOwn?: (host: string) => boolean): Guard {
   return (request) => {
-    const hosts = valuesOf(request, 'host')
+    const hosts = headerValues(request, 'host')
     const [hostHeader] = hosts
     if (hosts.length > 1 || hostHeader === undefined)
       return { status: 400, message: 'The request must have exactly one Host header.' }
@@ -66,7 +66,7 @@ function guardBy(allowed: ReadonlySet<string>, origins: ReadonlySet<string>, isO
       return { status: 400, message: 'The target of the request and its Host header name different hosts.' }
     if (!allowed.has(host) && isOwn?.(host) !== true)
       return { status: 403, message: 'The Host header names a host that http.allowedHosts does not allow.' }
-    const [origin, ...others] = valuesOf(request, 'origin')
+    const [origin, ...others] = headerValues(request, 'origin')
     if (origin === undefined) return undefined
     const isAllowed = origins.has(origin) || (isOwn?.(host) === true && origin === `http://${host}`)
     return isAllowed && others.length === 0
@@ -95,7 +95,7 @@ export function replaceAbsoluteTarget(request: WithTargetHost): void {
  * page may send, are refused.
  */
 export function mediaFault(request: IncomingMessage): string | undefined {
-  const types = valuesOf(request, 'content-type')
+  const types = headerValues(request, 'content-type')
   const [type = ''] = types
   const [, params] =
     /^application\/json[ \t]*((?:;[ \t]*(?:[\w.+-]+=(?:[^\s;,"]+|"[^"\\]*")[ \t]*)?)*)$/i.exec(type) ?? []
@@ -135,7 +135,7 @@ export function requestFault(request: IncomingMessage, message: Request): WireEr
   const claimed = claimedRevision(message)
   const version = check(request, versionHeader, claimed)
   // Check the version first: a client of another version must learn that, regardless of other faults.
-  const isGiven = typeof claimed === 'string' && valuesOf(request, versionHeader.toLowerCase()).length > 0
+  const isGiven = typeof claimed === 'string' && headerValues(request, versionHeader.toLowerCase()).length > 0
   const envelope = (isGiven ? version : undefined) ?? envelopeFault(message)
   const fault = envelope ?? version ?? check(request, 'Mcp-Method', message.method)
   if (fault !== undefined) return fault
@@ -158,7 +158,7 @@ export function paramHeadersFault(
   for (const param of declared) {
     const { header } = param
     const value = paramIn(given, param)
-    if (value === undefined && valuesOf(request, header.toLowerCase()).length === 0) continue
+    if (value === undefined && headerValues(request, header.toLowerCase()).length === 0) continue
     const fault = check(
       request,
       header,
@@ -182,7 +182,7 @@ function check(
   expected: unknown,
   decode?: (value: string) => string | undefined,
 ): WireError | undefined {
-  const values = valuesOf(request, header.toLowerCase())
+  const values = headerValues(request, header.toLowerCase())
   if (values.length !== 1) return mismatch(header, values.length === 0 ? 'is missing' : 'occurs more than once')
   const given = (values[0] ?? '').replace(/^[ \t]+|[ \t]+$/g, '')
   const value = decode === undefined ? given : decode(given)

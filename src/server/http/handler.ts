@@ -211,7 +211,7 @@ function createBridge<Note extends object>(server: Server) {
         near.once('close', () => far.destroy())
         far.once('close', () => near.destroy())
         for (const end of [near, far]) end.on('error', () => {})
-        const { pathname, search, host } = partsOf(request.url)
+        const { pathname, search, host } = splitUrl(request.url)
         const sent = askOver({
           createConnection: () => near,
           method: request.method,
@@ -240,7 +240,7 @@ function fail(): never {
 }
 
 /** Returns the original path and the host of an absolute URL that the Fetch standard has parsed. */
-function partsOf(url: string) {
+function splitUrl(url: string) {
   const [, host = '', pathname = '/', search = ''] = /^[a-z]+:\/\/([^/?#]*)(\/[^?#]*)?(\?[^#]*)?/i.exec(url) ?? []
   return { host, pathname, search }
 }

@@ -127,7 +127,10 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       else stream.end()
     } else if (stream === undefined) {
       const later = Array.isArray(answer) ? undefined : statusOfOverload(answer as Response)
-      await replyLong(response, later?.status ?? statusOf(answer), answer, { ...headers(), ...later?.headers })
+      await replyLong(response, later?.status ?? httpStatusForAnswer(answer), answer, {
+        ...headers(),
+        ...later?.headers,
+      })
     } else if (isStreamed(answer)) await sendStreamed(response, answer as Response, stream)
     else {
       for (const message of [answer].flat()) stream.send(message)
@@ -260,7 +263,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
 }
 
 /** Returns the HTTP status of an answer: in these revisions errors have 200, except for a body that is not a message. */
-function statusOf(answer: unknown): number {
+function httpStatusForAnswer(answer: unknown): number {
   if (!isObject(answer) || answer.id !== null || !isObject(answer.error)) return 200
   return answer.error.code === codes.invalidRequest ? 400 : 200
 }

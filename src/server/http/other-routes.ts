@@ -87,7 +87,12 @@ export async function servePosting(
   } catch (error) {
     if (isResourceError(error, 'not-found')) return refuse(response, 404, notFoundMessage)
     const answer = clean(failure(null, wireError(error, modernRevision, undefined, log)))
-    replyJson(response, statusOf(error), answer, isResourceError(error, 'unavailable') ? { 'Retry-After': '5' } : {})
+    replyJson(
+      response,
+      httpStatusForError(error),
+      answer,
+      isResourceError(error, 'unavailable') ? { 'Retry-After': '5' } : {},
+    )
   }
 }
 
@@ -95,7 +100,7 @@ export async function servePosting(
 export const notFoundMessage = 'Nothing is served at this path.'
 
 /** Returns the HTTP status of an error outside of MCP. */
-export function statusOf(error: unknown): number {
+export function httpStatusForError(error: unknown): number {
   if (!isResourceError(error)) return 500
   switch (error.kind) {
     case 'invalid':

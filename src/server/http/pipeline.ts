@@ -13,7 +13,7 @@ const maxRead = 512
 const maxWaitingInAll = 16_384
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-interface Line {
+interface Pipeline {
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[]
   /** Whether one of its requests is being handled. */
   busy: boolean
@@ -31,7 +31,7 @@ interface Line {
  * @param onFirst Called with the first request of a connection.
  */
 export function handleInTurn(handle: Handle, meter: Meter, onFirst?: (socket: Socket) => void) {
-  const lines = new WeakMap<Duplex, Line>()
+  const lines = new WeakMap<Duplex, Pipeline>()
   let inAll = 0
 
   let last: Promise<unknown> = Promise.resolve()
@@ -42,12 +42,12 @@ export function handleInTurn(handle: Handle, meter: Meter, onFirst?: (socket: So
     return last
   }
 
-  const drop = (line: Line): void => {
+  const drop = (line: Pipeline): void => {
     inAll -= line.waiting.splice(0).length
   }
 
-  const begin = (socket: Socket): Line => {
-    const line: Line = { waiting: [], busy: false, paused: false, answering: undefined }
+  const begin = (socket: Socket): Pipeline => {
+    const line: Pipeline = { waiting: [], busy: false, paused: false, answering: undefined }
     lines.set(socket, line)
     onFirst?.(socket)
     // Node resumes the socket by itself to read the body of a request, and after an answer: pause it again.
@@ -58,12 +58,12 @@ export function handleInTurn(handle: Handle, meter: Meter, onFirst?: (socket: So
     return line
   }
 
-  const resume = (socket: Socket, line: Line): void => {
+  const resume = (socket: Socket, line: Pipeline): void => {
     line.paused = false
     socket.resume()
   }
 
-  const work = async (socket: Socket, line: Line): Promise<void> => {
+  const work = async (socket: Socket, line: Pipeline): Promise<void> => {
     for (let next = line.waiting.shift(); next !== undefined; next = line.waiting.shift()) {
       inAll--
       if (socket.destroyed || socket.writableEnded) {

@@ -3,7 +3,7 @@ import type { DegradedMount } from '../../core/changes.ts'
 import { invalid } from '../../core/errors.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { isLoopback } from '../../core/uri.ts'
-import { createLiveness, createRoom, listen, watchSockets } from '../admission/connections.ts'
+import { createLiveness, createRoom, listenOnPort, watchSockets } from '../admission/connections.ts'
 import { deadlinesOf } from '../admission/limits.ts'
 import type { Caller } from '../auth/caller.ts'
 import { createAuthorizer } from '../auth/index.ts'
@@ -187,7 +187,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       { option: 'insecure' },
     )
   // Backlog for bursts of connections; the system drops connections beyond it.
-  const address = await listen(server, options.host, options.port, Math.max(511, limits.connections * 2))
+  const address = await listenOnPort(server, options.host, options.port, Math.max(511, limits.connections * 2))
   const name = options.host.includes(':') ? `[${options.host}]` : options.host
   const url = `http://${name}:${address.port}${path}`
   if (options.auth !== undefined) {

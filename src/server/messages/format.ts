@@ -10,12 +10,12 @@ export function isTime(time: number | undefined): time is number {
 }
 
 /** @param time A time for which {@link isTime} is true. */
-export function formatTime(time: number): string {
+export function formatIsoTime(time: number): string {
   return new Date(time).toISOString()
 }
 
 /** Escapes a character as JavaScript does: `\\u202e`. */
-function escaped(character: string): string {
+function toUnicodeEscape(character: string): string {
   return Array.from(
     { length: character.length },
     (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
@@ -29,5 +29,5 @@ function escaped(character: string): string {
 export function printable(text: string): string {
   return text
     .toWellFormed()
-    .replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu, escaped)
+    .replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu, toUnicodeEscape)
 }

@@ -214,7 +214,7 @@ export function createConnection(
       const answerOne = async (value: unknown) => {
         const response = await receiveOne(value, rest)
         if (response === undefined) return
-        const size = 'error' in response ? 0 : sizeOf(response)
+        const size = 'error' in response ? 0 : answerSize(response)
         if (size === undefined) return void responses.push(failure(response.id, unwritable))
         responses.push(size <= left ? response : failure(response.id, tooLong))
         if (size <= left) left -= size
@@ -261,7 +261,7 @@ export function createConnection(
 }
 
 /** Returns the size of an answer, in bytes; undefined when it cannot be written because it is nested too deeply. */
-function sizeOf(answer: Response): number | undefined {
+function answerSize(answer: Response): number | undefined {
   try {
     return Buffer.byteLength(formatJson(answer))
   } catch {

@@ -77,14 +77,16 @@ export function findCrossings(
 export function crossingsOf(view: View, reader: ChangeReader, { uri, isBeyond }: CrossingFilter): EventReader {
   /** Evaluates the samples after a state, as many as one read has. */
   const evaluate = async (state: Evaluated, limit: number, read: typeof readSeries, { signal }: CallOptions) => {
-    const end = Math.ceil(Date.now() / 1000)
-    // More samples of the current second may still arrive, so the point at its end is never done.
-    const latest = end - 1
-    const from = Math.min(Math.max(state.at, end - coarsest * maxPoints), latest)
+    const now = Date.now() / 1000
+    const second = Math.floor(now)
+    const end = second + 1
+    const from = Math.min(Math.max(state.at, end - coarsest * maxPoints), now)
     const step = steps.find((one) => end - from <= one * maxPoints) ?? coarsest
     const { points, isPartial } = await read(view, uri, { start: Math.floor(from / step) * step, end, step }, signal)
     const { crossings, after } = findCrossings(points, { ...state, at: from }, isBeyond, limit)
-    const at = after.at === from && crossings.length === 0 ? latest : Math.min(after.at, latest)
+    const isUnchanged = after.at === from && crossings.length === 0
+    // More samples of the current second may still arrive, so the point at its end is read again.
+    const at = after.at > now ? second : isUnchanged ? Math.max(from, second) : after.at
     const isBehind = after.isBehind || step > 1
     return { crossings, after: { ...after, at, isBehind }, isPartial: isPartial || from > state.at }
   }
@@ -190,11 +192,11 @@ function pointsIn({ labels, points }: Readonly<Record<string, unknown>>): readon
   const key = createHash('sha256').update(JSON.stringify(sorted)).digest('base64url').slice(0, keyLength)
   return points.map((pair: unknown) => {
     const [time, value] = Array.isArray(pair) ? (pair as readonly unknown[]) : []
-    return { time: Number(time), value: valueIn(value), key, labels: Object.fromEntries(sorted) }
+    return { time: Number(time), value: parseSampleValue(value), key, labels: Object.fromEntries(sorted) }
   })
 }
 
-function valueIn(value: unknown): number {
+function parseSampleValue(value: unknown): number {
   if (value === '+Inf') return Number.POSITIVE_INFINITY
   return value === '-Inf' ? Number.NEGATIVE_INFINITY : Number(value)
 }

@@ -55,7 +55,7 @@ export function askedIn(params: Params, dialect: EventDialect): RequestedSubscri
     type,
     given,
     cursor: optionalString(params, 'cursor'),
-    maxAgeMs: numberIn(params, 'maxAgeMs', 0, longestAgeMs),
+    maxAgeMs: readIntegerParam(params, 'maxAgeMs', 0, longestAgeMs),
   }
 }
 
@@ -67,7 +67,7 @@ export function toExhaustedError(error: unknown, dialect: EventDialect): unknown
 }
 
 /** @throws ResourceError `invalid` for a value that is not a whole number in the range. Null counts as absent. */
-function numberIn(params: Params, name: string, least: number, most: number): number | undefined {
+function readIntegerParam(params: Params, name: string, least: number, most: number): number | undefined {
   const value = params[name] ?? undefined
   if (value === undefined) return undefined
   if (!Number.isSafeInteger(value) || Number(value) < least)
@@ -102,7 +102,7 @@ export function answeringMethods({
     },
     'events/poll': async ({ params, view, signal }): Promise<Result> => {
       const asked = askedIn(params, dialect)
-      const limit = numberIn(params, 'maxEvents', 1, pageLimits.most) ?? pageLimits.usual
+      const limit = readIntegerParam(params, 'maxEvents', 1, pageLimits.most) ?? pageLimits.usual
       const reader = await asked.type.open(view, asked.given, { signal })
       const { cursor, maxAgeMs } = asked
       if (cursor === undefined) {

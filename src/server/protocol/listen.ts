@@ -41,7 +41,7 @@ const idKey = protocolKeys.subscriptionId
  * are sent right after. The acknowledgement names the accepted URIs, and gives no reason for the missing ones. The answer is the
  * result when the service ends, an error when nothing was acknowledged, and undefined when the client is gone or too slow.
  */
-export async function listen(request: Request, options: StreamOptions): Promise<Response | undefined> {
+export async function serveListenRequest(request: Request, options: StreamOptions): Promise<Response | undefined> {
   const { view, write, signal, closing, log } = options
   const over = new AbortController()
   const end = () => over.abort()

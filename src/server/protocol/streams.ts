@@ -1,5 +1,5 @@
 import type { Request, Response } from '../messages/messages.ts'
-import { listen, type StreamOptions } from './listen.ts'
+import { type StreamOptions, serveListenRequest } from './listen.ts'
 
 /**
  * Serves a request with a stream of notifications until it ends. Resolves to its answer; to undefined when the client is gone or too
@@ -9,6 +9,6 @@ export type StreamMethod = (request: Request, options: StreamOptions) => Promise
 
 /** The methods of 2026-07-28 that are answered by a stream. */
 export const streams: ReadonlyMap<string, StreamMethod> = new Map([
-  ['subscriptions/listen', listen],
+  ['subscriptions/listen', serveListenRequest],
   ['events/stream', async (request, options) => (await import('./event-stream.ts')).streamEvents(request, options)],
 ])

@@ -14,7 +14,7 @@ import type {
   ResourceContent,
   ResourceTemplate,
 } from '../../core/view.ts'
-import { formatTime, isTime, printable } from '../messages/format.ts'
+import { formatIsoTime, isTime, printable } from '../messages/format.ts'
 import { blobStreamOf, longText } from '../messages/json.ts'
 import { isAtLeast, modernRevision, type Revision } from '../messages/messages.ts'
 
@@ -25,7 +25,7 @@ type Wire = Record<string, unknown>
  * that strict clients accept: one bad date or priority makes some of them reject a whole page.
  */
 export function resourceToWire(resource: Resource, revision: Revision): Wire {
-  return describedResource(resource, revision, textsIn(resource))
+  return describedResource(resource, revision, sourceTextKeys(resource))
 }
 
 /** Converts a mount, whose texts come from the operator. */
@@ -36,7 +36,7 @@ function mountToWire(mount: Resource, revision: Revision): Wire {
 function describedResource(resource: Resource, revision: Revision, untrusted: readonly string[]): Wire {
   const { uri, name, size, version } = resource
   const wire: Wire = { uri, name: printable(name) }
-  describe(wire, resource, revision, resource.modified)
+  addDescription(wire, resource, revision, resource.modified)
   if (size !== undefined && Number.isSafeInteger(size) && size >= 0) wire.size = size
   addMeta(wire, resource, version, revision, untrusted)
   return wire
@@ -44,8 +44,8 @@ function describedResource(resource: Resource, revision: Revision, untrusted: re
 
 function templateToWire(template: ResourceTemplate, revision: Revision): Wire {
   const wire: Wire = { uriTemplate: template.uriTemplate, name: printable(template.name) }
-  describe(wire, template, revision, undefined)
-  addMeta(wire, template, undefined, revision, isRelayed(template) ? textsIn(template) : [])
+  addDescription(wire, template, revision, undefined)
+  addMeta(wire, template, undefined, revision, isRelayed(template) ? sourceTextKeys(template) : [])
   return wire
 }
 
@@ -55,7 +55,7 @@ function isRelayed({ meta }: Pick<ContentFacts, 'meta'>): boolean {
 }
 
 /** Returns the keys of the texts that come from a source. */
-function textsIn({ title, description }: Pick<Description, 'title' | 'description'>): readonly string[] {
+function sourceTextKeys({ title, description }: Pick<Description, 'title' | 'description'>): readonly string[] {
   if (title === undefined) return description === undefined ? noTexts : ['description']
   return description === undefined ? ['title'] : ['title', 'description']
 }
@@ -85,7 +85,7 @@ function hasMembers(value: Wire): boolean {
 
 /** Converts a resource with its text to a content block. */
 export function embeddedToWire({ uri, mimeType, text, modified, ...facts }: EmbeddedText, revision: Revision): Wire {
-  const { annotations } = describe({}, facts, revision, modified)
+  const { annotations } = addDescription({}, facts, revision, modified)
   return {
     type: 'resource',
     resource: { uri, ...(isMimeType(mimeType) ? { mimeType } : {}), text: text.toWellFormed() },
@@ -151,9 +151,9 @@ export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wir
   return {
     prompts: page.items.map(({ name, arguments: declared, ...facts }) => ({
       name: printable(name),
-      ...describe({}, facts, revision, undefined),
+      ...addDescription({}, facts, revision, undefined),
       ...(declared === undefined ? {} : { arguments: declared.map((argument) => argumentToWire(argument, revision)) }),
-      ...addMeta({}, facts, undefined, revision, textsIn(facts)),
+      ...addMeta({}, facts, undefined, revision, sourceTextKeys(facts)),
     })),
     ...pageFields(page, revision),
   }
@@ -231,7 +231,7 @@ function contentToWire(content: ResourceContent, revision: Revision, inPieces = 
   else if (inPieces && content.bytes.length >= longBytes)
     wire.blob = { ...blobStreamOf({ stream: onePiece(content.bytes), length: content.bytes.length }), isInMemory: true }
   else wire.blob = base64Of(content.bytes)
-  return addMeta(wire, content, content.version, revision, isTitled ? textsIn(content) : noTexts)
+  return addMeta(wire, content, content.version, revision, isTitled ? sourceTextKeys(content) : noTexts)
 }
 
 export function pageFields(page: Page<unknown>, revision: Revision): Wire {
@@ -254,7 +254,7 @@ export function cacheHintFields(hint: CacheHint, revision: Revision): Wire {
 }
 
 /** Adds the members of a description to `wire`. It is called for every entry of a long list, so it creates no object that is not sent. */
-function describe(wire: Wire, facts: Description, revision: Revision, modified: number | undefined): Wire {
+function addDescription(wire: Wire, facts: Description, revision: Revision, modified: number | undefined): Wire {
   const hasTitle = isAtLeast(revision, '2025-06-18')
   const { title, description, mimeType: type, audience, priority, icons } = facts
   if (title !== undefined && hasTitle) wire.title = printable(title)
@@ -264,7 +264,7 @@ function describe(wire: Wire, facts: Description, revision: Revision, modified: 
   const roles = audience?.filter((role) => role === 'user' || role === 'assistant')
   if (roles !== undefined && roles.length > 0) annotations.audience = roles
   if (priority !== undefined && priority >= 0 && priority <= 1) annotations.priority = priority
-  if (hasTitle && isTime(modified)) annotations.lastModified = formatTime(modified)
+  if (hasTitle && isTime(modified)) annotations.lastModified = formatIsoTime(modified)
   if (hasMembers(annotations)) wire.annotations = annotations
   const shown = icons === undefined || !isAtLeast(revision, '2025-11-25') ? [] : shownIcons(icons)
   if (shown.length > 0) wire.icons = shown

@@ -11,7 +11,7 @@ export const resumedMethod = 'notifications/dev.hikidashi/resumed'
 const pieceBytes = 256 * 1024
 
 /** Writes texts to a stream one after the other, with back-pressure. */
-export function createWriter(output: Writable) {
+export function createStreamWriter(output: Writable) {
   /** Resolves when the texts so far are written. */
   let tail: Promise<void> = Promise.resolve()
   let gone = output.destroyed

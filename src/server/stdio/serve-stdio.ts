@@ -7,7 +7,7 @@ import { codes, failure, formatMessage, isObject } from '../messages/messages.ts
 import { createConnection, type ReceiveOptions } from '../protocol/connection.ts'
 import { localPrincipal, openView, type ServeOptions } from '../serve.ts'
 import { sendConsoleTo } from './console.ts'
-import { createWriter, readLines, resumedMethod } from './lines.ts'
+import { createStreamWriter, readLines, resumedMethod } from './lines.ts'
 
 export interface StdioOptions extends ServeOptions {
   readonly input?: Readable
@@ -55,7 +55,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 
 async function serveClient(options: StdioOptions): Promise<void> {
   const input = options.input ?? process.stdin
-  const writer = createWriter(options.output ?? process.stdout)
+  const writer = createStreamWriter(options.output ?? process.stdout)
   const stop = new AbortController()
   let { onFirstAnswer } = options
   const tellFirst = () => {

@@ -143,7 +143,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
   return {
     write: (record) => {
       const { uri } = record
-      const clean = uri === undefined ? {} : { uri: cut(scrubber === undefined ? uri : scrubber.scrub(uri)) }
+      const clean = uri === undefined ? {} : { uri: truncateUri(scrubber === undefined ? uri : scrubber.scrub(uri)) }
       const line = `${JSON.stringify({ ...record, ...clean })}\n`
       if (characters + line.length > maxQueueLength) return lose(1)
       waiting.push(line)
@@ -188,7 +188,7 @@ async function rotate(file: string, keep: number): Promise<void> {
 const lossOf = (items: number): readonly string[] =>
   items === 0 ? [] : [`${JSON.stringify({ time: new Date().toISOString(), verb: 'lost', items })}\n`]
 
-const cut = (uri: string) => (uri.length > maxUriLength ? `${uri.slice(0, maxUriLength)}…` : uri)
+const truncateUri = (uri: string) => (uri.length > maxUriLength ? `${uri.slice(0, maxUriLength)}…` : uri)
 
 async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
   for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at, bytes.length - at, null)).bytesWritten

@@ -53,7 +53,7 @@ function connectorSearch(view: View): Tool {
       const results = new Map(
         hits.map((hit) => {
           const id = String(hit.document)
-          const title = typeof hit.title === 'string' && hit.title !== '' ? hit.title : nameOf(id)
+          const title = typeof hit.title === 'string' && hit.title !== '' ? hit.title : titleFromUri(id)
           return [id, { id, title, url: urlOf(hit.link, id) }]
         }),
       )
@@ -78,26 +78,26 @@ function connectorFetch(view: View): Tool {
     annotations: readOnly,
     call: async (given, { signal }) => {
       const id = argumentsIn(given, fetchInput).required('id')
-      const { contents } = await readText(view, id, signal)
+      const { contents } = await readAsText(view, id, signal)
       const [first] = contents
       if (first === undefined) throw notFound('nothing is there')
       const whole = contents.flatMap((content) => ('text' in content ? [content.text] : [])).join('\n\n')
       const { title, name, mimeType, meta } = first
       const { link, revision } = originIn(meta)
-      const part = partOf(whole, id)
+      const part = cutDocumentText(whole, id)
       const metadata = {
         ...defined({ mimeType, revision }),
         ...(contents.some((content) => 'text' in content) ? {} : { note: 'This is not text.' }),
         ...part.metadata,
       }
-      const named = title ?? name ?? nameOf(id)
+      const named = title ?? name ?? titleFromUri(id)
       return asJson({ id, title: named, text: part.text, url: urlOf(link, id), metadata })
     },
   }
 }
 
 /** Reads a document as text if its source offers that form (PDF and the like), otherwise unchanged. */
-async function readText(view: View, id: string, signal: AbortSignal): Promise<ReadResult> {
+async function readAsText(view: View, id: string, signal: AbortSignal): Promise<ReadResult> {
   if (id.includes('?')) return view.read(id, { signal })
   try {
     return await view.read(`${id}?as=text`, { signal })
@@ -123,7 +123,7 @@ async function withoutStreams({ contents, cache }: ReadResult): Promise<ReadResu
 }
 
 /** Cuts a text that is too long at the end of a line, and returns the id of the rest. */
-function partOf(whole: string, id: string) {
+function cutDocumentText(whole: string, id: string) {
   if (whole.length <= maxTextLength) return { text: whole, metadata: {} }
   const end = whole.lastIndexOf('\n', maxTextLength - 1) + 1 || maxTextLength
   const shown = whole.slice(0, end).toWellFormed()
@@ -137,7 +137,7 @@ function urlOf(link: unknown, id: string): string {
   return originOf({ link }).link ?? originOf({ link: id }).link ?? ''
 }
 
-function nameOf(uri: string): string {
+function titleFromUri(uri: string): string {
   const path = uri.replace(/[?#].*$/s, '').replace(/\/+$/, '')
   const last = path.slice(path.lastIndexOf('/') + 1)
   try {

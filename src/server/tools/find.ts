@@ -69,7 +69,7 @@ export function findTool(view: View): Tool {
       const { matches, lastLine } = found
       const rest = next && sealCursor(next)
       const text = [
-        ...(matches.length === 0 ? [`No line matches, up to line ${lastLine}.`] : matches.flatMap(linesOf)),
+        ...(matches.length === 0 ? [`No line matches, up to line ${lastLine}.`] : matches.flatMap(formatMatchingLine)),
         ...notes,
         ...(rest === undefined ? [] : [`Lines from ${lastLine + 1} on were not searched: cursor ${rest}`]),
       ]
@@ -86,7 +86,7 @@ function positionIn(value: unknown): GrepPosition | undefined {
 }
 
 /** A match with the lines around it, as grep prints them. */
-function linesOf({ line, text, before = [], after = [] }: MatchingLine): readonly string[] {
+function formatMatchingLine({ line, text, before = [], after = [] }: MatchingLine): readonly string[] {
   return [
     ...before.map((one, index) => `${line - before.length + index}-${one}`),
     `${line}:${text}`,

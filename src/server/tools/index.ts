@@ -6,7 +6,7 @@ import { oneLine, shorten } from '../../text/excerpt.ts'
 import { findTool } from './find.ts'
 import { readTool } from './read.ts'
 import { searchTool } from './search.ts'
-import { cursorSchema, limitSchema, lineOf, resourceForTool, resourceSchema, takePart } from './shown.ts'
+import { cursorSchema, formatResourceLine, limitSchema, resourceForTool, resourceSchema, takePart } from './shown.ts'
 
 export { connectorTools } from './connector.ts'
 
@@ -54,11 +54,11 @@ function explorerTool(view: View, app: ToolApp): Tool {
       const { entries, hasMore } =
         uri === undefined
           ? first({ items: await view.mounts({ signal }) }, maxEntries)
-          : await childrenOf(view, uri, signal)
+          : await listChildrenOrSelf(view, uri, signal)
       const branches = await opened(view, entries, signal)
       const lines = branches.flatMap((branch) => [
-        lineOf(branch.entry),
-        ...branch.below.map((entry) => `  ${lineOf(entry)}`),
+        formatResourceLine(branch.entry),
+        ...branch.below.map((entry) => `  ${formatResourceLine(entry)}`),
         ...(branch.hasMore ? ['  - …'] : []),
       ])
       return {
@@ -73,7 +73,7 @@ function explorerTool(view: View, app: ToolApp): Tool {
 }
 
 /** The children of a directory; of a resource, the resource itself. */
-async function childrenOf(view: View, uri: string, signal: AbortSignal) {
+async function listChildrenOrSelf(view: View, uri: string, signal: AbortSignal) {
   try {
     return first(await view.directory({ uri }, { signal }), maxEntries)
   } catch (error) {
@@ -147,7 +147,7 @@ function listTool(view: View): Tool {
       )
       const templates = cursor === undefined ? (await view.templates({}, { signal })).items.slice(0, maxTemplates) : []
       const lines = [
-        ...(items.length === 0 ? ['There are no resources here.'] : items.map(lineOf)),
+        ...(items.length === 0 ? ['There are no resources here.'] : items.map(formatResourceLine)),
         ...(templates.length === 0 ? [] : ['', 'URIs can also be made of these templates:']),
         ...templates.map(({ uriTemplate, name, title }) => `- ${uriTemplate}  ${oneLine(title ?? name, 120)}`),
         ...(nextCursor === undefined ? [] : ['', `There are more: cursor ${nextCursor}`]),
@@ -207,7 +207,7 @@ function browseTool(view: View): Tool {
         limit,
       )
       const lines = [
-        ...(items.length === 0 ? ['Nothing is in it.'] : items.map(lineOf)),
+        ...(items.length === 0 ? ['Nothing is in it.'] : items.map(formatResourceLine)),
         ...(nextCursor === undefined ? [] : ['', `There are more: cursor ${nextCursor}`]),
       ]
       return {

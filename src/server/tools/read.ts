@@ -93,7 +93,7 @@ export function readTool(view: View): Tool {
       let left = most
       for (const content of contents.slice(0, maxContents)) {
         const one = withVersion(
-          show(await whole({ ...content, ...(since === undefined ? {} : { uri }) }), part, left),
+          show(await collectContent({ ...content, ...(since === undefined ? {} : { uri }) }), part, left),
           content,
         )
         left = Math.max(0, left - estimateTokens(one.text))
@@ -206,7 +206,7 @@ async function inParts(view: View, uri: string, signal: AbortSignal) {
 
 type WholeContent = ResourceContent & ({ readonly text: string } | { readonly bytes: Uint8Array })
 
-async function whole(content: ResourceContent): Promise<WholeContent> {
+async function collectContent(content: ResourceContent): Promise<WholeContent> {
   if (!('stream' in content)) return content
   const chunks: Uint8Array[] = []
   for await (const chunk of content.stream) chunks.push(chunk)

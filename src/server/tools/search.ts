@@ -1,6 +1,6 @@
 import { invalid, isResourceError } from '../../core/errors.ts'
-import { pagesOf } from '../../core/kit/groups.ts'
-import { fold, wordsOf } from '../../core/kit/matching.ts'
+import { iteratePages } from '../../core/kit/groups.ts'
+import { fold, splitFilterWords } from '../../core/kit/matching.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
 import {
   type FoundHit,
@@ -76,7 +76,8 @@ export function searchTool(view: View): Tool {
       const [mount, mime, path, since] = ['mount', 'mime', 'path', 'since'].map((name) => args.text(name, 1000))
       const after = afterIn(args.text('cursor'))
       const mounts = await mountsIn(view, signal)
-      if (mounts.length === 0) return answer(query, await byName(view, query, limit, signal), [noIndex], undefined)
+      if (mounts.length === 0)
+        return formatSearchAnswer(query, await byName(view, query, limit, signal), [noIndex], undefined)
       // Kept results of tools are not in the index of the mounts, so their names are searched as well.
       const hasIndex = mounts.some(({ address }) => !address.startsWith(spillPrefix))
       const names = hasIndex || after !== undefined ? [] : await byName(view, query, limit, signal)
@@ -90,7 +91,10 @@ export function searchTool(view: View): Tool {
       const found = await Promise.all(
         mounts
           .filter(({ uriTemplate }) => after === undefined || uriTemplate in after)
-          .map(async (mount) => ({ mount, ...(await ask(view, mount, asked, after?.[mount.uriTemplate], signal)) })),
+          .map(async (mount) => ({
+            mount,
+            ...(await searchInMount(view, mount, asked, after?.[mount.uriTemplate], signal)),
+          })),
       )
       const [failed] = found.filter(({ error }) => error !== undefined)
       if (failed !== undefined && found.every(({ error }) => error !== undefined)) throw failed.error
@@ -113,7 +117,7 @@ export function searchTool(view: View): Tool {
       if (!hasIndex) notes.add(noIndex)
       const fallback = shown.find((one) => one.fallback !== undefined)?.fallback
       const told = Object.keys(next).length === 0 ? undefined : sealCursor(next)
-      return answer(query, best, [...notes], told, fallback, freshness)
+      return formatSearchAnswer(query, best, [...notes], told, fallback, freshness)
     },
   }
 }
@@ -123,7 +127,7 @@ const noIndex = 'Nothing is indexed here: only names, titles and descriptions we
 const spillPrefix = 'spill://'
 const unavailableNote = 'One mount could not be searched now.'
 
-function answer(
+function formatSearchAnswer(
   query: string,
   results: readonly Result[],
   notes: readonly string[],
@@ -192,7 +196,7 @@ function resultOf(hit: FoundHit): Result {
 
 async function mountsIn(view: View, signal: AbortSignal): Promise<readonly SearchMount[]> {
   const found: SearchMount[] = []
-  for await (const { items } of pagesOf((query) => view.templates(query, { signal }), { maxPages })) {
+  for await (const { items } of iteratePages((query) => view.templates(query, { signal }), { maxPages })) {
     found.push(...searchMounts(items))
     if (found.length >= maxMounts) break
   }
@@ -200,7 +204,7 @@ async function mountsIn(view: View, signal: AbortSignal): Promise<readonly Searc
 }
 
 /** Queries one search. Returns its failure as a value, so that the other searches still answer. */
-async function ask(
+async function searchInMount(
   view: View,
   mount: SearchMount,
   query: FoundQuery,
@@ -240,9 +244,9 @@ interface Result {
 
 /** Returns the resources that have all the words in their name, title, description or URI, with matches in the name first. */
 async function byName(view: View, query: string, limit: number, signal: AbortSignal): Promise<readonly Result[]> {
-  const words = wordsOf(query).slice(0, maxWords)
+  const words = splitFilterWords(query).slice(0, maxWords)
   const found: Result[] = []
-  for await (const { items } of pagesOf((page) => view.list(page, { signal }), { maxPages })) {
+  for await (const { items } of iteratePages((page) => view.list(page, { signal }), { maxPages })) {
     for (const resource of items) {
       const score = scoreOf(resource, words)
       if (score === 0) continue

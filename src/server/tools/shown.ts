@@ -4,7 +4,7 @@ import { metaKeys } from '../../core/meta.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/excerpt.ts'
-import { formatTime, isTime } from '../messages/format.ts'
+import { formatIsoTime, isTime } from '../messages/format.ts'
 
 /** Maximum length of a description in a list, in characters. */
 const maxDescription = 300
@@ -49,12 +49,12 @@ export function resourceForTool({
     ...(description === undefined ? {} : { description: shorten(description, maxDescription) }),
     ...(mimeType === undefined || mimeType === directoryMimeType ? {} : { mimeType }),
     ...defined({ size }),
-    ...(isTime(modified) ? { lastModified: formatTime(modified) } : {}),
+    ...(isTime(modified) ? { lastModified: formatIsoTime(modified) } : {}),
     ...(kind === undefined ? {} : { _meta: { [metaKeys.kind]: kind } }),
   }
 }
 
-export function lineOf({ uri, name, title, mimeType, size }: Resource): string {
+export function formatResourceLine({ uri, name, title, mimeType, size }: Resource): string {
   const facts = [
     ...(mimeType === undefined ? [] : [mimeType === directoryMimeType ? 'directory' : mimeType]),
     ...(size === undefined ? [] : [`${size} bytes`]),

@@ -108,6 +108,6 @@ export function newControlMessageId(type: string): string {
 }
 
 /** The category of a fault that clients get. Without a fault, the endpoint did not repeat the challenge. */
-export function reasonOf(fault: PostFault | undefined): string {
+export function faultCategory(fault: PostFault | undefined): string {
   return fault === undefined ? 'challenge_failed' : fault === 'gone' || fault === 'too_large' ? 'http_4xx' : fault
 }

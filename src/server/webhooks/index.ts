@@ -9,11 +9,11 @@ import { eventTypes } from '../protocol/event-types.ts'
 import { askedIn, eventError, toExhaustedError } from '../protocol/events.ts'
 import type { Call } from '../protocol/method.ts'
 import type { Audit } from '../telemetry/audit.ts'
-import { createSender, reasonOf } from './delivery.ts'
+import { createSender, faultCategory } from './delivery.ts'
 import { createRegistry, noSubscriptions } from './registry.ts'
 import type { WebhookSubscription } from './run.ts'
 import { createSigner } from './secret.ts'
-import { endpointAt, endpointIn, idOf, type Lifetimes, lifetimeIn } from './subscribing.ts'
+import { endpointAt, endpointIn, type Lifetimes, lifetimeIn, subscriptionId } from './subscribing.ts'
 import { createVerification } from './verification.ts'
 
 export interface WebhookOptions {
@@ -81,7 +81,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     const lifetime = lifetimeIn(params, lifetimes)
     const reader = await asked.type.open(view, asked.given, { signal })
     const { name } = asked.type
-    const id = idOf(principal, endpoint, name, asked.given)
+    const id = subscriptionId(principal, endpoint, name, asked.given)
     registry.refuseTooMany(id, principal)
     await verify({ id, name, principal, endpoint, signer })
     const first = await beginningOf(reader, asked.cursor, asked.maxAgeMs, signal)
@@ -92,7 +92,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     // A concurrent request may have created the subscription meanwhile.
     const known = registry.get(id)
     if (known !== undefined) {
-      const status = statusOf(known)
+      const status = toDeliveryStatus(known)
       known.signer.replace(secret)
       registry.refresh(known, { reader, until }, caller, facts)
       // The refreshed subscription keeps its position, so events that the endpoint has not received yet are still sent.
@@ -144,7 +144,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       const asked = askedIn(params, dialect)
       const principal = principalOf(call)
       const { endpoint } = endpointIn(params, unsupported)
-      const one = registry.get(idOf(principal, endpoint, asked.type.name, asked.given))
+      const one = registry.get(subscriptionId(principal, endpoint, asked.type.name, asked.given))
       if (one === undefined) throw eventError(dialect, 'notFound', { kind: 'subscription' })
       registry.remove(one)
       return {}
@@ -176,12 +176,12 @@ function answerOf({ id, until, position }: WebhookSubscription, truncated: boole
 }
 
 /** The state of the deliveries before a refresh. */
-function statusOf({ isActive, lastDeliveryAt, lastError, failedSince }: WebhookSubscription) {
+function toDeliveryStatus({ isActive, lastDeliveryAt, lastError, failedSince }: WebhookSubscription) {
   const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
   return {
     active: isActive,
     lastDeliveryAt: timeOf(lastDeliveryAt),
-    lastError: lastError === undefined ? null : reasonOf(lastError),
+    lastError: lastError === undefined ? null : faultCategory(lastError),
     ...(failedSince === undefined ? {} : { failedSince: timeOf(failedSince) }),
   }
 }

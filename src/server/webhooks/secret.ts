@@ -15,7 +15,7 @@ export interface Signer {
 }
 
 /** @throws ResourceError `invalid`, which does not repeat the secret. */
-function keyOf(secret: string): Buffer {
+function parseWebhookSecret(secret: string): Buffer {
   const [, base64] = /^whsec_([A-Za-z0-9+/]{32,88}={0,2})$/.exec(secret) ?? []
   const key = Buffer.from(base64 ?? '', 'base64')
   if (key.length < secretBytes.least || key.length > secretBytes.most || key.toString('base64') !== base64)
@@ -25,7 +25,7 @@ function keyOf(secret: string): Buffer {
 
 /** Creates a signer of Standard Webhooks: HMAC-SHA-256 over the id, the time and the body. */
 export function createSigner(secret: string): Signer {
-  let current = keyOf(secret)
+  let current = parseWebhookSecret(secret)
   let earlier: { readonly key: Buffer; readonly until: number } | undefined
   return {
     sign: (id, seconds, body) => {
@@ -35,7 +35,7 @@ export function createSigner(secret: string): Signer {
         .join(' ')
     },
     replace: (next) => {
-      const key = keyOf(next)
+      const key = parseWebhookSecret(next)
       if (key.equals(current)) return
       earlier = { key: current, until: Date.now() + graceMs }
       current = key

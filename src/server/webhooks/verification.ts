@@ -2,7 +2,7 @@ import { createRecent } from '../../core/kit/lru.ts'
 import { jsonIn, memberOf } from '../../core/kit/object.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import { eventError } from '../protocol/events.ts'
-import { newControlMessageId, type Receiver, reasonOf, type Sender } from './delivery.ts'
+import { faultCategory, newControlMessageId, type Receiver, type Sender } from './delivery.ts'
 import { createChallenge, isSameText } from './secret.ts'
 
 /** Time for which a verified endpoint stays verified, in milliseconds, and maximum number of verified endpoints. */
@@ -36,7 +36,7 @@ export function createVerification({ attempt }: Sender, dialect: EventDialect) {
     const posted = await attempt(to, 'verification', newControlMessageId('verification'), body, 1)
     const isEchoed = 'answer' in posted && isSameText(memberOf(jsonIn(posted.answer), 'challenge'), challenge)
     if (!isEchoed)
-      throw eventError(dialect, 'callback', { reason: reasonOf('fault' in posted ? posted.fault : undefined) })
+      throw eventError(dialect, 'callback', { reason: faultCategory('fault' in posted ? posted.fault : undefined) })
     verified.set(key, Date.now() + verifiedMs)
   }
 }

@@ -4,7 +4,7 @@ import { errorCodeOf, isResourceError, type ResourceError } from '../../core/err
 import { sleep, withResolvers } from '../../core/kit/abort.ts'
 import { createChangeQueue, type RowChange } from '../engine.ts'
 import type { PostgresStore } from '../options.ts'
-import { failure, fault, type Reason, valueError } from '../rules.ts'
+import { bugError, failure, type Reason, valueError } from '../rules.ts'
 
 export type PostgresRow = Readonly<Record<string, unknown>>
 
@@ -86,7 +86,7 @@ export function connectTo(options: PostgresStore['postgres']) {
   }
 
   return {
-    /** @throws ResourceError; errors of the server, which {@link failureOf} converts. */
+    /** @throws ResourceError; errors of the server, which {@link toStoreError} converts. */
     ask: (sql: string, values?: readonly unknown[]) => borrow((ask) => ask(sql, values)),
     /** Runs several statements in one transaction. */
     within: (act: (ask: RunStatement) => Promise<void>) =>
@@ -140,12 +140,12 @@ const reasons: Readonly<Record<string, Reason>> = {
 const missing: ReadonlySet<string> = new Set(['3F000', '42P01', '42883'])
 
 /** Converts an error to a ResourceError without text of the server and without its address. */
-export function failureOf(error: unknown): ResourceError {
+export function toStoreError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   if (error instanceof pg.DatabaseError) {
     const state = error.code ?? ''
     const reason = reasons[state] ?? reasons[state.slice(0, 2)]
-    return reason === undefined ? fault(`SQLSTATE ${state}`) : failure(reason, `SQLSTATE ${state}`)
+    return reason === undefined ? bugError(`SQLSTATE ${state}`) : failure(reason, `SQLSTATE ${state}`)
   }
   const code = errorCodeOf(error)
   // Errors of the client library have no code: a time-out, or the connection has ended.
@@ -241,7 +241,7 @@ export function createListening(
   }
 
   const tell = (payload: string | undefined) => {
-    const { collection, keys } = parse(payload)
+    const { collection, keys } = parseNotification(payload)
     if (collection === undefined) news.tellAll()
     else news.tell(collection, keys)
   }
@@ -268,7 +268,7 @@ async function beat(client: pg.Client, signal: AbortSignal): Promise<void> {
 }
 
 /** Parses the payload of a notification. Without a collection it is not from a store. */
-function parse(payload = ''): { readonly collection?: string; readonly keys: RowChange } {
+function parseNotification(payload = ''): { readonly collection?: string; readonly keys: RowChange } {
   try {
     const news = JSON.parse(payload) as { collection?: unknown; keys?: unknown }
     const keys = Array.isArray(news.keys) ? news.keys.map(String) : undefined

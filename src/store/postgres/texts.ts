@@ -1,6 +1,6 @@
 import type { AsPromises, TextOperations } from '../engine.ts'
-import { endOf, parseListRow, readerOf } from '../engine.ts'
-import { bytesOf } from '../rules.ts'
+import { parseListRow, prefixUpperBound, readerOf } from '../engine.ts'
+import { textByteSize } from '../rules.ts'
 import type { CheckedText, PartQuery, TextFilter, TextSet } from '../texts.ts'
 import type { PostgresRow, RunStatement } from './server.ts'
 
@@ -22,18 +22,18 @@ export function textOperationsOn(ask: RunStatement, schema: string): AsPromises<
   const home = `(select id from ${schema}.homes where name = $1)`
   return {
     textsPut: async (name, texts) => {
-      await ask(`select ${schema}.put_texts($1, $2::jsonb)`, [name, JSON.stringify(texts.map(rowOf))])
+      await ask(`select ${schema}.put_texts($1, $2::jsonb)`, [name, JSON.stringify(texts.map(toTextRow))])
     },
     textsRemove: async (name, keys) => {
       const single = keys.filter((key) => !key.endsWith('/'))
       const below = keys.filter((key) => key.endsWith('/'))
-      const ends = below.map((key) => endOf(key) ?? '')
+      const ends = below.map((key) => prefixUpperBound(key) ?? '')
       const values = [name, single, below, ends, batch]
       const [found] = await ask(`select ${schema}.remove_texts($1, $2, $3, $4, $5) as done`, values)
       return found?.done === true
     },
     textsList: async (name, { prefix = '', after = '', mimeType = null, limit }) => {
-      const end = prefix === '' ? null : (endOf(prefix) ?? null)
+      const end = prefix === '' ? null : (prefixUpperBound(prefix) ?? null)
       const found = await ask(
         `select key, version, edition from ${schema}.texts where home = ${home} and key > $2 and key >= $3
          and ($4::text is null or key < $4) and ($6::text is null or mime = $6) order by key limit $5`,
@@ -75,7 +75,7 @@ export function textOperationsOn(ask: RunStatement, schema: string): AsPromises<
     textsCounts: async (name, terms, among) => {
       const within = among === undefined ? '' : `and ${inSetSql('p.text', '$3', '$4')}`
       const found = await ask(
-        `select (select count(*) from ${schema}.parts p where p.terms @@ ${queryOf(home, 'w.term', false)} ${within}) as n
+        `select (select count(*) from ${schema}.parts p where p.terms @@ ${termQuerySql(home, 'w.term', false)} ${within}) as n
          from unnest($2::text[]) with ordinality w(term, i) order by w.i`,
         [name, terms, ...(among === undefined ? [] : setValues(among))],
       )
@@ -165,20 +165,20 @@ function vectorsOn(ask: RunStatement, schema: string, home: string): VectorOpera
 }
 
 /** A text in the form of `put_texts`. */
-function rowOf(text: CheckedText) {
+function toTextRow(text: CheckedText) {
   const { key, version, edition, labels, value, parts } = text
   const { mount, mimeType = null, audience = [], priority = null, modified = null } = labels
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   const own = { key, version, edition, mount, mime: mimeType, audience, priority, modified, value }
   const split = parts.map((part) => ({ ...part, terms: part.terms === '' ? [] : part.terms.split(' ') }))
-  return { ...own, length, bytes: bytesOf(text), parts: split }
+  return { ...own, length, bytes: textByteSize(text), parts: split }
 }
 
 /**
  * A term as a query of one lexeme. All texts share one index: the part before the `~` names the collection of the term. A term
  * contains no quote.
  */
-function queryOf(home: string, term: string, prefix: boolean): string {
+function termQuerySql(home: string, term: string, prefix: boolean): string {
   return `('''' || ${home} || '~' || ${term} || '''${prefix ? ':*' : ''}')::tsquery`
 }
 
@@ -211,7 +211,7 @@ function findSql(schema: string, home: string, name: string, { terms, where, amo
     )
     return `select p.id, w.weight from unnest(${names}, ${weights}) w(term, weight)
       cross join lateral (
-        select p.id from ${schema}.parts p where p.terms @@ ${queryOf(home, 'w.term', prefix)} ${isSeen}
+        select p.id from ${schema}.parts p where p.terms @@ ${termQuerySql(home, 'w.term', prefix)} ${isSeen}
       ) p`
   })
   const filter = where === undefined ? '' : filterSql(schema, where, value)

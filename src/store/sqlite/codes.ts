@@ -14,7 +14,7 @@ const codes: Readonly<Record<string, number>> = {
 }
 
 /** Returns the result code of SQLite for an error, with its extension. `undefined`: it is not an error of SQLite. */
-export function codeOf(error: unknown): number | undefined {
+export function sqliteResultCode(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined
   const { code, errcode, sqliteExtendedCode } = error as Error & Readonly<Record<string, unknown>>
   if (typeof sqliteExtendedCode === 'number' && sqliteExtendedCode !== 0) return sqliteExtendedCode

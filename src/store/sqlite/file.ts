@@ -13,8 +13,8 @@ import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import type { SqliteStore } from '../options.ts'
-import { failure, fault, limits, moveStoreAdvice, type Reason, valueError } from '../rules.ts'
-import { codeOf, systemCodeOf } from './codes.ts'
+import { bugError, failure, limits, moveStoreAdvice, type Reason, valueError } from '../rules.ts'
+import { sqliteResultCode, systemCodeOf } from './codes.ts'
 import { type Database, openDatabase, transaction } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
 import { migrate } from './schema.ts'
@@ -58,7 +58,7 @@ export function openFile({ file, orMemory }: SqliteStore['sqlite'], warn: Warn):
 /** Whether a file cannot be created or written where it should be, by an error of its opening. */
 function isUnwritable(error: unknown): boolean {
   const code = systemCodeOf(error)
-  return reasonOf(error) === 'read-only' || (code !== undefined && impossible.has(code))
+  return fileErrorReason(error) === 'read-only' || (code !== undefined && impossible.has(code))
 }
 
 /** Codes of the system for a path at which there can be no file. */
@@ -88,7 +88,7 @@ function openOnDisk(file: string, warn: Warn): OpenFile {
       try {
         return openSound(file, warn)
       } catch (error) {
-        if (reasonOf(error) !== 'damaged' || look === maxOpenAttempts) throw error
+        if (fileErrorReason(error) !== 'damaged' || look === maxOpenAttempts) throw error
         if (look < maxOpenAttempts - 1) continue
         putAside(file, warn)
         make(file)
@@ -170,7 +170,7 @@ function prepare(database: Database): SqliteOperations {
     return createOperations(database)
   } catch (error) {
     // By its version, the file should have this table.
-    throw codeOf(error) === 1 ? failure('damaged', 'a table is missing') : error
+    throw sqliteResultCode(error) === 1 ? failure('damaged', 'a table is missing') : error
   }
 }
 
@@ -272,19 +272,19 @@ const bySystem: Readonly<Record<string, Reason>> = {
 }
 
 /** Returns the reason for which an operation on the file has failed. */
-export function reasonOf(error: unknown): Reason | undefined {
+export function fileErrorReason(error: unknown): Reason | undefined {
   if (isResourceError(error)) return error.detail.fault === 'damaged' ? 'damaged' : undefined
-  const code = codeOf(error)
+  const code = sqliteResultCode(error)
   if (code !== undefined) return extended[code] ?? reasons[code & 0xff]
   const system = systemCodeOf(error)
   return system === undefined ? undefined : (bySystem[system] ?? 'gone')
 }
 
 /** Converts an error to a ResourceError without a path and without text of SQLite. */
-export function failureOf(error: unknown, isInMemory = false): ResourceError {
+export function toStoreError(error: unknown, isInMemory = false): ResourceError {
   if (isResourceError(error)) return error
-  const code = codeOf(error)
+  const code = sqliteResultCode(error)
   const name = code === undefined ? (systemCodeOf(error) ?? 'unknown') : `SQLite ${code}`
-  const reason = reasonOf(error)
-  return reason === undefined ? fault(name) : failure(reason, isInMemory && reason === 'full' ? 'memory' : name)
+  const reason = fileErrorReason(error)
+  return reason === undefined ? bugError(name) : failure(reason, isInMemory && reason === 'full' ? 'memory' : name)
 }

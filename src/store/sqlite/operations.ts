@@ -2,14 +2,14 @@ import { randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { ResourceError } from '../../core/errors.ts'
 import type { TextOperations } from '../engine.ts'
-import { endOf, parseListRow } from '../engine.ts'
-import { bytesOf, failure } from '../rules.ts'
+import { parseListRow, prefixUpperBound } from '../engine.ts'
+import { failure, textByteSize } from '../rules.ts'
 import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
 import { type Database, listIn, type SqliteRow, type SqliteValue, transaction } from './database.ts'
 import { createHomes, createRows, type RowOperations } from './rows.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
-import { createFinding, homeOf, type TextCollection, tokensOf } from './texts-finding.ts'
+import { createFinding, homeOf, type TextCollection, termTokens } from './texts-finding.ts'
 
 export interface SqliteOperations extends RowOperations, TextOperations {}
 
@@ -57,13 +57,13 @@ function createTexts(database: Database): TextOperations {
   }
   const add = (home: TextCollection, text: CheckedText): TextCollection => {
     const length = text.parts.reduce((sum, part) => sum + part.length, 0)
-    const bytes = bytesOf(text)
+    const bytes = textByteSize(text)
     const values = [...labelsOf(text), text.parts.length, length, bytes]
     statements.addText.run(home.id, ...values, sumOf([...values, text.value]), text.value)
     const id = statements.lastId()
     for (const [place, part] of text.parts.entries()) {
       statements.addPart.run(id, place, part.length, partSumOf(place, part.length, part.value), part.value)
-      statements.addTerms.run(statements.lastId(), tokensOf(home.id, part.terms))
+      statements.addTerms.run(statements.lastId(), termTokens(home.id, part.terms))
     }
     return added(home, 1, text.parts.length, length, bytes)
   }
@@ -85,7 +85,7 @@ function createTexts(database: Database): TextOperations {
         if (home === undefined) return false
         const found = keys.flatMap((key) => {
           if (!key.endsWith('/')) return statements.old.all(home?.id ?? 0, key)
-          return statements.below.all(home?.id ?? 0, key, endOf(key) ?? '', batch)
+          return statements.below.all(home?.id ?? 0, key, prefixUpperBound(key) ?? '', batch)
         })
         const doomed = new Map(found.map((text) => [Number(text.id), text]))
         const some = [...doomed.values()].slice(0, batch)
@@ -96,7 +96,7 @@ function createTexts(database: Database): TextOperations {
       }),
     textsList: (name, { prefix = '', after = '', mimeType = null, limit }) =>
       statements.list
-        .all(name, after, prefix, prefix === '' ? null : (endOf(prefix) ?? null), limit, mimeType)
+        .all(name, after, prefix, prefix === '' ? null : (prefixUpperBound(prefix) ?? null), limit, mimeType)
         .map(parseListRow),
     textsEntries: (name, after, limit) => {
       const found = listIn(statements.entries.get(find(name)?.id ?? 0, after, limit)?.entries)
@@ -116,7 +116,7 @@ function createTexts(database: Database): TextOperations {
     textsRead: (name, ids) => {
       const home = find(name)
       if (home === undefined) return []
-      const parts = statements.partsOf(JSON.stringify(ids)).map(partOf)
+      const parts = statements.partsOf(JSON.stringify(ids)).map(parsePartRow)
       const texts = owners(parts.map(({ owner }) => owner))
       return parts.flatMap(({ owner, ...part }) => {
         const text = texts.get(owner)
@@ -214,7 +214,7 @@ function createOwnerTexts(database: Database, statements: TextStatements) {
   }
 }
 
-function partOf([id, owner, place, length, sum, value]: readonly SqliteValue[]) {
+function parsePartRow([id, owner, place, length, sum, value]: readonly SqliteValue[]) {
   const part = { id: Number(id), place: Number(place), length: Number(length), value: String(value) }
   if (partSumOf(part.place, part.length, part.value) !== sum) throw failure('damaged', 'a part')
   return { ...part, owner: Number(owner) }

@@ -33,7 +33,7 @@ export function createRows(database: Database): RowOperations {
   return {
     get: (collection, key) => {
       const found = statements.get.get(collection, key, Date.now())
-      return found === undefined ? undefined : rowOf(found)
+      return found === undefined ? undefined : decodeRow(found)
     },
     put: (collection, row, condition) =>
       transaction(database, () => {
@@ -46,7 +46,7 @@ export function createRows(database: Database): RowOperations {
         const created = live === undefined ? now : Number(live.created)
         const written = writtenRow(row, { revision, created, modified: now })
         const terms = JSON.stringify(row.terms)
-        statements.put.run(...valuesOf(home.id, written, terms))
+        statements.put.run(...sqliteRowValues(home.id, written, terms))
         if (terms !== (old?.terms ?? '[]')) {
           if (old !== undefined) statements.removeTerms.run(home.id, row.key, String(old.terms))
           statements.addTerms.run(home.id, row.key, terms)
@@ -70,7 +70,7 @@ export function createRows(database: Database): RowOperations {
       const { sql, values } = listSql(dialect, collection, query)
       const statement = listing.get(sql) ?? database.prepare(sql)
       listing.set(sql, statement)
-      return statement.all(...values).map(rowOf)
+      return statement.all(...values).map(decodeRow)
     },
     similar: (collection, terms, limit) =>
       statements.similar
@@ -196,7 +196,7 @@ function writtenRow(row: WholeRow, times: Pick<Row, 'revision' | 'created' | 'mo
   return { key, value, ...times, ...(expires === undefined ? {} : { expires }), terms }
 }
 
-function valuesOf(collection: number, row: Row, terms: string): readonly SqliteValue[] {
+function sqliteRowValues(collection: number, row: Row, terms: string): readonly SqliteValue[] {
   const { key, value, revision, created, modified, expires = null } = row
   const sum = crc32(value)
   const seal = sealOf([key, revision, created, modified, expires, value.byteLength, sum, terms])
@@ -208,7 +208,7 @@ function sealOf(values: readonly SqliteValue[]): number {
 }
 
 /** @throws ResourceError `internal` if the row is damaged. */
-function rowOf(found: SqliteRow): Row {
+function decodeRow(found: SqliteRow): Row {
   const { key, revision, created, modified, expires = null, bytes, sum, seal, terms, value } = found
   const values = [key, revision, created, modified, expires, bytes, sum, terms].map((each) => each ?? null)
   const isWhole = value === undefined || (value instanceof Uint8Array && crc32(value) === sum)

@@ -109,21 +109,22 @@ export const migrations: readonly string[] = [
  */
 export function migrate(database: Database, steps: readonly string[] = migrations): void {
   const version = steps.length
-  if (numberOf(database, 'application_id') === applicationId && numberOf(database, 'user_version') === version) return
+  if (readPragma(database, 'application_id') === applicationId && readPragma(database, 'user_version') === version)
+    return
   transaction(database, () => {
-    const found = versionOf(database, version)
+    const found = readSchemaVersion(database, version)
     for (const step of steps.slice(found)) database.exec(step)
     database.exec(`pragma application_id = ${applicationId}`)
     database.exec(`pragma user_version = ${version}`)
   })
 }
 
-function versionOf(database: Database, version: number): number {
-  const owner = numberOf(database, 'application_id')
+function readSchemaVersion(database: Database, version: number): number {
+  const owner = readPragma(database, 'application_id')
   const isEmpty = database.prepare('select count(*) as n from sqlite_schema').get()?.n === 0
   if (owner !== applicationId && !(owner === 0 && isEmpty))
     throw valueError('The file of the store is a database of another program. Name another file.', 'configuration')
-  const found = numberOf(database, 'user_version')
+  const found = readPragma(database, 'user_version')
   if (found > version)
     throw valueError(
       `A newer hikidashi wrote the store: its version is ${found}, and this hikidashi reads up to ${version}. Update hikidashi, or name another file.`,
@@ -132,6 +133,6 @@ function versionOf(database: Database, version: number): number {
   return found
 }
 
-function numberOf(database: Database, pragma: 'application_id' | 'user_version'): number {
+function readPragma(database: Database, pragma: 'application_id' | 'user_version'): number {
   return Number(database.prepare(`pragma ${pragma}`).get()?.[pragma])
 }

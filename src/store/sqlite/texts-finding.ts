@@ -27,7 +27,7 @@ function tokenOf(home: number, term: string): string {
 }
 
 /** The tokens of terms that are joined with spaces. */
-export function tokensOf(home: number, terms: string): string {
+export function termTokens(home: number, terms: string): string {
   return terms === '' ? '' : `${home}~${terms.replaceAll(' ', ` ${home}~`)}`
 }
 

@@ -1,14 +1,14 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isResourceError } from '../../core/errors.ts'
 import type { SqliteStore } from '../options.ts'
-import { failureOf, maxOpenAttempts, type OpenFile, openFile, reasonOf, type Warn } from './file.ts'
+import { fileErrorReason, maxOpenAttempts, type OpenFile, openFile, toStoreError, type Warn } from './file.ts'
 import type { SqliteOperations, WorkerMessage, WorkerRequest } from './operations.ts'
 
 const port = parentPort
 const say = (message: WorkerMessage) => port?.postMessage(message)
 const keeper = createKeeper(workerData as SqliteStore['sqlite'], (warning) => say({ warning }))
 
-function answer({ name, values }: WorkerRequest): unknown {
+function performRequest({ name, values }: WorkerRequest): unknown {
   if (name === 'close') return keeper.close()
   return keeper.perform((operations) => {
     if (name === 'open') return undefined
@@ -31,9 +31,9 @@ port?.on('message', (questions: readonly WorkerRequest[]) => {
   for (const question of questions) {
     const { id } = question
     try {
-      say({ id, result: answer(question) })
+      say({ id, result: performRequest(question) })
     } catch (thrown) {
-      const { kind, message, detail } = failureOf(thrown)
+      const { kind, message, detail } = toStoreError(thrown)
       say({ id, failed: { kind, message, detail } })
     }
   }
@@ -68,7 +68,7 @@ export function createKeeper(place: SqliteStore['sqlite'], warn: Warn) {
   }
   /** After these errors the file can still be used. After any other, opening it again may help. */
   const isTransientError = (error: unknown) => {
-    const reason = reasonOf(error)
+    const reason = fileErrorReason(error)
     return reason === 'busy' || reason === 'full' || (isResourceError(error) && reason === undefined)
   }
   return {
@@ -78,11 +78,11 @@ export function createKeeper(place: SqliteStore['sqlite'], warn: Warn) {
         try {
           return act(current().operations)
         } catch (error) {
-          const isDamaged = reasonOf(error) === 'damaged'
+          const isDamaged = fileErrorReason(error) === 'damaged'
           if (isDamaged && look === maxOpenAttempts - 1) open?.putAside()
           const isInMemory = open?.isInMemory
           if (!isTransientError(error)) close()
-          if (!isDamaged || look === maxOpenAttempts) throw failureOf(error, isInMemory)
+          if (!isDamaged || look === maxOpenAttempts) throw toStoreError(error, isInMemory)
         }
       }
     },

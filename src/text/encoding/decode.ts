@@ -20,7 +20,7 @@ export function markOf(bytes: Uint8Array): 'utf-8' | Utf16 | Utf32 | undefined {
 
 /** Whether bytes with a byte order mark are text in its encoding: sound and numbers can begin with the same bytes. */
 export function isTextIn(bytes: Uint8Array, label: Utf16 | Utf32): boolean {
-  return read(bytes, label) !== undefined
+  return decodeWideSample(bytes, label) !== undefined
 }
 
 /** Whether a character can have zeros among its bytes in an encoding. */
@@ -31,7 +31,7 @@ export function hasZeros(label: string): boolean {
 /** Guesses the byte order of a UTF-32 text without a byte order mark: nearly all characters are usual ones, some of them ASCII. */
 export function guessUtf32(bytes: Uint8Array): Utf32 | undefined {
   return (['utf-32le', 'utf-32be'] as const).find((label) => {
-    const text = read(bytes, label) ?? ''
+    const text = decodeWideSample(bytes, label) ?? ''
     const usual = text.length - (text.match(unusual)?.length ?? 0)
     return /[\t\n\r\x20-\x7e]/.test(text) && usual >= text.length * 0.97
   })
@@ -44,7 +44,7 @@ export function guessUtf32(bytes: Uint8Array): Utf32 | undefined {
  */
 export function guessUtf16(bytes: Uint8Array): Utf16 | undefined {
   const readings = (['utf-16le', 'utf-16be'] as const).map((label) => {
-    const text = read(bytes, label) ?? ''
+    const text = decodeWideSample(bytes, label) ?? ''
     const ascii = text.match(/[\t\n\r\x20-\x7e]/g)?.length ?? 0
     const share = ascii === 0 ? 0 : 1 - (text.match(unusual)?.length ?? 0) / text.length
     const ideographs = (text.match(/[\u2e80-\uffff]/g)?.length ?? 0) / Math.max(1, text.length)
@@ -56,7 +56,7 @@ export function guessUtf16(bytes: Uint8Array): Utf16 | undefined {
   return other.share < 0.8 || other.ascii * 4 < best.ascii ? best.label : undefined
 }
 
-function read(bytes: Uint8Array, label: Utf16 | Utf32): string | undefined {
+function decodeWideSample(bytes: Uint8Array, label: Utf16 | Utf32): string | undefined {
   // A sample may end within a character.
   const whole = bytes.subarray(0, bytes.length - (bytes.length % (label.startsWith('utf-32') ? 4 : 2)))
   const text = decodeBytes(whole, label, 'strict')

@@ -148,7 +148,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
       const facts = cleanFacts(content, requested, seal)
       if (cleaner.isVault(path)) return cleaner.withhold('vault', path, facts)
       if ('text' in content) return wholeText(content.text, path, facts, signal, head)
-      return wholeBytes('bytes' in content ? content.bytes : await collect(content), path, facts, signal)
+      return wholeBytes('bytes' in content ? content.bytes : await readWholeStream(content), path, facts, signal)
     },
     parts: async function* (path, read, from, signal, head) {
       const redact = (window: Window) => redactor.window(window, { path, without }, signal)
@@ -178,7 +178,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
   ): Promise<Content> => {
     const pieces: string[] = []
     let changed = false
-    for await (const part of cleaner.parts(path, piecesOf(Buffer.from(text)), 0, signal, tableHead)) {
+    for await (const part of cleaner.parts(path, createMemoryReader(Buffer.from(text)), 0, signal, tableHead)) {
       if (typeof part === 'string') return cleaner.withhold(part, path, facts)
       pieces.push(part.text)
       changed ||= part.changed
@@ -216,7 +216,7 @@ export function factsAfterRemoval(facts: ContentFacts, changed: boolean): Conten
 
 type Stream = { readonly stream: AsyncIterable<Uint8Array>; readonly length: number }
 
-async function collect({ stream, length }: Stream): Promise<Buffer> {
+async function readWholeStream({ stream, length }: Stream): Promise<Buffer> {
   const pieces: Uint8Array[] = []
   let collected = 0
   if (length <= maxStreamBytes)
@@ -292,6 +292,6 @@ async function* cleanParts(
 export const maxHeadBytes = 64 * 1024
 
 /** Reads chunks of a content in memory. */
-function piecesOf(bytes: Buffer): ReadPiece {
+function createMemoryReader(bytes: Buffer): ReadPiece {
   return async (start, end) => ({ bytes: bytes.subarray(start, end), start, final: end >= bytes.length })
 }

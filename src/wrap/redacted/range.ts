@@ -23,7 +23,7 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner) {
   const read = async (request: ReadRequest, range: ByteRange, context: Context): Promise<Content> => {
     const key = JSON.stringify([context.principal.id, request.path, [...request.params]])
     const from = checkpoints.before(key, range.start)
-    const source = createSource(provider, request, context, from.version)
+    const source = createPieceReader(provider, request, context, from.version)
     const part = createPart(range, from.index)
     let taken = false
     for await (const clean of cleaner.parts(request.path, source.read, from.at, context.signal)) {
@@ -53,7 +53,7 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner) {
 }
 
 /** Reads the source in pieces of one version. Throws {@link ChangedError} for another, and {@link WholeOnlyError} if there are no parts. */
-function createSource(provider: Provider, request: ReadRequest, context: Context, version: string | undefined) {
+function createPieceReader(provider: Provider, request: ReadRequest, context: Context, version: string | undefined) {
   let facts: ContentFacts = {}
   let expected = version
   const read: ReadPiece = async (start, end) => {

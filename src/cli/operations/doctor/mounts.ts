@@ -1,7 +1,7 @@
 import { constants, existsSync } from 'node:fs'
 import { access, mkdtemp, readFile, rmdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { folderIn, isSearch, type PlannedMount, sourceOf } from '../../../config/plan.ts'
+import { folderIn, isSearch, mountSource, type PlannedMount } from '../../../config/plan.ts'
 import type { PathStep } from '../../../config/problem.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
 import { isResourceError, type ResourceError } from '../../../core/errors.ts'
@@ -18,7 +18,7 @@ import { formatCount, formatSize } from '../../terminal/io.ts'
 import type { Secrets } from '../../terminal/secrets.ts'
 import { checkMount, hasProblem, type MountReport, mountsHiddenFrom } from '../check-mounts.ts'
 import { type LocalSetUp, openLocal, storeOf } from '../local.ts'
-import { searchMountsOf, textAt } from '../search-mounts.ts'
+import { readResourceText, searchMountsOf } from '../search-mounts.ts'
 import type { Findings } from './findings.ts'
 
 /**
@@ -91,11 +91,11 @@ function diagnose(report: MountReport, { positionOf, withConfig }: CheckFacts): 
 async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckFacts): Promise<CheckResult> {
   const { config, address } = planned
   if (mount.provider.watch === undefined) {
-    const { isComputed = false, unchanging } = sourceOf(config)
+    const { isComputed = false, unchanging } = mountSource(config)
     if (isComputed || unchanging?.(config) !== undefined) return ok(`${address}: it has no changes to report`)
     return warning(`${address}: it reports no changes.`, `Add "poll": "60s" at ${here.positionOf(['mounts', address])}`)
   }
-  const degradation = await listen(mount)
+  const degradation = await findWatchDegradation(mount)
   if (degradation === undefined)
     return (await isOnSilentDisk(planned))
       ? warning(
@@ -119,7 +119,7 @@ async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckFact
 
 /** Whether the folder of a mount is on a file system that reports no changes on Linux, such as FUSE or NFS. */
 async function isOnSilentDisk({ config, folder }: PlannedMount): Promise<boolean> {
-  const named = sourceOf(config).folder?.prefix === undefined ? folderIn(config) : undefined
+  const named = mountSource(config).folder?.prefix === undefined ? folderIn(config) : undefined
   if (named === undefined || process.platform !== 'linux') return false
   return statfs(resolveFolder(named, folder)).then(
     ({ type }) => !isLocalDisk(type),
@@ -128,7 +128,7 @@ async function isOnSilentDisk({ config, folder }: PlannedMount): Promise<boolean
 }
 
 /** Watches a mount, and resolves to the reason if the watch is degraded. */
-async function listen(mount: Mount): Promise<Degradation | undefined> {
+async function findWatchDegradation(mount: Mount): Promise<Degradation | undefined> {
   const { provider, address } = mount
   // The catalog needs no access rules for this, and must not close the provider, which the opener of the mount closes.
   const catalog = createCatalog({ mounts: [{ address, provider: { ...provider, close: async () => {} } }] })
@@ -152,7 +152,7 @@ async function inotifyWatches(): Promise<number | undefined> {
 
 /** Returns the addresses of the mounts that need the store. */
 export function mountsWithStore({ mounts }: CheckFacts): readonly string[] {
-  return mounts.filter(({ config }) => sourceOf(config).keeps === true).map(({ address }) => address)
+  return mounts.filter(({ config }) => mountSource(config).keeps === true).map(({ address }) => address)
 }
 
 /** Checks whether the store answers, if a mount needs it. Resolves to whether the mounts that need it can be opened. */
@@ -179,7 +179,7 @@ export async function checkStore(
     return orMemory
   }
   try {
-    const size = 'sqlite' in kept ? await sizeOf(kept.sqlite.file) : undefined
+    const size = 'sqlite' in kept ? await readFileSize(kept.sqlite.file) : undefined
     // A check must not create a missing store.
     if ('sqlite' in kept && size === undefined) {
       tell('store', ok(`${where} is created at the first write`))
@@ -233,7 +233,7 @@ async function faultOfFile(file: string): Promise<string | undefined> {
   }
 }
 
-async function sizeOf(file: string): Promise<number | undefined> {
+async function readFileSize(file: string): Promise<number | undefined> {
   return stat(file).then(
     ({ size }) => size,
     () => undefined,
@@ -248,7 +248,7 @@ async function checkIndex({ local, mounts, log, secrets, withConfig }: CheckFact
   try {
     const view = catalog.view(local.principal)
     for (const searchMount of await searchMountsOf(view)) {
-      const status = parseSearchStatus(await textAt(view, searchMount.status))
+      const status = parseSearchStatus(await readResourceText(view, searchMount.status))
       if (status === undefined) continue
       const { documents = 0, indexing, embedding } = status
       const behind = status.mounts.filter(({ state }) => state !== 'current')

@@ -1,14 +1,14 @@
 import { statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { isAbsolute, resolve } from 'node:path'
-import { type PlannedMount, sourceOf } from '../../../config/plan.ts'
+import { mountSource, type PlannedMount } from '../../../config/plan.ts'
 import type { PathStep } from '../../../config/problem.ts'
 import { failed, ok, warning } from '../../../core/kit/diagnosis.ts'
 import { isObject } from '../../../core/kit/object.ts'
 import { findProgram, isProgram, programFiles } from '../../../providers/program.ts'
 import { findTesseract, missingLanguages, tesseractPackages } from '../../../providers/tesseract.ts'
 import { resolveFolder, resolveSecret, secretSourcesIn } from '../../../schema/values.ts'
-import { count, formatTime } from '../../terminal/io.ts'
+import { count, formatUtcTime } from '../../terminal/io.ts'
 import { packageVersion } from '../command-line.ts'
 import { ownPackage } from '../publish/manifest.ts'
 import type { Findings } from './findings.ts'
@@ -44,8 +44,8 @@ export async function checkMachine(
   }
   const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
   // Tolerate one hour, for file systems of other machines and for a wrong daylight saving time.
-  if (now > installed - 3_600_000) return tell('clock', ok(formatTime(now)))
-  const late = `The clock of this machine is wrong: it shows ${formatTime(now)}, before hikidashi was installed. Tokens and certificates will be refused.`
+  if (now > installed - 3_600_000) return tell('clock', ok(formatUtcTime(now)))
+  const late = `The clock of this machine is wrong: it shows ${formatUtcTime(now)}, before hikidashi was installed. Tokens and certificates will be refused.`
   const set = process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : 'Set the clock of this machine.'
   tell('clock', failed(late, set))
 }
@@ -123,7 +123,7 @@ export async function checkPrograms(
   for (const mount of mounts) {
     const needed = programsFor(mount)
     if (needed === undefined) continue
-    const paths = await Promise.all(needed.names.map((name) => pathOf(name, mount.folder)))
+    const paths = await Promise.all(needed.names.map((name) => locateProgram(name, mount.folder)))
     const path = paths.find((one) => one !== undefined)
     if (path !== undefined) found.add(path)
     else {
@@ -194,7 +194,7 @@ function installOf(packages: readonly string[]): string {
 }
 
 function programsFor({ config }: PlannedMount) {
-  const { names, install, option } = sourceOf(config).programs?.(config) ?? {}
+  const { names, install, option } = mountSource(config).programs?.(config) ?? {}
   if (names === undefined || option === undefined) return undefined
   const system = installs[process.platform] ?? 'install'
   return {
@@ -210,7 +210,7 @@ const installs: Readonly<Partial<Record<NodeJS.Platform, string>>> = {
   win32: 'winget install',
 }
 
-async function pathOf(name: string, folder: string): Promise<string | undefined> {
+async function locateProgram(name: string, folder: string): Promise<string | undefined> {
   if (!/[\\/]/.test(name)) return findProgram(name)
   const path = isAbsolute(name) ? name : resolveFolder(name, folder)
   for (const file of programFiles(path)) if (await isProgram(file)) return file

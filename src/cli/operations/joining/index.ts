@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import type { Sharing } from '../../terminal/io.ts'
 import { createSession } from './session.ts'
-import { connect, isPrivate, listen, patience, removeStale } from './socket.ts'
+import { connectToSocket, isPrivate, listenOnSocket, patience, removeStale } from './socket.ts'
 import { socketOf } from './socket-path.ts'
 
 /** Number of attempts at a path where another process makes or removes its socket meanwhile, and pause between them in milliseconds. */
@@ -23,10 +23,10 @@ export async function joinServer(words: readonly string[]): Promise<Sharing | 's
   const alone = () =>
     session && { cursorSecret: session.cursorSecret(), onClient: () => {}, leave: () => {}, own: session.takeOver() }
   for (let left = trial.times; left > 0; left--) {
-    const place = await listen(path, session?.cursorSecret())
+    const place = await listenOnSocket(path, session?.cursorSecret())
     if (place === undefined) return alone()
     if (place !== 'taken') return { ...place, ...(session && { own: session.takeOver() }) }
-    const server = await connect(path, patience.startMs)
+    const server = await connectToSocket(path, patience.startMs)
     if (server === 'unusable') return alone()
     if (server === 'gone') {
       removeStale(path)

@@ -5,7 +5,7 @@ export interface PassedMessage {
 }
 
 /** The messages of a line; none for a text that is not JSON. */
-export function parsed(line: string): readonly PassedMessage[] {
+export function parseMessages(line: string): readonly PassedMessage[] {
   try {
     const value: unknown = JSON.parse(line)
     return (Array.isArray(value) ? value : [value]).filter(

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { createEvent } from '../../../core/kit/abort.ts'
-import { createWriter, readLines, resumedMethod } from '../../../server/stdio/lines.ts'
-import { type PassedMessage, parsed } from './messages.ts'
-import { connect, type Greeted, patience } from './socket.ts'
+import { createStreamWriter, readLines, resumedMethod } from '../../../server/stdio/lines.ts'
+import { type PassedMessage, parseMessages } from './messages.ts'
+import { connectToSocket, type Greeted, patience } from './socket.ts'
 
 /** Maximum length of a message from the server and from the client, in bytes. For the client, it is the limit that the server sets. */
 const maxLineBytes = { server: 64 * 1024 * 1024, client: 4 * 1024 * 1024 }
@@ -51,7 +51,7 @@ function createOpening() {
     /** Returns the kept messages, without requests that are still pending: those are sent again anyway. */
     linesBut: (pending: readonly string[]): readonly string[] => {
       const again = [...lines.values()].filter((line) => !pending.includes(line))
-      for (const { id } of again.flatMap(parsed)) if (id !== undefined) repeated.add(JSON.stringify(id))
+      for (const { id } of again.flatMap(parseMessages)) if (id !== undefined) repeated.add(JSON.stringify(id))
       return again
     },
     /** Whether the client already has the answer to a request. Forgets the request. */
@@ -64,7 +64,7 @@ function watchServer(socket: Socket, path: string, isWaiting: () => boolean) {
   let isStuck = false
   const timer = setInterval(async () => {
     if (!isWaiting()) return
-    const probe = await connect(path, patience.laterMs)
+    const probe = await connectToSocket(path, patience.laterMs)
     if (typeof probe !== 'string') probe.socket.destroy()
     else if (probe === 'unusable') {
       isStuck = true
@@ -81,7 +81,7 @@ function watchServer(socket: Socket, path: string, isWaiting: () => boolean) {
 
 /** Creates the session of a client, which continues with another server when its server has ended. */
 export function createSession() {
-  const writer = createWriter(process.stdout)
+  const writer = createStreamWriter(process.stdout)
   const stop = new AbortController()
   const end = () => stop.abort()
   process.once('SIGTERM', end).once('SIGINT', end)
@@ -96,7 +96,7 @@ export function createSession() {
   let tell = () => {}
 
   const take = (line: string): void => {
-    const messages = parsed(line)
+    const messages = parseMessages(line)
     for (const message of messages) {
       const { id, method = '', params } = message
       opening.take(message, line)
@@ -117,7 +117,7 @@ export function createSession() {
     for await (const lines of readLines(process.stdin, maxLineBytes.client, stop.signal))
       for (const line of lines) {
         if (line === 'too-long') await write({ id: null, error: tooLong })
-        else take(textOf(line))
+        else take(decodeUtf8(line))
         await drained()
       }
     ended = true
@@ -145,17 +145,18 @@ export function createSession() {
   /** Passes a message of the server on to the client, except an answer that the client already has. */
   const give = async (line: Uint8Array): Promise<void> => {
     // Only the beginning is decoded, because the text of a large answer would take much memory.
-    const head = textOf(line.subarray(0, maxHeadBytes))
+    const head = decodeUtf8(line.subarray(0, maxHeadBytes))
     const [, id = '', of] = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[\d.eE+-]+),"(\w+)"/.exec(head) ?? []
     const isAnswer = of === 'result' || of === 'error'
     if (isAnswer && opening.takesAnswer(id)) return
     await writer.write(() => Buffer.concat([line, newline])).catch(end)
     if (isAnswer) forget(id)
     else if (/^\{"jsonrpc":"2\.0","method":"notifications\/(?:subscriptions\/acknowledged|events\/active)"/.test(head))
-      for (const { params } of parsed(textOf(line))) confirmed.add(JSON.stringify(memberOf(params?._meta, streamKey)))
+      for (const { params } of parseMessages(decodeUtf8(line)))
+        confirmed.add(JSON.stringify(memberOf(params?._meta, streamKey)))
     // A batch, or an answer that is written in another form.
     else if (!head.startsWith('{"jsonrpc":"2.0","method"'))
-      for (const { id } of parsed(textOf(line))) forget(JSON.stringify(id))
+      for (const { id } of parseMessages(decodeUtf8(line))) forget(JSON.stringify(id))
   }
   const giveAll = async (from: Readable) => {
     for await (const lines of readLines(from, maxLineBytes.server, new AbortController().signal))
@@ -201,7 +202,7 @@ export function createSession() {
 const maxHeadBytes = 1024
 const newline = Buffer.from('\n')
 
-function textOf(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
 }
 
@@ -230,5 +231,7 @@ const readingTools = new Set([
 
 /** Whether a message calls a tool that may change something, such as one of a mounted server. */
 function callsOtherTool(line: string): boolean {
-  return parsed(line).some(({ method, params }) => method === 'tools/call' && !readingTools.has(String(params?.name)))
+  return parseMessages(line).some(
+    ({ method, params }) => method === 'tools/call' && !readingTools.has(String(params?.name)),
+  )
 }

@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net'
 import { makeFolder } from '../../../core/kit/make-folder.ts'
 import type { Sharing } from '../../terminal/io.ts'
-import { parsed } from './messages.ts'
+import { parseMessages } from './messages.ts'
 
 const fs = process.getBuiltinModule('node:fs')
 
@@ -20,7 +20,7 @@ export interface Greeted {
 type Unreached = 'gone' | 'unusable'
 
 /** Connects to a socket, and waits for the greeting. A connection alone is no sign of life: the system accepts it for a stopped process. */
-export function connect(path: string, timeoutMs: number): Promise<Greeted | Unreached> {
+export function connectToSocket(path: string, timeoutMs: number): Promise<Greeted | Unreached> {
   const { createConnection } = process.getBuiltinModule('node:net')
   return new Promise((done) => {
     const socket = createConnection({ path })
@@ -41,7 +41,9 @@ export function connect(path: string, timeoutMs: number): Promise<Greeted | Unre
       if (at === -1) return
       socket.pause()
       if (at + 1 < read.length) socket.unshift(read.subarray(at + 1))
-      const [{ cursorSecret, pid } = {}] = parsed(read.toString('utf8', 0, at)) as Partial<Omit<Greeted, 'socket'>>[]
+      const [{ cursorSecret, pid } = {}] = parseMessages(read.toString('utf8', 0, at)) as Partial<
+        Omit<Greeted, 'socket'>
+      >[]
       end(cursorSecret === undefined || pid === undefined ? 'unusable' : { socket, cursorSecret, pid })
     }
     const timer = setTimeout(() => end('unusable'), timeoutMs)
@@ -61,7 +63,7 @@ export function isPrivate(folder: string): boolean {
 }
 
 /** Listens at a path, and greets each client. Resolves to `taken` if a socket is there, and to `undefined` if none can be made there. */
-export async function listen(
+export async function listenOnSocket(
   path: string,
   cursorSecret = process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64'),
 ): Promise<Sharing | 'taken' | undefined> {
@@ -83,8 +85,8 @@ export async function listen(
   server.on('error', () => {})
   // The listening socket does not keep this process alive: only its own client does.
   server.unref()
-  const own = identityOf(path)
-  const isOwn = () => own !== undefined && identityOf(path) === own
+  const own = socketIdentity(path)
+  const isOwn = () => own !== undefined && socketIdentity(path) === own
   const remove = () => {
     if (isOwn()) fs.rmSync(path, { force: true })
   }
@@ -108,7 +110,7 @@ export async function listen(
  * Returns a text that tells a socket from a later one at the same path; undefined if there is none, or if the folder cannot be read. The
  * inode alone does not suffice, because a file system soon reuses it.
  */
-function identityOf(path: string): string | undefined {
+function socketIdentity(path: string): string | undefined {
   try {
     const { ino, mtimeMs } = fs.statSync(path)
     return `${ino} ${mtimeMs}`
@@ -119,13 +121,13 @@ function identityOf(path: string): string | undefined {
 
 /** Removes a socket at which nobody listens. */
 export function removeStale(path: string): void {
-  const stale = identityOf(path)
+  const stale = socketIdentity(path)
   if (stale === undefined) return
   const aside = `${path}.${process.pid}`
   try {
     fs.renameSync(path, aside)
     // Another process may have begun to listen meanwhile: its socket is moved back.
-    if (identityOf(aside) === stale) fs.rmSync(aside)
+    if (socketIdentity(aside) === stale) fs.rmSync(aside)
     else fs.renameSync(aside, path)
   } catch {
     // Another process has removed the socket.

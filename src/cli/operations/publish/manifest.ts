@@ -40,7 +40,7 @@ export function bundleManifest(own: OwnPackage, options: BundleOptions): JsonObj
     name: curated === undefined ? own.name : slugOf(curated.name),
     display_name: curated?.name ?? 'hikidashi',
     version: own.version,
-    ...(curated === undefined ? describedFolders : describe(curated)),
+    ...(curated === undefined ? describedFolders : describeBundle(curated)),
     author: { name: author },
     ...defined({ homepage: own.homepage }),
     license: own.license,
@@ -98,7 +98,7 @@ export function slugOf(name: string): string {
   )
 }
 
-function describe({ name, mounts }: BundledConfig): JsonObject {
+function describeBundle({ name, mounts }: BundledConfig): JsonObject {
   const lines = mounts.map(({ address, title }) => `- \`${address}\`${title === undefined ? '' : `: ${title}`}`)
   return {
     description: `Serves ${mounts.length === 1 ? 'one source' : `${mounts.length} sources`} of ${name} as MCP resources, to read only.`,
@@ -177,8 +177,8 @@ export function serverJson(own: OwnPackage, options: ServerJsonOptions): JsonObj
   return {
     $schema: schema,
     name,
-    title: within(title, 'title'),
-    description: within(description, 'description'),
+    title: checkLength(title, 'title'),
+    description: checkLength(description, 'description'),
     version: own.version,
     ...defined({ repository }),
     ...(website === undefined ? {} : { websiteUrl: address(website, '--website') }),
@@ -249,7 +249,7 @@ function address(url: string, option: string): string {
   throw usageError(`${option} must be a URL that begins with https:// and has no user name.`)
 }
 
-function within(text: string, what: string): string {
+function checkLength(text: string, what: string): string {
   if (text.length >= 1 && text.length <= 100) return text
   throw usageError(`The ${what} has ${text.length} characters. The registry takes 1 to 100.`)
 }

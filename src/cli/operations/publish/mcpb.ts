@@ -46,7 +46,7 @@ export async function writeBundle(
     for (const [locale, texts] of Object.entries(localizedTexts)) addText(localePath(locale), texts)
   else zip.addBuffer(Buffer.from(curated), bundledConfigPath, { mtime, mode })
   zip.addFile(join(root, 'dist', iconPath), iconPath, { mtime, mode })
-  const files = await filesIn(packages, platforms)
+  const files = await listBundleFiles(packages, platforms)
   for (const [i, [from, to]] of files.entries())
     zip.addReadStreamLazy(to, { mtime, mode }, (ready) => {
       told(i, files.length)
@@ -57,7 +57,7 @@ export async function writeBundle(
   try {
     await pipeline(zip.outputStream, createWriteStream(fresh, { flags: 'wx' }), { signal: unreadable.signal })
     const { size: bytes } = await stat(fresh)
-    const sha256 = await digestOf(fresh)
+    const sha256 = await hashFile(fresh)
     await rename(fresh, file)
     return { file, bytes, files: files.length, packages: packages.length, sha256 }
   } catch (error) {
@@ -74,7 +74,7 @@ interface BundleContents {
 }
 
 /** Returns the files of the packages, each with its path in the bundle. */
-async function filesIn(
+async function listBundleFiles(
   packages: readonly PlacedPackage[],
   platforms: readonly string[],
 ): Promise<readonly (readonly [string, string])[]> {
@@ -88,7 +88,7 @@ async function filesIn(
   return files
 }
 
-async function digestOf(file: string): Promise<string> {
+async function hashFile(file: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(file), hash)
   return hash.digest('hex')

@@ -1,6 +1,6 @@
 import { type BasketItem, type Level, levels, type Plan, type TokenCost } from '../../../browse/basket.ts'
 import { resourcesOf, type Wire } from '../../../client/wire.ts'
-import { objectOf, objectsIn, textsIn } from '../../../core/kit/object.ts'
+import { objectOf, objectsIn, stringItems } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import { readableUri } from '../listing/columns.ts'
 import type { PageConnection } from '../mcp/connect.ts'
@@ -29,18 +29,22 @@ interface BasketCosts {
 }
 
 /** Requests the tokens of each item at each level. */
-export async function measure(
+export async function requestBasketCosts(
   connection: PageConnection,
   items: readonly BasketItem[],
   settings: Settings,
   signal: AbortSignal,
 ): Promise<BasketCosts> {
   const pins = items.map(({ resource }) => resource.uri)
-  const structured = await connection.call(assembleToolName, { measure: true, pins, ...argumentsOf(settings) }, signal)
+  const structured = await connection.call(
+    assembleToolName,
+    { measure: true, pins, ...assembleArguments(settings) },
+    signal,
+  )
   // The server answers with its own spelling of a URI.
   const found = new Map(objectsIn(structured.items).map((item) => [readableUri(String(item.uri)), costOf(item)]))
   return {
-    frame: numberIn(structured.frame),
+    frame: numberOrZero(structured.frame),
     costs: new Map(pins.map((uri) => [uri, found.get(readableUri(uri)) ?? uncounted])),
   }
 }
@@ -54,7 +58,7 @@ function costOf(item: Wire): TokenCost {
   return {
     levels: Object.fromEntries(counted),
     missing: item.missing === true,
-    notes: textsIn(item.notes),
+    notes: stringItems(item.notes),
   }
 }
 
@@ -76,12 +80,12 @@ export async function assemble(
     .map(({ resource, taken }) => ({ uri: resource.uri, level: taken }))
   const structured = await connection.call(
     assembleToolName,
-    { pins, pins_only: true, ...argumentsOf(settings) },
+    { pins, pins_only: true, ...assembleArguments(settings) },
     signal,
   )
   return {
     text: typeof structured.text === 'string' ? structured.text : '',
-    tokens: numberIn(structured.tokens),
+    tokens: numberOrZero(structured.tokens),
     manifest: {
       now: structured.now,
       query: structured.query,
@@ -124,17 +128,17 @@ export async function suggest(
       {
         resource,
         because: objectsIn(explanation.factors).map(
-          (factor) => `${String(factor.name)} × ${numberIn(factor.value).toFixed(2)}: ${String(factor.because)}`,
+          (factor) => `${String(factor.name)} × ${numberOrZero(factor.value).toFixed(2)}: ${String(factor.because)}`,
         ),
       },
     ]
   })
 }
 
-function argumentsOf({ budget, encoding, format, purpose }: Settings) {
+function assembleArguments({ budget, encoding, format, purpose }: Settings) {
   return { budget, encoding, format, ...(purpose.trim() === '' ? {} : { query: purpose }) }
 }
 
-function numberIn(value: unknown): number {
+function numberOrZero(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : 0
 }

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { Button } from '../shell/fields.tsx'
-import { copy, reasonOf } from '../state/announce.ts'
+import { copy, errorSentence } from '../state/announce.ts'
 import { download } from '../state/browser.ts'
 import { addressOf, fragmentOf } from '../state/route.ts'
 import { connected } from '../state/session.ts'
@@ -27,7 +27,7 @@ export function Export() {
     try {
       told.value = await act(await assemble(connected(), plan.value, settings.value))
     } catch (error) {
-      told.value = reasonOf(error)
+      told.value = errorSentence(error)
     } finally {
       isBusy.value = false
     }

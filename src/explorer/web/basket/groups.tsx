@@ -18,7 +18,7 @@ interface ItemGroup {
 }
 
 /** Groups items of the same folder that follow each other. The order of the items stays, because it is that of the prompt. */
-export function groupsOf(items: readonly PlannedItem[]): readonly ItemGroup[] {
+export function groupByFolder(items: readonly PlannedItem[]): readonly ItemGroup[] {
   const groups: { folder: string; items: PlannedItem[]; start: number }[] = []
   for (const [start, item] of items.entries()) {
     const path = item.resource.uri.replace(/[?#].*$/s, '')
@@ -37,7 +37,7 @@ const maxOpen = 50
 export function Items({ items }: { readonly items: readonly PlannedItem[] }) {
   return (
     <ol class="basket-items">
-      {groupsOf(items).map((group) =>
+      {groupByFolder(items).map((group) =>
         group.items.length === 1 ? (
           <GroupItems key={group.items[0]?.resource.uri} group={group} all={items.length} />
         ) : (

@@ -5,7 +5,7 @@ import { type BasketItem, estimateTokens, isShortened, suggestSavings, usableBud
 import { readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
-import { reasonOf } from '../state/announce.ts'
+import { errorSentence } from '../state/announce.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { escapeInvisible, tailOf } from '../words/texts.ts'
@@ -13,7 +13,7 @@ import { type Suggestion, suggest } from './ask.ts'
 import { Export } from './export.tsx'
 import { Items } from './groups.tsx'
 import { BasketSettings } from './parts.tsx'
-import { add, basket, isPicked, remove, setLevel } from './picked.ts'
+import { addToBasket, basket, isPicked, remove, setLevel } from './picked.ts'
 import { canAssemble, countAgain, countingError, isCounting, plan, settings, startBasket, tokenCosts } from './store.ts'
 import { t } from './words.ts'
 
@@ -56,7 +56,7 @@ export function BasketPane() {
             {canAssemble.value ? null : <p class="basket-note">{t('estimated')}</p>}
             {countingError.value === undefined ? null : (
               <p class="basket-note basket-bad" role="alert">
-                {reasonOf(countingError.value)} <Button name="↻" onClick={countAgain} />
+                {errorSentence(countingError.value)} <Button name="↻" onClick={countAgain} />
               </p>
             )}
             <Savings />
@@ -157,7 +157,7 @@ function Suggestions() {
       found.value = suggestions
       told.value = suggestions.length === 0 ? t('noSuggestions') : ''
     } catch (error) {
-      if (!controller.signal.aborted) told.value = reasonOf(error)
+      if (!controller.signal.aborted) told.value = errorSentence(error)
     }
   }
   const open = (found.value ?? []).filter(({ resource }) => !isPicked(resource.uri))
@@ -173,7 +173,7 @@ function Suggestions() {
                 <Text as="a" href={linkTo({ uri: resource.uri })} title={resource.uri} text={name} />
                 <Text as="p" class="basket-uri" text={tailOf(readableUri(resource.uri), 48)} />
               </div>
-              <Button name={t('add', { name })} sign="+" onClick={() => add([{ resource, level: 'auto' }])} />
+              <Button name={t('add', { name })} sign="+" onClick={() => addToBasket([{ resource, level: 'auto' }])} />
               <details>
                 <summary>{t('why')}</summary>
                 <ul>

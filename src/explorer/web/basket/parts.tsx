@@ -12,7 +12,7 @@ import {
 } from '../../../browse/basket.ts'
 import { readableUri } from '../listing/columns.ts'
 import { Icon } from '../shell/icons.tsx'
-import { reasonOf } from '../state/announce.ts'
+import { errorSentence } from '../state/announce.ts'
 import { linkTo } from '../state/route.ts'
 import { escapeInvisible, formatNumber } from '../words/texts.ts'
 import { type BasketFormat, encodings, formats, type Settings, type TokenEncoding } from './ask.ts'
@@ -226,7 +226,7 @@ function AddingBody({ now }: { readonly now: PendingAdd }) {
     <>
       <div role="status">
         {state === 'counting' ? <p class="quiet">{t('countingFiles')}</p> : null}
-        {state === 'failed' ? <p class="bad">{reasonOf(error)}</p> : null}
+        {state === 'failed' ? <p class="bad">{errorSentence(error)}</p> : null}
         {offer === undefined ? null : (
           <>
             <p class="adding-sum">

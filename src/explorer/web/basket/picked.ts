@@ -29,26 +29,26 @@ const pickedBelow = computed((): ReadonlyMap<string, number> => {
   return counts
 })
 
-const keyOf = (folder: string) => (folder.endsWith('/') ? folder : `${folder}/`)
+const withFinalSlash = (folder: string) => (folder.endsWith('/') ? folder : `${folder}/`)
 
 /** Number of files below each folder that was picked as a whole, by the URI with `/` at its end. */
 const wholes = signal<ReadonlyMap<string, number>>(new Map())
 
 /** Stores the number of files below folders, so that a wholly picked folder is marked as such. */
 function rememberWholes(counts: ReadonlyMap<string, number>): void {
-  wholes.value = new Map([...wholes.value, ...[...counts].map(([uri, count]) => [keyOf(uri), count] as const)])
+  wholes.value = new Map([...wholes.value, ...[...counts].map(([uri, count]) => [withFinalSlash(uri), count] as const)])
 }
 
 /** The share of a folder that is in the basket. */
 export function shareInBasket(folder: string): { readonly count: number; readonly isWhole: boolean } {
-  const key = keyOf(folder)
+  const key = withFinalSlash(folder)
   const count = pickedBelow.value.get(key) ?? 0
   const whole = wholes.value.get(key)
   return { count, isWhole: count > 0 && whole !== undefined && count >= whole }
 }
 
 export function removeBelow(folder: string): void {
-  const key = keyOf(folder)
+  const key = withFinalSlash(folder)
   basket.value = basket.value.filter(({ resource }) => !resource.uri.startsWith(key))
 }
 
@@ -59,11 +59,11 @@ export function isPicked(uri: string): boolean {
 /** Adds a resource to the basket, or removes it. Folders are ignored: `pick` adds the files below them. */
 export function toggle(resource: Resource): void {
   if (isPicked(resource.uri)) remove(resource.uri)
-  else add([{ resource, level: 'auto' }])
+  else addToBasket([{ resource, level: 'auto' }])
 }
 
 /** Adds the new resources, up to the limit of the basket. */
-export function add(items: BasketItems): void {
+export function addToBasket(items: BasketItems): void {
   const files = items.filter(({ resource }) => !isFolder(resource))
   basket.value = withAdded(basket.value, files, maxBasketItems)
 }
@@ -182,7 +182,7 @@ export async function addFolder(
 
 function put({ files, counts }: FilesBelow): readonly string[] {
   const { fresh } = addableItems(files)
-  add(fresh.map((resource) => ({ resource, level: 'auto' })))
+  addToBasket(fresh.map((resource) => ({ resource, level: 'auto' })))
   rememberWholes(counts)
   announce(t('added', { count: fresh.length }))
   return fresh.map(({ uri }) => uri)

@@ -9,7 +9,7 @@ import {
 } from '../../../browse/basket.ts'
 import { lastSegment, resourcesOf } from '../../../client/wire.ts'
 import { jsonIn, objectOf } from '../../../core/kit/object.ts'
-import { keep, readKept } from '../state/browser.ts'
+import { readKept, storeText } from '../state/browser.ts'
 import { onChange } from '../state/live.ts'
 import { navigate, route } from '../state/route.ts'
 import { connection } from '../state/session.ts'
@@ -18,11 +18,11 @@ import {
   type BasketFormat,
   encodings,
   formats,
-  measure,
+  requestBasketCosts,
   type Settings,
   type TokenEncoding,
 } from './ask.ts'
-import { add, basket } from './picked.ts'
+import { addToBasket, basket } from './picked.ts'
 
 const settingsKey = 'hikidashi.basket.settings'
 /** Servers at one origin share the storage of the browser, so each has its own basket, by its name. */
@@ -53,8 +53,8 @@ export function startBasket(): void {
   wasStarted = true
   const name = connection.peek()?.server.name ?? ''
   if (basket.peek().length === 0) basket.value = itemsOfStored(readKept(basketKey(name)))
-  effect(() => keep(basketKey(name), storedOf(basket.value)))
-  effect(() => keep(settingsKey, JSON.stringify(settings.value)))
+  effect(() => storeText(basketKey(name), storedOf(basket.value)))
+  effect(() => storeText(settingsKey, JSON.stringify(settings.value)))
   effect(takePicks)
   effect(countWhatIsNew)
   watchPicked()
@@ -64,7 +64,7 @@ export function startBasket(): void {
 function takePicks(): void {
   const { picks } = route.value
   if (picks === undefined) return
-  add(itemsOfPicks(picks))
+  addToBasket(itemsOfPicks(picks))
   navigate({ picks: undefined, basket: '1' }, { replace: true })
 }
 
@@ -98,7 +98,7 @@ function countWhatIsNew(): void {
     const controller = new AbortController()
     asking = controller
     try {
-      const found = await measure(server, fresh, settings.peek(), controller.signal)
+      const found = await requestBasketCosts(server, fresh, settings.peek(), controller.signal)
       if (controller.signal.aborted) return
       frame.value = found.frame
       countingError.value = undefined

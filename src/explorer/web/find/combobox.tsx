@@ -4,7 +4,7 @@ import { isResourceError, valueOr } from '../../../core/errors.ts'
 import type { Completion } from '../../../core/provider.ts'
 import { compileTemplate, type UriTemplate } from '../../../core/template.ts'
 import { parseTemplate } from '../../../core/template-parts.ts'
-import { reasonOf } from '../state/announce.ts'
+import { errorSentence } from '../state/announce.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import { t } from './words.ts'
 
@@ -186,7 +186,7 @@ function useQuestion(complete: ComboboxProps['complete'], onAnswer: (answer: Com
         const answer = await complete(text, controller.signal)
         if (!controller.signal.aborted) onAnswer(answer, '')
       } catch (reason) {
-        if (!controller.signal.aborted) onAnswer({ values: [] }, reasonOf(reason))
+        if (!controller.signal.aborted) onAnswer({ values: [] }, errorSentence(reason))
       }
     }, wait)
   }
@@ -209,7 +209,7 @@ export interface FormModel {
 }
 
 /** Returns `undefined` for a malformed template, which only a third-party server can send. */
-export function formOf(uriTemplate: string): FormModel | undefined {
+export function createTemplateForm(uriTemplate: string): FormModel | undefined {
   try {
     const template = compileTemplate(uriTemplate)
     const fields = new Map<string, Field>()
@@ -235,7 +235,7 @@ export function formOf(uriTemplate: string): FormModel | undefined {
 type FieldValues = Readonly<Record<string, string>>
 
 /** Parses the values in a permalink. */
-export function valuesOf(text: string | undefined): FieldValues {
+export function parseFieldValues(text: string | undefined): FieldValues {
   return Object.fromEntries(new URLSearchParams(text ?? ''))
 }
 

@@ -37,7 +37,14 @@ export interface Results {
 export const noResults: Results = { query: '', hits: [], total: 0, notes: [], pending: 0, next: new Map(), failed: [] }
 
 /** Returns the query of a permalink; undefined without words. */
-export function queryOf({ q = '', mount, mime, audience, minPriority, since }: Route): FoundQuery | undefined {
+export function searchQueryFromRoute({
+  q = '',
+  mount,
+  mime,
+  audience,
+  minPriority,
+  since,
+}: Route): FoundQuery | undefined {
   if (q.trim() === '') return undefined
   const priority = Number(minPriority)
   return {
@@ -56,7 +63,7 @@ export function queryOf({ q = '', mount, mime, audience, minPriority, since }: R
  *
  * @param before The hits so far: then only searches with more hits are queried, for their next ones.
  */
-export async function find(
+export async function querySearches(
   view: View,
   mounts: readonly SearchMount[],
   query: FoundQuery,
@@ -68,7 +75,10 @@ export async function find(
     asked.map(async (mount) => {
       const after = before?.next.get(mount.address)
       try {
-        return { mount, found: await ask(view, mount, after === undefined ? query : { ...query, after }, signal) }
+        return {
+          mount,
+          found: await searchInMount(view, mount, after === undefined ? query : { ...query, after }, signal),
+        }
       } catch (error) {
         signal.throwIfAborted()
         return { mount, error }
@@ -104,7 +114,12 @@ export async function find(
   }
 }
 
-async function ask(view: View, mount: SearchMount, query: FoundQuery, signal: AbortSignal): Promise<SearchAnswer> {
+async function searchInMount(
+  view: View,
+  mount: SearchMount,
+  query: FoundQuery,
+  signal: AbortSignal,
+): Promise<SearchAnswer> {
   const { contents } = await view.read(mount.uriOf(query), { signal })
   const [content] = contents
   const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
@@ -128,14 +143,14 @@ export function useResults() {
   const results = useSignal<Results | undefined>(undefined)
   const isBusy = useSignal(false)
   const running = useRef<AbortController | undefined>(undefined)
-  const key = useComputed(() => JSON.stringify(queryOf(route.value)))
+  const key = useComputed(() => JSON.stringify(searchQueryFromRoute(route.value)))
   const { state } = templates.value
   const growth = useSignal<Growth | undefined>(undefined)
   const isLonger = useRef(false)
   const run = async (before?: Results) => {
     running.current?.abort()
     isLonger.current = before !== undefined
-    const query = queryOf(route.value)
+    const query = searchQueryFromRoute(route.value)
     if (query === undefined || searchable.value.length === 0) {
       results.value = undefined
       isBusy.value = false
@@ -145,7 +160,7 @@ export function useResults() {
     running.current = controller
     isBusy.value = true
     try {
-      const found = await find(connected().view, searchable.value, query, before, controller.signal)
+      const found = await querySearches(connected().view, searchable.value, query, before, controller.signal)
       if (!controller.signal.aborted) results.value = found
     } catch {
       // A newer search replaced this one.
@@ -160,16 +175,16 @@ export function useResults() {
   }, [key.value, state])
   /** Searches again while the index grows or lacks changes, and once more when it is done. Results that the reader has extended stay as they are. */
   const follow = async (found: Results, signal: AbortSignal) => {
-    const query = queryOf(route.value)
+    const query = searchQueryFromRoute(route.value)
     const now = await growthOf(connected().view, searchable.value, signal)
     if (signal.aborted || query === undefined) return
     const isDone = now === undefined && growth.value === undefined
     growth.value = now
-    const again = await find(connected().view, searchable.value, query, undefined, signal)
+    const again = await querySearches(connected().view, searchable.value, query, undefined, signal)
     const shown = ({ hits, notes, pending }: Results) => JSON.stringify([hits, notes, pending])
     const isSame = shown(again) === shown(found)
     // The reader may have changed the query in the meantime.
-    const isAsked = JSON.stringify(queryOf(route.value)) === JSON.stringify(query)
+    const isAsked = JSON.stringify(searchQueryFromRoute(route.value)) === JSON.stringify(query)
     if (!signal.aborted && isAsked && !(isDone && isSame && again.pending === 0)) results.value = again
   }
   useEffect(() => {

@@ -44,11 +44,11 @@ function chosen(): void {
   addRecentSearch(route.value.q ?? '')
 }
 
-export function resourceOf(hit: FoundHit): Resource {
-  return resourceOfHit(hit, hit.document, nameOf(hit.document))
+export function documentResource(hit: FoundHit): Resource {
+  return resourceOfHit(hit, hit.document, lastBreadcrumbLabel(hit.document))
 }
 
 /** The last part of an address, as people read it. */
-export function nameOf(uri: string): string {
+export function lastBreadcrumbLabel(uri: string): string {
   return breadcrumbsOf(uri).at(-1)?.label ?? uri
 }

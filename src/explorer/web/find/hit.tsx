@@ -1,5 +1,5 @@
 import { fold } from '../../../core/kit/matching.ts'
-import { type FoundHit, piecesOf, rowsMimeType } from '../../../core/search-answer.ts'
+import { type FoundHit, rowsMimeType, splitAtMarks } from '../../../core/search-answer.ts'
 import { decodeComponent } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
@@ -11,7 +11,7 @@ import { Button, Marked, Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { linkTo, previewedHit, route } from '../state/route.ts'
 import { escapeInvisible, formatTime, langOf } from '../words/texts.ts'
-import { HitLink, nameOf, resourceOf } from './hit-link.tsx'
+import { documentResource, HitLink, lastBreadcrumbLabel } from './hit-link.tsx'
 import { RowHits } from './row-hits.tsx'
 import { Snippet } from './snippet.tsx'
 import { t } from './words.ts'
@@ -23,7 +23,7 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
   const isTable = isRow(best)
   const { mimeType, link } = best
   const title = isTable ? undefined : best.title
-  const name = isTable ? tableNameOf(document) : nameOf(document)
+  const name = isTable ? tableNameOf(document) : lastBreadcrumbLabel(document)
   const picked = isPicked(document)
   const time = best.modified === undefined ? Number.NaN : Date.parse(best.modified)
   const isCode = isCodeOf(best)
@@ -40,13 +40,13 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
             icon={picked ? 'tick' : 'basket'}
             class="button-icon"
             aria-pressed={picked}
-            onClick={() => toggle(resourceOf(best))}
+            onClick={() => toggle(documentResource(best))}
           />
         )}
       </div>
       <p class="group-facts">
         <bdi class="group-path" title={escapeInvisible(document)}>
-          {pathOf(document)}
+          {breadcrumbText(document)}
         </bdi>
         {Number.isFinite(time) ? <span>{formatTime(time)}</span> : null}
         <a href={linkTo({ view: 'tree', uri: document })}>{t('showInTree')}</a>
@@ -79,7 +79,7 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
   const isOpen = (previewedHit.value ?? route.value.uri) === uri
   return (
     <li class={isOpen ? 'hit hit-open' : 'hit'} lang={langOf(`${label}${snippet.text}`)}>
-      <HitLink uri={uri} isOpen={isOpen} isCode={isCode} onToggle={() => toggle(resourceOf(hit))}>
+      <HitLink uri={uri} isOpen={isOpen} isCode={isCode} onToggle={() => toggle(documentResource(hit))}>
         {escapeInvisible(label)}
       </HitLink>
       {label === at ? null : <span class="hit-lines">{at}</span>}
@@ -99,14 +99,14 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
         <Marked pieces={markName(name, route.value.q ?? '')} />
       </HitLink>
       <bdi class="group-path" title={escapeInvisible(uri)}>
-        {pathOf(uri)}
+        {breadcrumbText(uri)}
       </bdi>
     </li>
   )
 }
 
 /** The folders above a resource, from its mount down. */
-function pathOf(uri: string): string {
+function breadcrumbText(uri: string): string {
   return breadcrumbsOf(uri)
     .slice(0, -1)
     .map(({ label }) => escapeInvisible(label))
@@ -153,7 +153,7 @@ export function nameHits(resources: Iterable<Resource>, query: string): readonly
 /** Splits a name into pieces, and marks those that match the query. */
 export function markName(name: string, query: string) {
   const marks = matchesIn([name], query.trim()).map(({ start, end }) => [start, end] as const)
-  return piecesOf({ text: name, marks })
+  return splitAtMarks({ text: name, marks })
 }
 
 function decodedPath(uri: string): string {
@@ -163,11 +163,11 @@ function decodedPath(uri: string): string {
 const isRow = ({ mimeType }: FoundHit) => mimeType === rowsMimeType
 
 /** The address of the rows of the table that a row is in. */
-const tableOf = (document: string) => document.replace(/(\/rows)\/[^/]+$/, '$1')
+const tableRowsUri = (document: string) => document.replace(/(\/rows)\/[^/]+$/, '$1')
 
 /** The name of a table, by the address of its rows. */
 function tableNameOf(rows: string): string {
-  return breadcrumbsOf(rows).at(-2)?.label ?? nameOf(rows)
+  return breadcrumbsOf(rows).at(-2)?.label ?? lastBreadcrumbLabel(rows)
 }
 
 /** The hits of one document, or of one table of a database. */
@@ -178,10 +178,10 @@ interface HitGroup {
 }
 
 /** Groups the hits of one document at the position of its best hit. `isTabular`: the rows of one table of a database are one group. */
-export function groupsOf(hits: readonly FoundHit[], isTabular = false): readonly HitGroup[] {
+export function groupHits(hits: readonly FoundHit[], isTabular = false): readonly HitGroup[] {
   const groups = new Map<string, FoundHit[]>()
   for (const hit of hits) {
-    const key = isTabular && isRow(hit) ? tableOf(hit.document) : hit.document
+    const key = isTabular && isRow(hit) ? tableRowsUri(hit.document) : hit.document
     const group = groups.get(key)
     if (group === undefined) groups.set(key, [hit])
     else group.push(hit)

@@ -9,19 +9,19 @@ import './prompts.css'
 import { useSignal } from '@preact/signals'
 import { fold } from '../../../core/kit/matching.ts'
 import type { ResourceTemplate } from '../../../core/view.ts'
-import { copy, reasonOf } from '../state/announce.ts'
+import { copy, errorSentence } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import {
   Combobox,
+  createTemplateForm,
   type Field,
   type FormModel,
-  formOf,
   missingFields,
   otherValues,
+  parseFieldValues,
   textOfValues,
   uriOfForm,
-  valuesOf,
 } from './combobox.tsx'
 import { PromptForm } from './prompt-form.tsx'
 import { t } from './words.ts'
@@ -57,7 +57,7 @@ function PromptsPane() {
     <section class="find" aria-label={t('prompts')} aria-busy={isLoading}>
       {state !== 'failed' ? null : (
         <p class="find-note find-bad">
-          {reasonOf(error)} <Button name={t('retry')} onClick={() => void followPrompts()} />
+          {errorSentence(error)} <Button name={t('retry')} onClick={() => void followPrompts()} />
         </p>
       )}
       {prompt === undefined ? (
@@ -127,7 +127,7 @@ function TemplatesPane() {
     <section class="find" aria-label={t('templates')} aria-busy={state === 'loading'}>
       {state === 'failed' ? (
         <p class="find-note find-bad">
-          {reasonOf(error)} <Button name={t('retry')} onClick={() => void loadTemplates()} />
+          {errorSentence(error)} <Button name={t('retry')} onClick={() => void loadTemplates()} />
         </p>
       ) : null}
       {template === undefined ? (
@@ -165,10 +165,10 @@ function TemplateRow({ template: { uriTemplate, title, name, description } }: { 
 
 /** The form of a template. The permalink contains the values. */
 function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
-  const form = formOf(template.uriTemplate)
+  const form = createTemplateForm(template.uriTemplate)
   const isCopied = useSignal(false)
   if (form === undefined) return <p class="find-note find-bad">{escapeInvisible(template.uriTemplate)}</p>
-  const values = valuesOf(route.value.values)
+  const values = parseFieldValues(route.value.values)
   const missing = missingFields(form, values)
   const uri = uriOfForm(form, values)
   const set = (name: string, value: string) =>
@@ -225,6 +225,6 @@ function hintOf({ isOptional, isList }: Field): string | undefined {
 function completeField(uriTemplate: string, form: FormModel, name: string, value: string, signal: AbortSignal) {
   const { view } = connected()
   // The existing values may have changed since the form was drawn.
-  const given = otherValues(form, valuesOf(route.value.values), name)
+  const given = otherValues(form, parseFieldValues(route.value.values), name)
   return view.complete({ uriTemplate, argument: { name, value }, arguments: given }, { signal })
 }

@@ -3,14 +3,14 @@ import { useEffect, useRef } from 'preact/hooks'
 import { defined } from '../../../core/kit/object.ts'
 import type { FilledPrompt } from '../../../core/provider.ts'
 import type { ListedPrompt, PromptContent, Resource } from '../../../core/view.ts'
-import { add } from '../basket/picked.ts'
+import { addToBasket } from '../basket/picked.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
-import { copy, reasonOf } from '../state/announce.ts'
+import { copy, errorSentence } from '../state/announce.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
-import { Combobox, textOfValues, valuesOf } from './combobox.tsx'
+import { Combobox, parseFieldValues, textOfValues } from './combobox.tsx'
 import { t } from './words.ts'
 
 const PromptMedia = lazily(async () => (await import('../preview/media.tsx')).PromptMedia)
@@ -26,12 +26,12 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
   const running = useRef<AbortController>(undefined)
   useEffect(() => () => running.current?.abort(), [])
   const fields = prompt.arguments ?? []
-  const values = valuesOf(route.value.values)
+  const values = parseFieldValues(route.value.values)
   const missing = fields.filter(({ name, required }) => required === true && (values[name] ?? '') === '')
   const given = (except?: string) =>
     new Map(
       fields.flatMap(({ name }) => {
-        const value = valuesOf(route.value.values)[name] ?? ''
+        const value = parseFieldValues(route.value.values)[name] ?? ''
         return name === except || value === '' ? [] : [[name, value] as const]
       }),
     )
@@ -48,7 +48,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
     } catch (cause) {
       if (!controller.signal.aborted) {
         filled.value = undefined
-        error.value = reasonOf(cause)
+        error.value = errorSentence(cause)
       }
     } finally {
       if (running.current === controller) isRunning.value = false
@@ -78,7 +78,10 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
             )) ?? { values: [] }
           }
           onValue={(value) =>
-            navigate({ values: textOfValues({ ...valuesOf(route.value.values), [name]: value }) }, { replace: true })
+            navigate(
+              { values: textOfValues({ ...parseFieldValues(route.value.values), [name]: value }) },
+              { replace: true },
+            )
           }
           onEnter={() => void run()}
         />
@@ -106,7 +109,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
 
 function Messages({ filled: { messages } }: { readonly filled: FilledPrompt<PromptContent> }) {
   const isCopied = useSignal(false)
-  const resources = messages.flatMap(({ content }) => resourceOf(content) ?? [])
+  const resources = messages.flatMap(({ content }) => promptResource(content) ?? [])
   if (messages.length === 0) return <p class="find-note">{t('noMessages')}</p>
   return (
     <>
@@ -114,14 +117,14 @@ function Messages({ filled: { messages } }: { readonly filled: FilledPrompt<Prom
         <Button
           name={isCopied.value ? t('copied') : t('copyMessages')}
           onClick={async () => {
-            const texts = messages.map(({ content }) => textOf(content))
+            const texts = messages.map(({ content }) => contentText(content))
             isCopied.value = await copy(texts.filter((text) => text !== '').join('\n\n'))
           }}
         />
         {resources.length === 0 ? null : (
           <Button
             name={t('pickResources', { count: resources.length })}
-            onClick={() => add(resources.map((resource) => ({ resource, level: 'auto' })))}
+            onClick={() => addToBasket(resources.map((resource) => ({ resource, level: 'auto' })))}
           />
         )}
       </p>
@@ -138,9 +141,9 @@ function Messages({ filled: { messages } }: { readonly filled: FilledPrompt<Prom
 }
 
 function MessageContent({ content }: { readonly content: PromptContent }) {
-  const resource = resourceOf(content)
+  const resource = promptResource(content)
   const media = mediaOf(content)
-  const text = 'link' in content || media !== undefined ? '' : textOf(content)
+  const text = 'link' in content || media !== undefined ? '' : contentText(content)
   return (
     <>
       {resource === undefined ? null : (
@@ -159,7 +162,7 @@ function MessageContent({ content }: { readonly content: PromptContent }) {
   )
 }
 
-function resourceOf(content: PromptContent): Resource | undefined {
+function promptResource(content: PromptContent): Resource | undefined {
   if ('link' in content) return content.link
   if (!('resource' in content)) return undefined
   const { uri, mimeType } = content.resource
@@ -175,7 +178,7 @@ function mediaOf(content: PromptContent): { readonly bytes: Uint8Array; readonly
 }
 
 /** A message as text, for copying. */
-function textOf(content: PromptContent): string {
+function contentText(content: PromptContent): string {
   if ('text' in content) return content.text
   if ('link' in content) return content.link.uri
   if ('resource' in content) return 'text' in content.resource ? content.resource.text : content.resource.uri

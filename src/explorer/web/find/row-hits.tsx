@@ -6,8 +6,8 @@ import { Button } from '../shell/fields.tsx'
 import { previewedHit, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
-import { HitLink, resourceOf } from './hit-link.tsx'
-import { MarkedWords, Snippet, shownColumns, startOfCell, wordsIn } from './snippet.tsx'
+import { documentResource, HitLink } from './hit-link.tsx'
+import { MarkedWords, Snippet, shownColumns, snippetMatches, startOfCell } from './snippet.tsx'
 import { t } from './words.ts'
 
 /** Maximum number of rows of a table without a key that are shown: its hit is a page of rows. */
@@ -22,7 +22,7 @@ interface HitRows {
 
 /** The hits in the rows of one table of a database, as a table with its head. Until the rows are read, and if one cannot be, its text is shown. */
 export function RowHits({ hits }: { readonly hits: readonly FoundHit[] }) {
-  const words = [...new Set(hits.flatMap(wordsIn))]
+  const words = [...new Set(hits.flatMap(snippetMatches))]
   const read = useHitRows(hits, words)
   const [first] = read.values()
   const found = hits.flatMap((hit) => {
@@ -62,7 +62,7 @@ export function RowHits({ hits }: { readonly hits: readonly FoundHit[] }) {
       )}
       {rest.map((hit) => (
         <div key={hit.uri} class={isOpen(hit) ? 'hit hit-open' : 'hit'}>
-          <HitLink uri={hit.uri} isOpen={isOpen(hit)} onToggle={() => toggle(resourceOf(hit))}>
+          <HitLink uri={hit.uri} isOpen={isOpen(hit)} onToggle={() => toggle(documentResource(hit))}>
             {escapeInvisible(hit.title ?? hit.uri)}
           </HitLink>
           <Snippet hit={hit} language={undefined} />
@@ -98,13 +98,13 @@ function Row({ hit, row, columns, words, isFirst }: RowProps) {
             icon={picked ? 'tick' : 'basket'}
             class="button-icon"
             aria-pressed={picked}
-            onClick={() => toggle(resourceOf(hit))}
+            onClick={() => toggle(documentResource(hit))}
           />
         ) : null}
       </td>
       <th scope="row">
         {isFirst ? (
-          <HitLink uri={hit.uri} isOpen={isOpen(hit)} onToggle={() => toggle(resourceOf(hit))}>
+          <HitLink uri={hit.uri} isOpen={isOpen(hit)} onToggle={() => toggle(documentResource(hit))}>
             {first === '' ? escapeInvisible(hit.title ?? '·') : cellOf(head)}
           </HitLink>
         ) : (

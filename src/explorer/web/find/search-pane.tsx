@@ -4,16 +4,16 @@ import type { Resource } from '../../../core/view.ts'
 import { askToAddMany, maxBasketItems } from '../basket/picked.ts'
 import type { Growth } from '../listing/survey.ts'
 import { Button } from '../shell/fields.tsx'
-import { reasonOf } from '../state/announce.ts'
+import { errorSentence } from '../state/announce.ts'
 import { loadNames, loadTemplates, resourceNames, searchable, templates } from '../state/offered.ts'
 import { forgetAll, recentSearches } from '../state/remembered.ts'
 import { navigate, previewedHit, type Route, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { escapeInvisible, formatAge } from '../words/texts.ts'
 import { Facets } from './facets.tsx'
-import { find, noResults, queryOf, type Results, useResults } from './finder.ts'
-import { Group, groupsOf, NameHit, nameHits } from './hit.tsx'
-import { resourceOf } from './hit-link.tsx'
+import { noResults, querySearches, type Results, searchQueryFromRoute, useResults } from './finder.ts'
+import { Group, groupHits, NameHit, nameHits } from './hit.tsx'
+import { documentResource } from './hit-link.tsx'
 import { t } from './words.ts'
 
 /** Results for the words in the permalink. Names match at once, contents are searched after a pause. */
@@ -69,7 +69,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
   if (state === 'failed')
     return (
       <>
-        <p class="find-note find-bad">{reasonOf(error)}</p>
+        <p class="find-note find-bad">{errorSentence(error)}</p>
         <Button name={t('retry')} onClick={() => void loadTemplates()} />
       </>
     )
@@ -98,11 +98,12 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
       ))}
       {failed.map(({ address, error: fault }) => (
         <p key={address} class="find-note find-bad">
-          {t('failed', { address, reason: reasonOf(fault) })} <Button name={t('retry')} onClick={() => void run()} />
+          {t('failed', { address, reason: errorSentence(fault) })}{' '}
+          <Button name={t('retry')} onClick={() => void run()} />
         </p>
       ))}
       <ol class="hits">
-        {groupsOf(hits, true).map((group) => (
+        {groupHits(hits, true).map((group) => (
           <Group key={group.document} group={group} />
         ))}
       </ol>
@@ -116,11 +117,13 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
 /** Asks whether to add the files of all hits to the basket. It also loads hits that were not shown yet. */
 function addAll(results: Results, q: string): void {
   askToAddMany({ name: t('filesOf', { query: escapeInvisible(q) }) }, async (signal) => {
-    const query = queryOf(route.value)
+    const query = searchQueryFromRoute(route.value)
     let found = results
-    while (query !== undefined && found.next.size > 0 && groupsOf(found.hits).length <= maxBasketItems)
-      found = await find(connected().view, searchable.value, { ...query, limit: 100 }, found, signal)
-    const files = groupsOf(found.hits).flatMap(({ hits: [best] }) => (best === undefined ? [] : [resourceOf(best)]))
+    while (query !== undefined && found.next.size > 0 && groupHits(found.hits).length <= maxBasketItems)
+      found = await querySearches(connected().view, searchable.value, { ...query, limit: 100 }, found, signal)
+    const files = groupHits(found.hits).flatMap(({ hits: [best] }) =>
+      best === undefined ? [] : [documentResource(best)],
+    )
     return { files: files.slice(0, maxBasketItems + 1), counts: new Map(), isPart: found.next.size > 0 }
   })
 }
@@ -138,7 +141,7 @@ function countOf(results: Results | undefined, isBusy: boolean, q: string): stri
   const { hits, total, next } = results ?? noResults
   if (results === undefined || (isBusy && hits.length === 0)) return t('searching')
   if (hits.length === 0) return t('nothing', { query: q })
-  const files = groupsOf(hits, true).length
+  const files = groupHits(hits, true).length
   if (next.size === 0) return t('hitsIn', { count: hits.length, files })
   return total === undefined
     ? t('hitsMore', { count: hits.length, files })

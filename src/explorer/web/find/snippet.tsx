@@ -1,7 +1,7 @@
 import './snippet.css'
 import '../preview/text.css'
 import { useEffect, useState } from 'preact/hooks'
-import { type FoundHit, piecesOf } from '../../../core/search-answer.ts'
+import { type FoundHit, splitAtMarks } from '../../../core/search-answer.ts'
 import type { TokenLine } from '../preview/model/lines.ts'
 import { delimiterOf, parseCsv } from '../preview/model/rows.ts'
 import { highlight } from '../preview/workers.ts'
@@ -19,13 +19,13 @@ export function Snippet({ hit, language }: { readonly hit: FoundHit; readonly la
   if (type === 'text/markdown') return <SmallMarkdown hit={hit} />
   return (
     <p class="hit-snippet">
-      <Marked pieces={piecesOf(hit.snippet)} />
+      <Marked pieces={splitAtMarks(hit.snippet)} />
     </p>
   )
 }
 
 /** The matching words of a snippet. */
-export function wordsIn({ snippet: { text, marks } }: Found): readonly string[] {
+export function snippetMatches({ snippet: { text, marks } }: Found): readonly string[] {
   return [...new Set(marks.map(([start, end]) => text.slice(start, end).toLowerCase()))].filter((word) => word !== '')
 }
 
@@ -42,7 +42,7 @@ export function MarkedWords({ text, words }: { readonly text: string; readonly w
     at = next.start + next.length
     marks.push([next.start, at])
   }
-  return <Marked pieces={piecesOf({ text, marks })} />
+  return <Marked pieces={splitAtMarks({ text, marks })} />
 }
 
 /** Maximum number of rows and columns of a hit, and of characters of a cell. */
@@ -88,7 +88,7 @@ export function tableIn(hit: Found, type: string): SnippetTable | undefined {
   const delimiter = delimiterOf(heading, type)
   const [head] = parseCsv(heading, delimiter)
   if (head === undefined || head.length < 2) return undefined
-  const words = wordsIn(hit)
+  const words = snippetMatches(hit)
   const rows = snippet.text
     .replace(/^… | …$/g, '')
     .split('\n')
@@ -131,7 +131,7 @@ function SmallTable({ head, rows, words }: SnippetTable) {
 
 function SmallCode({ hit, language }: { readonly hit: FoundHit; readonly language: string }) {
   const { text, line } = hit.snippet
-  const words = wordsIn(hit)
+  const words = snippetMatches(hit)
   const lines = text.replace(/^… | …$/g, '').split('\n')
   const [tokens, setTokens] = useState<readonly TokenLine[]>()
   useEffect(() => {
@@ -162,7 +162,7 @@ function SmallCode({ hit, language }: { readonly hit: FoundHit; readonly languag
 
 /** A few lines of Markdown, without its signs: headings and strong words are bold, rows of tables are in columns. */
 function SmallMarkdown({ hit }: { readonly hit: FoundHit }) {
-  const words = wordsIn(hit)
+  const words = snippetMatches(hit)
   const lines = hit.snippet.text.split('\n').filter((line) => line.trim() !== '' && !/^[\s|:-]+$/.test(line))
   return (
     <div class="hit-snippet">

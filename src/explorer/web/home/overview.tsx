@@ -5,7 +5,7 @@ import type { SearchStatus } from '../../../core/search-answer.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { breadcrumbsOf, browse, reconnections, treeState } from '../listing/browse.ts'
 import { readableUri } from '../listing/columns.ts'
-import { type FolderSummary, isGrowing, readFolderSummary, statusOf } from '../listing/survey.ts'
+import { type FolderSummary, isGrowing, readFolderSummary, readSearchStatus } from '../listing/survey.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { Readme } from '../preview/readme.tsx'
 import { Button, SearchInput, Text } from '../shell/fields.tsx'
@@ -101,7 +101,7 @@ function MountCard({
           {description === undefined ? (purposeOf(uri) ?? t('purposeOther')) : escapeInvisible(description)}
         </span>
         <span class="home-mount-facts">
-          {isSearch ? <SearchFacts uri={uri} /> : isSingle(mount) ? t('single') : factsOf(inside)}
+          {isSearch ? <SearchFacts uri={uri} /> : isSingle(mount) ? t('single') : formatFolderSummary(inside)}
         </span>
       </a>
     </li>
@@ -207,7 +207,7 @@ function isSingle({ mimeType }: Resource): boolean {
   return mimeType !== undefined && mimeType !== directoryMimeType
 }
 
-function factsOf(inside: FolderSummary | 'failed' | undefined): string {
+function formatFolderSummary(inside: FolderSummary | 'failed' | undefined): string {
   if (inside === undefined) return t('counting')
   if (inside === 'failed') return t('unavailable')
   const { folders, files, isPart } = inside
@@ -225,7 +225,7 @@ function SearchFacts({ uri }: { readonly uri: string }) {
     let timer: ReturnType<typeof setTimeout> | undefined
     const look = async () => {
       try {
-        status.value = await statusOf(connected().view, place, controller.signal)
+        status.value = await readSearchStatus(connected().view, place, controller.signal)
       } catch {
         // Without a status, the card shows no number.
       }

@@ -1,14 +1,14 @@
 import { signal } from '@preact/signals'
 import { cacheOf, contentsOf, cursorOf, resourcesOf, templatePageOf, type Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
-import { pagesOf } from '../../../core/kit/groups.ts'
+import { iteratePages } from '../../../core/kit/groups.ts'
 import { defined, isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 import type { Changes, PageChange } from '../mcp/changes.ts'
 import { answerOf, type PageConnection } from '../mcp/connect.ts'
 import { bytesOfBase64, errorOf } from '../mcp/request.ts'
-import { announce, reasonOf } from '../state/announce.ts'
+import { announce, errorSentence } from '../state/announce.ts'
 import { fileNameOf } from '../state/session.ts'
 
 /** The tools that a server offers together with `browse`. */
@@ -27,7 +27,7 @@ export async function connectThroughHost(): Promise<PageConnection> {
     url: '',
     isPrivate: true,
     asksToken: () => false,
-    view: createView(),
+    view: createHostView(),
     changes: createHostChanges(),
     tools: new Set(tools),
     call,
@@ -35,10 +35,10 @@ export async function connectThroughHost(): Promise<PageConnection> {
 }
 
 async function call(name: string, args: Wire, signal?: AbortSignal): Promise<Wire> {
-  return answerOf(await ask('tools/call', { name, arguments: args }, signal))
+  return answerOf(await requestHost('tools/call', { name, arguments: args }, signal))
 }
 
-function createView(): View {
+function createHostView(): View {
   const page = async (name: string, args: Wire, member: string, signal: AbortSignal | undefined) => {
     const structured = await call(name, { limit, ...args }, signal)
     const nextCursor = cursorOf(structured)
@@ -47,7 +47,7 @@ function createView(): View {
   }
   const all = async (signal: AbortSignal | undefined): Promise<readonly Resource[]> => {
     const items: Resource[] = []
-    for await (const next of pagesOf((query) => page('browse_directory', query, 'entries', signal)))
+    for await (const next of iteratePages((query) => page('browse_directory', query, 'entries', signal)))
       items.push(...next.items)
     return items
   }
@@ -63,7 +63,7 @@ function createView(): View {
     },
     read: async (uri, options) => {
       const answer = isObject(hostCapabilities.value.serverResources)
-        ? await ask('resources/read', { uri }, options?.signal)
+        ? await requestHost('resources/read', { uri }, options?.signal)
         : await readByTool(uri, options?.signal)
       return { contents: contentsOf(answer, uri, bytesOfBase64), cache: cacheOf(answer) }
     },
@@ -76,7 +76,7 @@ async function readByTool(uri: string, signal: AbortSignal | undefined): Promise
   // The tool takes the range of lines or bytes as a separate argument.
   const [, whole = uri, unit, range] = /^([^?]*)\?(lines|bytes)=([\d-]+)$/.exec(uri) ?? []
   const args = { uri: whole, max_tokens: maxTokens, ...(unit === undefined ? {} : { [unit]: range }) }
-  const answer = await ask('tools/call', { name: 'read_resource', arguments: args }, signal)
+  const answer = await requestHost('tools/call', { name: 'read_resource', arguments: args }, signal)
   const blocks: readonly unknown[] = Array.isArray(answer.content) ? answer.content : []
   const [first] = blocks.filter(isObject)
   if (answer.isError === true)
@@ -162,7 +162,7 @@ function post(message: Wire): void {
  *
  * @throws ResourceError with the error of the host or the server. After an abort, the reason of the signal.
  */
-export function ask(method: string, params: Wire, signal?: AbortSignal): Promise<Wire> {
+export function requestHost(method: string, params: Wire, signal?: AbortSignal): Promise<Wire> {
   const id = ++lastId
   return new Promise((resolve, reject) => {
     const end = () => {
@@ -195,7 +195,7 @@ async function meetHost(): Promise<void> {
     // Messages of any window other than the parent are ignored.
     if (event.source === window.parent && isObject(event.data)) hear(event.data)
   })
-  const answer = await ask('ui/initialize', {
+  const answer = await requestHost('ui/initialize', {
     appInfo: { name: 'hikidashi-explorer', version: '1' },
     appCapabilities: { availableDisplayModes: ['inline', 'fullscreen'] },
     protocolVersion: revision,
@@ -226,7 +226,7 @@ function hear(message: Wire): void {
 /** In a host, the page stores nothing in the browser. */
 export const readKept: typeof import('../state/browser.ts').readKept = () => null
 
-export const keep: typeof import('../state/browser.ts').keep = () => {}
+export const storeText: typeof import('../state/browser.ts').storeText = () => {}
 
 /** In a host, the history of the reader is in memory, because the history of the browser belongs to the host. */
 const steps: string[] = ['#view=tree']
@@ -285,7 +285,7 @@ export const download: typeof import('../state/browser.ts').download = (name, co
   const facts = { uri: `file:///${encodeURIComponent(fileNameOf(name))}`, mimeType: 'application/octet-stream' }
   const body = typeof content === 'string' ? { text: content } : { blob: base64Of(content) }
   const contents = [{ type: 'resource', resource: { ...facts, ...body } }]
-  ask('ui/download-file', { contents }).catch((error: unknown) => announce(reasonOf(error)))
+  requestHost('ui/download-file', { contents }).catch((error: unknown) => announce(errorSentence(error)))
 }
 
 /** In a host, this does nothing, because the page has no network access. */

@@ -6,10 +6,10 @@ import { plan, settings } from '../basket/store.ts'
 import { t } from '../basket/words.ts'
 import { Choice } from '../preview/controls.tsx'
 import { Button } from '../shell/fields.tsx'
-import { copy, reasonOf } from '../state/announce.ts'
+import { copy, errorSentence } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
-import { ask, hostCapabilities } from './connect.ts'
+import { hostCapabilities, requestHost } from './connect.ts'
 import { t as own } from './words.ts'
 
 /** The form in which the conversation gets the basket: links that the model can read, or the contents themselves. */
@@ -54,7 +54,7 @@ export function followPicks(): void {
         hasTold = true
         if (!controller.signal.aborted) given.value = told
       } catch (error) {
-        if (!controller.signal.aborted) given.value = { state: 'failed', reason: reasonOf(error) }
+        if (!controller.signal.aborted) given.value = { state: 'failed', reason: errorSentence(error) }
       }
     }, pauseMs)
   })
@@ -70,15 +70,15 @@ function isReady(): boolean {
 async function tellPicks(as: 'links' | 'contents', signal: AbortSignal): Promise<Given> {
   const count = basket.value.length
   if (count === 0) {
-    await ask('ui/update-model-context', { content: [] }, signal)
+    await requestHost('ui/update-model-context', { content: [] }, signal)
     return { state: 'nothing' }
   }
   if (as === 'links') {
-    await ask('ui/update-model-context', { content: linksOf() }, signal)
+    await requestHost('ui/update-model-context', { content: linksOf() }, signal)
     return { state: 'links', count }
   }
   const assembled = await assemble(connected(), plan.value, settings.value, signal)
-  await ask('ui/update-model-context', { content: [{ type: 'text', text: assembled.text }] }, signal)
+  await requestHost('ui/update-model-context', { content: [{ type: 'text', text: assembled.text }] }, signal)
   return { state: 'contents', tokens: assembled.tokens }
 }
 
@@ -114,7 +114,7 @@ export const Export: typeof import('../basket/export.tsx').Export = () => {
       const { text, tokens } = await assemble(connected(), plan.value, settings.value)
       told.value = (await copy(text)) ? t('copied', { count: tokens }) : t('copyFailed')
     } catch (error) {
-      told.value = reasonOf(error)
+      told.value = errorSentence(error)
     }
   }
   return (
@@ -153,13 +153,13 @@ function Giving() {
       </div>
       <p class="hint">{own(handoverForm.value === 'links' ? 'linksHint' : 'contentsHint')}</p>
       <p class="giving-state" role="status">
-        {wordsOf(given.value)}
+        {exportStateText(given.value)}
       </p>
     </>
   )
 }
 
-function wordsOf(now: Given): string {
+function exportStateText(now: Given): string {
   if (now.state === 'links') return own('hasLinks', { count: now.count })
   if (now.state === 'contents') return own('hasContents', { tokens: now.tokens })
   if (now.state === 'failed') return own('failed', { reason: now.reason })

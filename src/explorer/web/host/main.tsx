@@ -11,7 +11,7 @@ import { followChanges } from '../state/live.ts'
 import { followAddress, navigate, route } from '../state/route.ts'
 import { connection, startSession } from '../state/session.ts'
 import { language } from '../words/texts.ts'
-import { ask, connectThroughHost, hostCapabilities, hostContext, stepTo, tell, toolInput } from './connect.ts'
+import { connectThroughHost, hostCapabilities, hostContext, requestHost, stepTo, tell, toolInput } from './connect.ts'
 import { followPicks, handoverForm } from './export.tsx'
 import '../shell/shell.css'
 import '../find/find.css'
@@ -90,7 +90,7 @@ function FullscreenButton() {
   if (!Array.isArray(availableDisplayModes) || !availableDisplayModes.includes(mode)) return null
   const label = own(mode)
   const change = async () => {
-    const answer = await ask('ui/request-display-mode', { mode })
+    const answer = await requestHost('ui/request-display-mode', { mode })
     if (isObject(answer) && typeof answer.mode === 'string')
       hostContext.value = { ...hostContext.value, displayMode: answer.mode }
   }
@@ -184,7 +184,7 @@ function followLinks(): void {
     if (href.startsWith('#')) {
       if (event.type === 'click' && href.length > 1) stepTo(href)
     } else if (/^https?:/i.test(href) && isObject(hostCapabilities.value.openLinks))
-      ask('ui/open-link', { url: href }).catch(() => {})
+      requestHost('ui/open-link', { url: href }).catch(() => {})
   }
   document.addEventListener('click', onClick)
   document.addEventListener('auxclick', onClick)

@@ -5,8 +5,8 @@ import { announce } from '../state/announce.ts'
 import { markChanged, markSeen, onListChange } from '../state/live.ts'
 import {
   cacheResources,
+  findMountKind,
   isSearchMount,
-  kindOf,
   loadTemplates,
   noteMounts,
   sortMounts,
@@ -120,8 +120,8 @@ export function startBrowse(): void {
         noteMounts(mounts)
         return sortMounts(mounts)
       },
-      mayBeSingle: ({ uri }) => kindOf(uri)?.isSingle !== false,
-      isOpenAtFirst: ({ uri }) => kindOf(uri)?.isFirst === true,
+      mayBeSingle: ({ uri }) => findMountKind(uri)?.isSingle !== false,
+      isOpenAtFirst: ({ uri }) => findMountKind(uri)?.isFirst === true,
     })
     const listed = createResourceList(now.view, {
       onChange: createThrottle(() => bump(listTick)),

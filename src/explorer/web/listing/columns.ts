@@ -57,7 +57,7 @@ export function createColumns(mounts: readonly Resource[]) {
     add: (added: readonly Resource[]) => {
       for (const resource of added) {
         resources.push(resource)
-        texts.push(textOf(resource))
+        texts.push(filterableText(resource))
         mountAt.push(mountOf(resource.uri))
         typeAt.push(typeOf(resource.mimeType))
       }
@@ -65,7 +65,7 @@ export function createColumns(mounts: readonly Resource[]) {
   }
 }
 
-function textOf({ uri, name, title }: Resource): string {
+function filterableText({ uri, name, title }: Resource): string {
   const readable = readableUri(uri)
   // Leave out a name with which the URI ends anyway, as most do.
   return fold(`${title ?? ''}\n${readable.endsWith(name) ? '' : name}\n${readable}`)

@@ -1,6 +1,6 @@
 import { isBelow } from '../../../browse/tree.ts'
 import { lastSegment } from '../../../client/wire.ts'
-import { wordsOf } from '../../../core/kit/matching.ts'
+import { splitFilterWords } from '../../../core/kit/matching.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import type { Route } from '../state/route.ts'
 import type { Columns } from './columns.ts'
@@ -31,11 +31,11 @@ export const ages = ['1d', '7d', '30d', '365d'] as const
 export const noType = 'none'
 
 export function isNarrowed(selection: Selection): boolean {
-  return wordsOf(selection.filter).length > 0 || facets.some((facet) => selection[facet] !== undefined)
+  return splitFilterWords(selection.filter).length > 0 || facets.some((facet) => selection[facet] !== undefined)
 }
 
 /** The time of `since`, in milliseconds since 1970. `undefined`: it is invalid. */
-export function timeOf(since: string | undefined, now: number): number | undefined {
+export function parseTimeOrAge(since: string | undefined, now: number): number | undefined {
   const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(since ?? '') ?? []
   if (count !== undefined)
     return now - Number(count) * ({ m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }[unit ?? 'd'] ?? 0)
@@ -45,16 +45,16 @@ export function timeOf(since: string | undefined, now: number): number | undefin
 
 /** Selects the matching rows, and counts the rows of each facet. `order` has the indexes of all rows, in the wanted order. */
 export function select(columns: Columns, order: Uint32Array, selection: Selection, now: number): SelectedRows {
-  const words = wordsOf(selection.filter)
+  const words = splitFilterWords(selection.filter)
   const { resources, texts, mountAt, typeAt } = columns
   const mountFits = columns.mounts.map(({ uri }) => fitsMount(selection.mount, uri))
   const typeFits = columns.types.map((type) => fitsType(selection.mime, type))
   const noTypeFits = fitsType(selection.mime, noType)
   const roles = selection.audience?.split(' ')
   const minPriority = selection.minPriority === undefined ? undefined : Number(selection.minPriority)
-  const since = timeOf(selection.since, now)
+  const since = parseTimeOrAge(selection.since, now)
   const directory = selection.in
-  const times = ages.map((age) => timeOf(age, now) ?? 0)
+  const times = ages.map((age) => parseTimeOrAge(age, now) ?? 0)
   const steps = priorities.map(Number)
 
   const rows = new Uint32Array(order.length)
@@ -84,16 +84,16 @@ export function select(columns: Columns, order: Uint32Array, selection: Selectio
       (minPriority === undefined || (priority ?? -1) >= minPriority ? 0 : 8) |
       (since === undefined || (modified ?? Number.NEGATIVE_INFINITY) >= since ? 0 : 16)
     if (misses === 0) rows[count++] = row
-    if ((misses & ~1) === 0 && mount !== -1) add(byMount, mount)
-    if ((misses & ~2) === 0) add(byType, type + 1)
+    if ((misses & ~1) === 0 && mount !== -1) incrementCount(byMount, mount)
+    if ((misses & ~2) === 0) incrementCount(byType, type + 1)
     if ((misses & ~4) === 0) {
       if (audience === undefined || audience.includes('user')) byRole.user++
       if (audience === undefined || audience.includes('assistant')) byRole.assistant++
     }
     if ((misses & ~8) === 0 && priority !== undefined)
-      for (let at = 0; at < steps.length; at++) if (priority >= (steps[at] ?? 2)) add(byPriority, at)
+      for (let at = 0; at < steps.length; at++) if (priority >= (steps[at] ?? 2)) incrementCount(byPriority, at)
     if ((misses & ~16) === 0 && modified !== undefined)
-      for (let at = 0; at < times.length; at++) if (modified >= (times[at] ?? 0)) add(byAge, at)
+      for (let at = 0; at < times.length; at++) if (modified >= (times[at] ?? 0)) incrementCount(byAge, at)
   }
 
   return {
@@ -111,7 +111,7 @@ export function select(columns: Columns, order: Uint32Array, selection: Selectio
   }
 }
 
-function add(counts: Uint32Array, at: number): void {
+function incrementCount(counts: Uint32Array, at: number): void {
   counts[at] = (counts[at] ?? 0) + 1
 }
 
@@ -164,7 +164,7 @@ export function treeOfMatches(columns: Columns, rows: Uint32Array, closed: Reado
     const mount = columns.mounts[columns.mountAt[row] ?? -1]
     // A mount of a single resource has no children.
     const base = mount === undefined || mount.uri === uri ? undefined : baseOf(mount.uri)
-    path = kept(path, uri, mount?.uri)
+    path = commonAncestors(path, uri, mount?.uri)
     if (mount !== undefined && base !== undefined && path.length === 0) enter(mount.uri, mount)
     const from = path.length > 1 ? (path.at(-1)?.key.length ?? 0) : (base?.length ?? uri.length)
     for (const end of slashes(uri, from)) {
@@ -179,7 +179,7 @@ export function treeOfMatches(columns: Columns, rows: Uint32Array, closed: Reado
 const baseOf = (uri: string) => (/[/:]$/.test(uri) ? uri : `${uri}/`)
 
 /** Returns the directories of a path that also contain the next row. */
-function kept(path: Open[], uri: string, mount: string | undefined): Open[] {
+function commonAncestors(path: Open[], uri: string, mount: string | undefined): Open[] {
   if (path[0]?.key !== mount) return []
   // In most cases the path stays the same.
   if (path.length > 1 && uri.startsWith(path.at(-1)?.key ?? '\0')) return path

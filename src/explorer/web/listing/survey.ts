@@ -34,7 +34,7 @@ export async function readFolderSummary(view: View, uri: string, signal: AbortSi
 }
 
 /** Reads the indexing status of a search. `undefined`: the answer contains no status. */
-export async function statusOf(
+export async function readSearchStatus(
   view: View,
   { status }: SearchMount,
   signal: AbortSignal,
@@ -64,7 +64,7 @@ export async function growthOf(
   mounts: readonly SearchMount[],
   signal: AbortSignal,
 ): Promise<Growth | undefined> {
-  const asked = await Promise.all(mounts.map((mount) => statusOf(view, mount, signal).catch(() => undefined)))
+  const asked = await Promise.all(mounts.map((mount) => readSearchStatus(view, mount, signal).catch(() => undefined)))
   const growing = asked.filter(isGrowing).flatMap((status) => status?.mounts ?? [])
   if (growing.length === 0) return undefined
   const done = growing.reduce((sum, { looked = 0 }) => sum + looked, 0)

@@ -136,7 +136,7 @@ export function createPageSubscriptions(endpoint: Endpoint, options: ChangesOpti
     setState('lost')
   }
   const stream = createSteadyStream(
-    (wanted) => listen(endpoint, wanted, listeners),
+    (wanted) => openChangeStream(endpoint, wanted, listeners),
     () => {
       if (!isPaused && !isClosed) backOff()
     },
@@ -218,7 +218,11 @@ const silenceTimeoutMs = 50_000
  *
  * @throws ResourceError if the stream is refused, or ends before that.
  */
-function listen(endpoint: Endpoint, asked: ChangeSet, { tell }: Pick<Listeners, 'tell'>): Promise<ChangeStream> {
+function openChangeStream(
+  endpoint: Endpoint,
+  asked: ChangeSet,
+  { tell }: Pick<Listeners, 'tell'>,
+): Promise<ChangeStream> {
   const controller = new AbortController()
   const { signal } = controller
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -29,7 +29,7 @@ export interface ConnectOptions {
 }
 
 /** Asks a hikidashi server for its description, and returns the server as a view. */
-export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions = {}): Promise<PageConnection> {
+export async function connectToServer(endpoint: Endpoint, { onChanges }: ConnectOptions = {}): Promise<PageConnection> {
   const [discovered, listed] = await Promise.all([
     request(endpoint, 'server/discover', {}),
     // A server without tools does not know the method.
@@ -47,7 +47,7 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
     url: String(endpoint.url),
     isPrivate: endpoint.isPrivate === true,
     asksToken: () => endpoint.token() !== undefined,
-    view: createView(endpoint, changes, typeof prompts === 'object'),
+    view: createServerView(endpoint, changes, typeof prompts === 'object'),
     ...defined({ changes }),
     tools: new Set(tools.flatMap((tool) => (typeof tool?.name === 'string' ? [tool.name] : []))),
     call: async (name, args, signal, onProgress) =>
@@ -55,7 +55,7 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
   }
 }
 
-function createView(endpoint: Endpoint, changes: Changes | undefined, hasPrompts: boolean): View {
+function createServerView(endpoint: Endpoint, changes: Changes | undefined, hasPrompts: boolean): View {
   const requests = createRequests(
     (method, params, options) => request(endpoint, method, params, options?.signal),
     bytesOfBase64,

@@ -50,7 +50,7 @@ export async function request(
   const { id, response } = await post(endpoint, method, params, signal, onProgress !== undefined)
   try {
     const messages = streamOf(response)
-    if (messages === undefined) return resultOf(await jsonOf(response), response.status)
+    if (messages === undefined) return resultOf(await readJsonObject(response), response.status)
     for await (const message of messages) {
       if (message.id === id) return resultOf(message, response.status)
       if (message.method === 'notifications/progress') onProgress?.(objectOf(message.params))
@@ -76,7 +76,7 @@ export async function* stream(
   const { response } = await post(endpoint, method, params, signal)
   try {
     const messages = streamOf(response, onSign)
-    if (messages === undefined) yield { result: resultOf(await jsonOf(response), response.status) }
+    if (messages === undefined) yield { result: resultOf(await readJsonObject(response), response.status) }
     else yield* messages
   } catch (error) {
     throw asOurs(error, signal)
@@ -169,7 +169,7 @@ function streamOf(response: Response, onSign?: () => void): AsyncGenerator<Wire>
   return isStream && response.body !== null ? messagesOf(response.body, onSign) : undefined
 }
 
-async function jsonOf(response: Response): Promise<Wire> {
+async function readJsonObject(response: Response): Promise<Wire> {
   const value = jsonIn(await response.text())
   if (isObject(value)) return value
   throw new ResourceError('unavailable', `The server answered with status ${response.status} and no JSON.`)
@@ -240,10 +240,10 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 export function errorOf(code: unknown, message: unknown, data: unknown, status = 200): ResourceError {
   const detail = detailOf(data)
   const text = typeof message === 'string' && message !== '' ? message : 'The server answered with an error.'
-  return new ResourceError(kindOf(code, detail, status), text, detail, { cause: data })
+  return new ResourceError(errorKind(code, detail, status), text, detail, { cause: data })
 }
 
-function kindOf(code: unknown, detail: ErrorDetail, status: number): ErrorKind {
+function errorKind(code: unknown, detail: ErrorDetail, status: number): ErrorKind {
   if (code === -32602 && 'uri' in detail && detail.reason === undefined) return 'not-found'
   if (detail.reason === 'too-large') return 'too-large'
   if (detail.reason === 'unavailable' || detail.reason === 'ending') return 'unavailable'

@@ -2,9 +2,9 @@ import './palette.css'
 import { type Signal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
-import { find } from '../find/finder.ts'
-import { groupsOf } from '../find/hit.tsx'
-import { resourceOf } from '../find/hit-link.tsx'
+import { querySearches } from '../find/finder.ts'
+import { groupHits } from '../find/hit.tsx'
+import { documentResource } from '../find/hit-link.tsx'
 import { readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { commandKey, hasSingleKeys, open, takeTypedAhead } from '../shell/keys.ts'
@@ -147,8 +147,16 @@ function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, is
     const controller = new AbortController()
     const timer = setTimeout(async () => {
       try {
-        const { hits } = await find(connected().view, searchable.value, { query: text }, undefined, controller.signal)
-        const documents = groupsOf(hits).flatMap(({ hits: [best] }) => (best === undefined ? [] : [resourceOf(best)]))
+        const { hits } = await querySearches(
+          connected().view,
+          searchable.value,
+          { query: text },
+          undefined,
+          controller.signal,
+        )
+        const documents = groupHits(hits).flatMap(({ hits: [best] }) =>
+          best === undefined ? [] : [documentResource(best)],
+        )
         if (!controller.signal.aborted) asked.value = documents.slice(0, maxAsked)
       } catch {
         // Without an answer, the loaded names are still offered.

@@ -4,7 +4,7 @@ import { Text } from '../shell/fields.tsx'
 import { mediaMatches } from '../shell/panes.tsx'
 import { theme } from '../state/remembered.ts'
 import { escapeInvisible, language } from '../words/texts.ts'
-import { Head, Region } from './controls.tsx'
+import { Region, TableHead } from './controls.tsx'
 import { type Chart, formatUnit, timeLabels, valueLabels } from './model/series.ts'
 import { t } from './words.ts'
 import 'uplot/dist/uPlot.min.css'
@@ -163,7 +163,7 @@ function SeriesTable({ chart, hidden, toggle, at, format }: TableProps) {
   return (
     <div class="chart-table">
       <table>
-        <Head
+        <TableHead
           names={[t('series'), ...(at === undefined ? [] : [t('atTime')]), t('last'), t('min'), t('max'), t('count')]}
         />
         <tbody>

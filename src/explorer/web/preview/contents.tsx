@@ -14,7 +14,7 @@ import { canFindInWhole, countLines, isFinding, useFindKey } from './find.tsx'
 import { type PreviewReader, type PreviewState, uriWithoutPart } from './load.ts'
 import { countTags, maxNodes } from './model/bounds.ts'
 import { documentFormOf, isPdf, mediaTypeOf, type PreviewShape, shapeOf } from './model/kind.ts'
-import { linesOf, type PreviewPart } from './model/lines.ts'
+import { type PreviewPart, splitLines } from './model/lines.ts'
 import { linesIn, parameterOf, withPart } from './model/reference.ts'
 import { Binary } from './notes.tsx'
 import { TextView } from './text.tsx'
@@ -56,7 +56,7 @@ interface OneProps extends Props {
 }
 
 function One({ reader, reading, content, parts }: OneProps) {
-  const { text, bytes } = useMemo(() => bodyOf(content), [content])
+  const { text, bytes } = useMemo(() => decodeContent(content), [content])
   const shape = shapeOf({ uri: content.uri, mimeType: content.mimeType, text, bytes })
   const found = linesIn(reader.uri)
   const tailFirst = useTailFirst(reader.uri, text)
@@ -102,7 +102,7 @@ function One({ reader, reading, content, parts }: OneProps) {
             uri={reader.uri}
             part={reading.part}
             language={shape.language}
-            first={typeof tailFirst === 'number' ? tailFirst : isPart ? firstOf(reading.part) : 1}
+            first={typeof tailFirst === 'number' ? tailFirst : isPart ? firstLineNumber(reading.part) : 1}
             isUnnumbered={isTailed && canFindInWhole() && typeof tailFirst === 'string'}
             marked={found}
             wrap={wraps.value}
@@ -127,7 +127,7 @@ function useTailFirst(uri: string, text: string | undefined): number | 'counting
   useEffect(() => {
     if (!isTail) return
     const controller = new AbortController()
-    const shownLines = linesOf(text.replace(/\n$/, '')).length
+    const shownLines = splitLines(text.replace(/\n$/, '')).length
     // A growing text changes often.
     const timer = setTimeout(() => {
       countLines(uriWithoutPart(uri), controller.signal).then(
@@ -145,7 +145,7 @@ function useTailFirst(uri: string, text: string | undefined): number | 'counting
 }
 
 /** The number of the first line of a part. */
-function firstOf(part: PreviewPart | undefined): number {
+function firstLineNumber(part: PreviewPart | undefined): number {
   return part?.unit === 'lines' ? part.first : 1
 }
 
@@ -186,7 +186,7 @@ function DocumentChoice({ reader: { uri, resource } }: { readonly reader: Previe
 }
 
 /** Returns text or bytes. Bytes that are declared as text are text if they are valid UTF-8. */
-function bodyOf(content: ResourceContent): { readonly text?: string; readonly bytes?: Uint8Array } {
+function decodeContent(content: ResourceContent): { readonly text?: string; readonly bytes?: Uint8Array } {
   if ('text' in content) return { text: content.text }
   if (!('bytes' in content)) return {}
   const type = mediaTypeOf(content.mimeType) ?? ''

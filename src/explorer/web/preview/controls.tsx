@@ -39,7 +39,7 @@ export function Choice<T extends string>({ label, options, value, onChoose }: Ch
 }
 
 /** The head of a table: the names of its columns. */
-export function Head({ names }: { readonly names: readonly string[] }) {
+export function TableHead({ names }: { readonly names: readonly string[] }) {
   return (
     <thead>
       <tr>

@@ -8,7 +8,7 @@ import { escapeInvisible, formatNumber, langOf } from '../words/texts.ts'
 import { Choice, Toggle, VirtualRows } from './controls.tsx'
 import { FindBar, isFinding, useFinder } from './find.tsx'
 import { maxColumns } from './model/bounds.ts'
-import { numberOf, type Rows, rowOrder } from './model/rows.ts'
+import { parseCellNumber, type Rows, rowOrder } from './model/rows.ts'
 import { t } from './words.ts'
 
 interface Sort {
@@ -43,7 +43,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
   const body = useMemo(() => rows.slice(1), [rows])
   const wholeWidth = useMemo(() => Math.max(head.length, ...body.slice(0, 500).map((row) => row.length)), [head, body])
   const width = Math.min(wholeWidth, maxColumns)
-  const columns = useMemo(() => columnsOf(head, body, width), [head, body, width])
+  const columns = useMemo(() => measureColumns(head, body, width), [head, body, width])
   const [sort, setSort] = useState<Sort>()
   const sorted = useMemo(
     () => (sort === undefined ? undefined : rowOrder(body, sort.column, sort.isDescending)),
@@ -243,22 +243,22 @@ interface TableColumn {
   readonly isNumeric: boolean
 }
 
-function columnsOf(head: readonly string[], body: Rows, width: number): readonly TableColumn[] {
+function measureColumns(head: readonly string[], body: Rows, width: number): readonly TableColumn[] {
   const sample = body.slice(0, 200)
   return Array.from({ length: width }, (_, column) => {
     const cells = sample.map((row) => row[column] ?? '')
     const filled = cells.filter((cell) => cell.trim() !== '')
-    const longest = Math.max(widthOf(head[column] ?? '') + 2, ...cells.map(widthOf))
+    const longest = Math.max(estimateCellWidth(head[column] ?? '') + 2, ...cells.map(estimateCellWidth))
     return {
       name: head[column] ?? '',
       size: Math.max(6, Math.min(longest, 42)) + 3,
-      isNumeric: filled.length > 0 && filled.every((cell) => numberOf(cell) !== undefined),
+      isNumeric: filled.length > 0 && filled.every((cell) => parseCellNumber(cell) !== undefined),
     }
   })
 }
 
 /** Approximate width of a text: East Asian characters count twice. */
-function widthOf(text: string): number {
+function estimateCellWidth(text: string): number {
   let width = 0
   for (const character of text.slice(0, 60)) width += (character.codePointAt(0) ?? 0) >= 0x1100 ? 2 : 1
   return width

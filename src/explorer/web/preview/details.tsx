@@ -5,12 +5,12 @@ import { isResourceError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys, originIn } from '../../../core/meta.ts'
 import { Button } from '../shell/fields.tsx'
-import { announce, copyText, reasonOf } from '../state/announce.ts'
+import { announce, copyText, errorSentence } from '../state/announce.ts'
 import { download, downloadFrom } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { connected, linkIn } from '../state/session.ts'
 import { escapeInvisible, formatNumber, formatSize, langOf, language } from '../words/texts.ts'
-import { bodyOf, type PreviewReader, uriWithoutPart } from './load.ts'
+import { type PreviewReader, textOrBytes, uriWithoutPart } from './load.ts'
 import { documentFormOf } from './model/kind.ts'
 import { resolveReference, withParameter, withPart } from './model/reference.ts'
 import { t } from './words.ts'
@@ -170,11 +170,11 @@ export async function saveContent({ uri, reading }: PreviewReader): Promise<void
     // If the text of a document is shown, the document itself is saved.
     const isPart = value.part !== undefined || documentFormOf(uri, value.contents[0]?.mimeType) !== undefined
     const contents = isPart ? (await connected().view.read(withPart(uri, undefined))).contents : value.contents
-    for (const content of contents) download(lastSegment(content.uri), bodyOf(content) ?? '')
+    for (const content of contents) download(lastSegment(content.uri), textOrBytes(content) ?? '')
   } catch (error) {
     // A content that is too large for an answer has its own link.
     const link = isResourceError(error, 'too-large') ? linkIn(error.cause) : undefined
-    if (link === undefined) announce(reasonOf(error))
+    if (link === undefined) announce(errorSentence(error))
     else downloadFrom(lastSegment(uri), link)
   }
 }

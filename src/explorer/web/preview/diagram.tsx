@@ -71,7 +71,7 @@ export function Diagram({ overview, uri }: { readonly overview: Overview; readon
             <Link key={index} link={link} boxes={drawing.boxes} picked={picked} />
           ))}
           {[...drawing.boxes.values()].map((one) => (
-            <Table
+            <DiagramTable
               key={one.table.id}
               box={one}
               uri={tableUri(uri, one.table, overview.schema)}
@@ -97,7 +97,7 @@ interface TableProps {
   readonly onPick: (id: string | undefined) => void
 }
 
-function Table({ box, uri, isBeside: beside, onPick }: TableProps) {
+function DiagramTable({ box, uri, isBeside: beside, onPick }: TableProps) {
   const { table, x, y, width, height, lines } = box
   const rest = table.columns - lines.length
   const open = (event: MouseEvent) => {
@@ -119,12 +119,12 @@ function Table({ box, uri, isBeside: beside, onPick }: TableProps) {
       <rect x={x} y={y} width={width} height={height} rx="5" />
       <path class="diagram-rule" d={`M${x} ${y + 28}h${width}`} />
       <text class="diagram-title" x={x + 10} y={y + 19}>
-        {shortened(table.name, 24)}
+        {truncateLabel(table.name, 24)}
       </text>
       {lines.map(({ name, isKey }, index) => (
         <text key={name} class={isKey ? 'diagram-key' : ''} x={x + 10} y={y + 44 + index * 18}>
           {isKey ? 'PK ' : 'FK '}
-          {shortened(name, 21)}
+          {truncateLabel(name, 21)}
         </text>
       ))}
       {rest <= 0 ? null : (
@@ -136,7 +136,7 @@ function Table({ box, uri, isBeside: beside, onPick }: TableProps) {
   )
 }
 
-function shortened(text: string, length: number): string {
+function truncateLabel(text: string, length: number): string {
   const characters = [...escapeInvisible(text)]
   return characters.length <= length ? characters.join('') : `${characters.slice(0, length - 1).join('')}…`
 }

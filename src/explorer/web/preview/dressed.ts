@@ -4,7 +4,7 @@ import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import { createElement, makeScrollable } from './elements.ts'
-import { bodyOf } from './load.ts'
+import { textOrBytes } from './load.ts'
 import { imageTypeOf, languageOfFence } from './model/kind.ts'
 import type { TokenLine } from './model/lines.ts'
 import { isBeside, linkOf } from './model/reference.ts'
@@ -87,7 +87,7 @@ function slugOf(text: string): string {
 function dressLink(link: HTMLAnchorElement, uri: string, page: HTMLElement): void {
   const reference = link.dataset.href ?? ''
   if (reference.startsWith('#')) {
-    const name = decoded(reference.slice(1))
+    const name = decodeFragment(reference.slice(1))
     link.href = '#'
     link.addEventListener('click', (event) => {
       event.preventDefault()
@@ -178,7 +178,7 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
   try {
     const [content] = (await connected().view.read(uri, { signal })).contents
     const isDrawing = content !== undefined && content.mimeType?.startsWith('image/svg+xml') === true
-    const body = content === undefined ? undefined : bodyOf(content)
+    const body = content === undefined ? undefined : textOrBytes(content)
     const type = isDrawing ? 'image/svg+xml' : body instanceof Uint8Array ? imageTypeOf(body) : undefined
     if (body === undefined || type === undefined) throw new Error('This is not an image.')
     if (signal.aborted || !button.isConnected) return
@@ -229,6 +229,6 @@ function nodesOf(lines: readonly TokenLine[]): readonly Node[] {
   ])
 }
 
-function decoded(text: string): string {
+function decodeFragment(text: string): string {
   return (decodeComponent(text) ?? text).toLowerCase()
 }

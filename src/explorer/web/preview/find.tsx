@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { defined, objectsIn } from '../../../core/kit/object.ts'
 import { Button } from '../shell/fields.tsx'
-import { reasonOf } from '../state/announce.ts'
+import { errorSentence } from '../state/announce.ts'
 import { linkTo, navigate } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { escapeInvisible, formatNumber } from '../words/texts.ts'
@@ -227,7 +227,7 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
           // Without a message, the progress counts seconds.
           if (message !== undefined) searched.value = Math.max(start, Number(progress))
         }
-        found = joined(
+        found = appendMatches(
           found,
           wholeIn(await connected().call(tool, { ...given, ...rest }, controller.signal, onProgress)),
         )
@@ -264,7 +264,7 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
               />
             </>
           )}
-          {error === undefined || isBusy ? null : <span class="bad"> {reasonOf(error)}</span>}
+          {error === undefined || isBusy ? null : <span class="bad"> {errorSentence(error)}</span>}
         </p>
       ) : (
         <>
@@ -315,7 +315,7 @@ function wholeIn({ uri, matches, lastLine, next }: Readonly<Record<string, unkno
   }
 }
 
-function joined(before: WholeAnswer | undefined, after: WholeAnswer): WholeAnswer {
+function appendMatches(before: WholeAnswer | undefined, after: WholeAnswer): WholeAnswer {
   return before === undefined ? after : { ...after, matches: [...before.matches, ...after.matches] }
 }
 

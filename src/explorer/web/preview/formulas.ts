@@ -33,7 +33,7 @@ async function drawFormula(code: HTMLElement, signal: AbortSignal): Promise<bool
     return answer === undefined
   }
   const box = createElement('span', { className: isDisplayed ? 'formula formula-displayed' : 'formula' })
-  box.append(nodeOf(answer.formula))
+  box.append(renderFormulaNode(answer.formula))
   const replaced = isBlock ? (code.parentElement ?? code) : code
   replaced.replaceWith(box)
   // A formula that is wider than the page scrolls by itself, also by keys.
@@ -41,11 +41,11 @@ async function drawFormula(code: HTMLElement, signal: AbortSignal): Promise<bool
   return false
 }
 
-function nodeOf(node: FormulaNode): Node {
+function renderFormulaNode(node: FormulaNode): Node {
   if (typeof node === 'string') return document.createTextNode(node)
   const element = document.createElementNS('http://www.w3.org/1998/Math/MathML', node.name) as MathMLElement
   for (const [name, value] of Object.entries(node.attributes)) element.setAttribute(name, value)
   Object.assign(element.style, node.style)
-  element.append(...node.children.map(nodeOf))
+  element.append(...node.children.map(renderFormulaNode))
   return element
 }

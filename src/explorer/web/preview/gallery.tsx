@@ -5,7 +5,7 @@ import { createUrl, releaseUrl } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
-import { bodyOf } from './load.ts'
+import { textOrBytes } from './load.ts'
 import { imageTypeOf } from './model/kind.ts'
 import { t } from './words.ts'
 
@@ -38,7 +38,7 @@ function Thumbnail({ uri, name }: Pick<Resource, 'uri' | 'name'>) {
     let made: string | undefined
     const read = async () => {
       const { contents } = await connected().view.read(uri, { signal: controller.signal })
-      const bytes = contents[0] === undefined ? undefined : bodyOf(contents[0])
+      const bytes = contents[0] === undefined ? undefined : textOrBytes(contents[0])
       const type = bytes instanceof Uint8Array ? imageTypeOf(bytes) : undefined
       if (controller.signal.aborted || type === undefined || !(bytes instanceof Uint8Array)) return
       made = createUrl(bytes, type)

@@ -11,7 +11,15 @@ import { isFinding } from './find.tsx'
 import { maxColumns, truncateValue } from './model/bounds.ts'
 import { analysesOf, notebookOf, overviewOf } from './model/documents.ts'
 import { endingOf } from './model/kind.ts'
-import { isOpenAtFirst, type JsonRow, jsonRows, keepDigits, maxJsonRows, parseLines, tableOf } from './model/rows.ts'
+import {
+  isOpenAtFirst,
+  type JsonRow,
+  jsonRows,
+  keepDigits,
+  maxJsonRows,
+  parseLines,
+  tabulateObjects,
+} from './model/rows.ts'
 import { chartOfJson } from './model/series.ts'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
@@ -21,7 +29,7 @@ import { escapeInvisible, langOf } from '../words/texts.ts'
 /** JSON Lines as a table if the values are objects with the same members, else as a tree. */
 export function JsonLines({ text }: { readonly text: string }) {
   const values = useMemo(() => parseLines(text), [text])
-  const table = useMemo(() => tableOf(values), [values])
+  const table = useMemo(() => tabulateObjects(values), [values])
   const tree = <JsonTree value={values} />
   return table === undefined ? tree : <TableOrOther rows={table} form="tree" drawn={tree} />
 }
@@ -46,7 +54,7 @@ const largest = 25_000_000
 
 /** A JSON document: in the special form of its format, else as a tree. */
 export function Json({ text, uri, format }: Props) {
-  const parsed = useMemo(() => parse(text, format === 'DatabaseRows' ? keepDigits : undefined), [text, format])
+  const parsed = useMemo(() => parseJsonText(text, format === 'DatabaseRows' ? keepDigits : undefined), [text, format])
   if ('reason' in parsed)
     return (
       <>
@@ -62,7 +70,7 @@ export function Json({ text, uri, format }: Props) {
   const notebook = endingOf(uri) === 'ipynb' ? notebookOf(whole) : undefined
   if (notebook !== undefined) return <Notebook {...notebook} uri={uri} />
   const { value, isCut } = truncateValue(whole)
-  const form = formOf(value, { uri, format })
+  const form = renderByFormat(value, { uri, format })
   if (form === undefined) return <JsonTree value={whole} />
   return (
     <>
@@ -73,7 +81,7 @@ export function Json({ text, uri, format }: Props) {
 }
 
 /** A document in the special form of its format, if there is one. */
-function formOf(value: unknown, { uri, format }: Omit<Props, 'text'>) {
+function renderByFormat(value: unknown, { uri, format }: Omit<Props, 'text'>) {
   const overview = format === 'DatabaseOverview' ? overviewOf(value) : undefined
   if (overview !== undefined && overview.tables.length > 0) return <Diagram overview={overview} uri={uri} />
   if (format === 'DatabaseSchema' && isObject(value)) return <TableSchema value={value} uri={uri} />
@@ -87,7 +95,10 @@ function formOf(value: unknown, { uri, format }: Omit<Props, 'text'>) {
   return undefined
 }
 
-function parse(text: string, reviver?: typeof keepDigits): { readonly value: unknown } | { readonly reason: string } {
+function parseJsonText(
+  text: string,
+  reviver?: typeof keepDigits,
+): { readonly value: unknown } | { readonly reason: string } {
   if (text.length > largest) return { reason: '' }
   try {
     return { value: JSON.parse(text.replace(/^\ufeff/, ''), reviver) as unknown }
@@ -135,7 +146,7 @@ function OpenTree({ value }: { readonly value: unknown }) {
         <code class="pointer one-line">{escapeInvisible(row?.pointer ?? '')}</code>
         <span class="spring" />
         <Button name={t('copyPointer')} onClick={() => void copyText(row?.pointer ?? '')} />
-        <Button name={t('copyValue')} onClick={() => void copyText(textAt(value, row?.pointer ?? ''))} />
+        <Button name={t('copyValue')} onClick={() => void copyText(formatJsonAtPointer(value, row?.pointer ?? ''))} />
       </div>
       {rows.length >= maxJsonRows ? <p class="preview-banner">{t('shortened')}</p> : null}
       <VirtualRows
@@ -155,7 +166,7 @@ function OpenTree({ value }: { readonly value: unknown }) {
             setActive(index)
             if (one.count !== undefined) setOpen(one, !one.isOpen)
           }
-          return <Row key={one.pointer} row={one} index={index} isActive={index === active} onClick={open} />
+          return <JsonRowLine key={one.pointer} row={one} index={index} isActive={index === active} onClick={open} />
         }}
       />
     </div>
@@ -169,7 +180,7 @@ interface RowProps {
   readonly onClick: () => void
 }
 
-function Row({ row, index, isActive, onClick }: RowProps) {
+function JsonRowLine({ row, index, isActive, onClick }: RowProps) {
   const { depth, name, isIndex, kind, text, count, isOpen } = row
   const isNest = kind === 'object' || kind === 'array'
   return (
@@ -220,7 +231,7 @@ function isSwitch(key: string, { count, isOpen }: JsonRow): boolean {
   return key === 'Enter' || key === ' ' || key === (isOpen ? 'ArrowLeft' : 'ArrowRight')
 }
 
-function textAt(value: unknown, pointer: string): string {
+function formatJsonAtPointer(value: unknown, pointer: string): string {
   const steps = pointer.split('/').slice(1)
   const found = steps.reduce<unknown>((at, step) => {
     const name = step.replaceAll('~1', '/').replaceAll('~0', '~')

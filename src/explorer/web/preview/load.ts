@@ -7,12 +7,12 @@ import { directoryMimeType, type Resource, type ResourceContent } from '../../..
 import { reconnections } from '../listing/browse.ts'
 import { singleOf } from '../listing/forest.ts'
 import { markSeen, onChange } from '../state/live.ts'
-import { findCachedResource, kindOf, lookUp } from '../state/offered.ts'
+import { findCachedResource, findMountKind, lookUp } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
 import { connected } from '../state/session.ts'
 import { compareEarlier, createEarlierState } from './earlier.ts'
 import { documentFormOf, mediaTypeOf } from './model/kind.ts'
-import { type PreviewPart, partOf, queryAround } from './model/lines.ts'
+import { type PreviewPart, parsePreviewPart, queryAround } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
 
 /** State of the content of a resource. */
@@ -35,14 +35,14 @@ const retryDelaysMs = [1000, 2000, 4000] as const
 /** Maximum time to wait for the size of a resource before it is read, in milliseconds. */
 const sizeTimeoutMs = 800
 
-export type PreviewReader = ReturnType<typeof createReader>
+export type PreviewReader = ReturnType<typeof createPreviewReader>
 
 /**
  * Reads one resource while it is shown, and reads it again when it changes.
  *
  * @param isOriginal Whether a document (Word, Excel, PowerPoint, PDF) is read in its original form, and not as text.
  */
-export function createReader(uri: string, isOriginal = false) {
+export function createPreviewReader(uri: string, isOriginal = false) {
   const reading = signal<PreviewState>({ state: 'loading' })
   const standing = signal<PreviewNote>({})
   const earlier = createEarlierState()
@@ -70,7 +70,7 @@ export function createReader(uri: string, isOriginal = false) {
     clearTimeout(timer)
     try {
       let contents = queries.length === 0 ? await begin() : await read(queries[0])
-      for (const query of queries.slice(1)) contents = joined(contents, await read(query))
+      for (const query of queries.slice(1)) contents = appendContent(contents, await read(query))
       if (own === round) settle(contents)
     } catch (error) {
       if (!left.aborted && own === round) fail(error)
@@ -81,10 +81,10 @@ export function createReader(uri: string, isOriginal = false) {
     const before = reading.value
     failures = 0
     markSeen(uriWithoutPart(uri))
-    const isOther = before.state === 'ready' && !isSame(before.contents, contents)
+    const isOther = before.state === 'ready' && !hasSameContents(before.contents, contents)
     standing.value = isOther ? { changedAt: Date.now() } : keepTime(standing.value)
     if (before.state === 'ready' && !isOther) return
-    const part = partOf(contents.at(-1)?.meta?.[metaKeys.part])
+    const part = parsePreviewPart(contents.at(-1)?.meta?.[metaKeys.part])
     // A folder without its final slash is read as its entries.
     const hasEntries =
       resource.value === undefined && contents.every((content) => isBelow(content.uri, uriWithoutPart(uri)))
@@ -143,10 +143,10 @@ export function createReader(uri: string, isOriginal = false) {
       more.value = 'busy'
       const own = round
       try {
-        const contents = joined(before.contents, await read(before.part.next))
+        const contents = appendContent(before.contents, await read(before.part.next))
         if (own !== round) return
         queries = [...queries, before.part.next]
-        const part = partOf(contents.at(-1)?.meta?.[metaKeys.part])
+        const part = parsePreviewPart(contents.at(-1)?.meta?.[metaKeys.part])
         reading.value = { state: 'ready', contents, ...defined({ part }) }
         more.value = 'idle'
       } catch {
@@ -165,7 +165,7 @@ export function createReader(uri: string, isOriginal = false) {
 /** Replaces a mount of a single document by that document. A list calls such a mount a folder, so its contents are read. */
 async function lookIntoMount(uri: string, resource: Signal<Resource | undefined>): Promise<void> {
   const mount = resource.value
-  if (mount?.mimeType !== directoryMimeType || kindOf(uri)?.isSingle !== true) return
+  if (mount?.mimeType !== directoryMimeType || findMountKind(uri)?.isSingle !== true) return
   resource.value = (await singleOf(connected().view, mount).catch(() => undefined)) ?? mount
 }
 
@@ -248,7 +248,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
 }
 
 /** The text or the bytes of a content. `undefined`: it is a stream. */
-export function bodyOf(content: ResourceContent): string | Uint8Array | undefined {
+export function textOrBytes(content: ResourceContent): string | Uint8Array | undefined {
   if ('text' in content) return content.text
   return 'bytes' in content ? content.bytes : undefined
 }
@@ -269,7 +269,10 @@ function firstQuery(uri: string, resource: Resource | undefined): string | undef
 }
 
 /** Joins two contents, of which the second follows the first. */
-function joined(before: readonly ResourceContent[], after: readonly ResourceContent[]): readonly ResourceContent[] {
+function appendContent(
+  before: readonly ResourceContent[],
+  after: readonly ResourceContent[],
+): readonly ResourceContent[] {
   const [first, next] = [before[0], after[0]]
   if (first === undefined || next === undefined) return before
   const meta = { ...first.meta, ...next.meta }
@@ -281,7 +284,7 @@ function joined(before: readonly ResourceContent[], after: readonly ResourceCont
   return [{ ...first, bytes, meta }]
 }
 
-function isSame(before: readonly ResourceContent[], after: readonly ResourceContent[]): boolean {
+function hasSameContents(before: readonly ResourceContent[], after: readonly ResourceContent[]): boolean {
   return (
     before.length === after.length &&
     before.every((one, index) => {

@@ -173,7 +173,7 @@ function OutputView({ output }: { readonly output: Output }) {
 function ImageOutput({ base64 }: { readonly base64: string }) {
   const [url, setUrl] = useState<string>()
   useEffect(() => {
-    const bytes = bytesOf(base64)
+    const bytes = tryDecodeBase64(base64)
     const type = bytes === undefined ? undefined : imageTypeOf(bytes)
     if (bytes === undefined || type === undefined) return
     const made = createUrl(bytes, type)
@@ -185,7 +185,7 @@ function ImageOutput({ base64 }: { readonly base64: string }) {
   )
 }
 
-function bytesOf(base64: string): Uint8Array | undefined {
+function tryDecodeBase64(base64: string): Uint8Array | undefined {
   try {
     return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
   } catch {

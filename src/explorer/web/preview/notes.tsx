@@ -4,7 +4,7 @@ import { isResourceError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { Button } from '../shell/fields.tsx'
-import { copyText, reasonOf } from '../state/announce.ts'
+import { copyText, errorSentence } from '../state/announce.ts'
 import { searchable } from '../state/offered.ts'
 import { addressOf, linkTo, route } from '../state/route.ts'
 import { escapeInvisible, formatSize, language } from '../words/texts.ts'
@@ -128,7 +128,7 @@ export function Failure({ uri, error, retry }: FailureProps) {
           ? t('tooLargeTitle')
           : t('failedTitle')
   const help =
-    kind === 'not-found' ? t('notFoundHelp') : kind === 'unavailable' ? t('unavailableHelp') : reasonOf(error)
+    kind === 'not-found' ? t('notFoundHelp') : kind === 'unavailable' ? t('unavailableHelp') : errorSentence(error)
   return (
     <div class="preview-failure" role="alert">
       <h3>{title}</h3>

@@ -11,7 +11,7 @@ import { readingsIn } from './details.tsx'
 import { uriWithoutPart } from './load.ts'
 import { withParameter } from './model/reference.ts'
 import { t } from './words.ts'
-import { startWorker } from './workers.ts'
+import { startPageWorker } from './workers.ts'
 
 interface Props {
   readonly bytes: Uint8Array
@@ -35,7 +35,7 @@ export function Pdf({ bytes, uri, meta }: Props) {
       close = () => void task.destroy()
       if (isLeft) return close()
       const document = await task.promise
-      const pages = await pagesOf(document)
+      const pages = await measurePages(document)
       if (!isLeft) setOpened({ document, pages })
     }
     open().catch((error: unknown) => {
@@ -163,7 +163,7 @@ const mostMeasured = 200
 /** Opens a PDF. A worker parses it; nothing in it runs, and only character tables and fonts of the page are fetched. */
 async function openPdf(bytes: Uint8Array): Promise<PDFDocumentLoadingTask> {
   const { getDocument, PDFWorker } = await import('pdfjs-dist')
-  const port = startWorker(workerUrl)
+  const port = startPageWorker(workerUrl)
   const worker = new PDFWorker({ port: port as unknown as null })
   const task = getDocument({
     // The worker takes over the buffer, so it gets a copy: the page still needs the bytes.
@@ -186,7 +186,7 @@ async function openPdf(bytes: Uint8Array): Promise<PDFDocumentLoadingTask> {
   return task
 }
 
-async function pagesOf(document: PDFDocumentProxy): Promise<Pages> {
+async function measurePages(document: PDFDocumentProxy): Promise<Pages> {
   const measured = Math.min(document.numPages, mostMeasured)
   const sizes = await Promise.all(
     Array.from({ length: measured }, async (_, index) => {

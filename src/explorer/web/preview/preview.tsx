@@ -22,7 +22,7 @@ import { Toggle } from './controls.tsx'
 import { areDetailsShown, Details, saveContent } from './details.tsx'
 import { Difference } from './difference.tsx'
 import { Directory, emptyFolder } from './directory.tsx'
-import { createReader, type PreviewReader, uriWithoutPart } from './load.ts'
+import { createPreviewReader, type PreviewReader, uriWithoutPart } from './load.ts'
 import { documentFormOf, typeName } from './model/kind.ts'
 import { Failure, Notes } from './notes.tsx'
 import { t } from './words.ts'
@@ -36,7 +36,7 @@ export function Preview({ uri }: { readonly uri: string }) {
   const diff = earlier?.isShown === true ? earlier.diff : undefined
   return (
     <article class="preview">
-      <Head reader={reader} />
+      <PreviewHead reader={reader} />
       {areDetailsShown.value ? <Details reader={reader} /> : null}
       <Notes reader={reader} />
       <div class="preview-body column" aria-busy={reading.state === 'loading'}>
@@ -57,7 +57,7 @@ function useReader(uri: string): PreviewReader {
   // For a document (Word, Excel, PowerPoint, PDF), `source` shows the original, which needs a read of its own.
   const isOriginal =
     route.value.source === '1' && documentFormOf(uri, findCachedResource(uriWithoutPart(uri))?.mimeType) !== undefined
-  const reader = useMemo(() => createReader(uri, isOriginal), [uri, isOriginal])
+  const reader = useMemo(() => createPreviewReader(uri, isOriginal), [uri, isOriginal])
   useEffect(() => () => reader.close(), [reader])
   const isOpened = reader.reading.value.state === 'ready' && previewedHit.value === undefined
   useEffect(() => {
@@ -90,7 +90,7 @@ function useNeighbourKeys(): void {
 }
 
 /** The name of the shown resource, and the actions for it. */
-function Head({ reader }: { readonly reader: PreviewReader }) {
+function PreviewHead({ reader }: { readonly reader: PreviewReader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
   const crumbs = breadcrumbsOf(uri)
@@ -102,7 +102,7 @@ function Head({ reader }: { readonly reader: PreviewReader }) {
   const [isFolder, isFailed] = [state === 'directory', state === 'failed']
   const isNarrow = frontPane().front !== undefined
   const picked: Resource = own ?? { uri: uriWithoutPart(uri), name: lastSegment(uri) }
-  const type = typeOf(reader)
+  const type = previewMimeType(reader)
   return (
     <header class="preview-head">
       <div class="preview-name">
@@ -178,7 +178,7 @@ function Crumbs({ uri, name }: { readonly uri: string; readonly name: string }) 
 }
 
 /** The type of the content, else the listed type. A document such as a Word file keeps its own, although its text is shown. */
-function typeOf({ uri, reading, resource }: PreviewReader): string | undefined {
+function previewMimeType({ uri, reading, resource }: PreviewReader): string | undefined {
   const { value } = reading
   const own = resource.value?.mimeType
   if (own !== undefined && documentFormOf(uri, own) !== undefined) return own

@@ -1,15 +1,15 @@
-import { defined, isObject, textsIn } from '../../../core/kit/object.ts'
+import { defined, isObject, stringItems } from '../../../core/kit/object.ts'
 import './schema.css'
 import { useMemo } from 'preact/hooks'
 import { lastSegment, type Wire } from '../../../client/wire.ts'
-import { piecesOf, type SearchAnswer } from '../../../core/search-answer.ts'
+import { type SearchAnswer, splitAtMarks } from '../../../core/search-answer.ts'
 import { Marked, Text } from '../shell/fields.tsx'
 import { linkTo } from '../state/route.ts'
 import { escapeInvisible, formatNumber, formatTime, langOf, language } from '../words/texts.ts'
-import { Head } from './controls.tsx'
+import { TableHead } from './controls.tsx'
 import { FoundRegion } from './find.tsx'
 import { uriWithoutPart } from './load.ts'
-import { type ListedAnalysis, timeOf } from './model/documents.ts'
+import { type ListedAnalysis, parseIsoTime } from './model/documents.ts'
 import { resolveReference } from './model/reference.ts'
 import { t } from './words.ts'
 
@@ -20,10 +20,12 @@ export function Analyses({ listed }: { readonly listed: readonly ListedAnalysis[
     <FoundRegion class="sheet" label={t('rendered')}>
       <div class="scroll-x">
         <table class="analyses">
-          <Head names={[t('question'), t('made'), t('kept'), t('confidence'), t('cost'), t('votes'), t('report')]} />
+          <TableHead
+            names={[t('question'), t('made'), t('kept'), t('confidence'), t('cost'), t('votes'), t('report')]}
+          />
           <tbody>
             {listed.map((one) => (
-              <Row key={one.uri} one={one} />
+              <AnalysisRow key={one.uri} one={one} />
             ))}
           </tbody>
         </table>
@@ -32,7 +34,7 @@ export function Analyses({ listed }: { readonly listed: readonly ListedAnalysis[
   )
 }
 
-function Row({ one }: { readonly one: ListedAnalysis }) {
+function AnalysisRow({ one }: { readonly one: ListedAnalysis }) {
   const { uri, report, title, confidence, thresholdsMet, cost, created, expires, providers, tags } = one
   const isOver = expires !== undefined && expires < Date.now()
   const percent = new Intl.NumberFormat(language.value, { style: 'percent' })
@@ -78,7 +80,7 @@ export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: s
   const { met } = isObject(value.thresholds) ? value.thresholds : {}
   return (
     <FoundRegion class="sheet" label={t('rendered')}>
-      <Facts value={value} />
+      <AnalysisFacts value={value} />
       <h3>{t('question')}</h3>
       <Prose text={value.prompt} />
       <h3>{t('consensus')}</h3>
@@ -112,9 +114,9 @@ export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: s
 }
 
 /** The creation time, expiry time and tags of an analysis. */
-function Facts({ value }: { readonly value: Wire }) {
-  const [created, expires] = [timeOf(value.created), timeOf(value.expires)]
-  const tags = textsIn(value.tags)
+function AnalysisFacts({ value }: { readonly value: Wire }) {
+  const [created, expires] = [parseIsoTime(value.created), parseIsoTime(value.expires)]
+  const tags = stringItems(value.tags)
   const facts = [
     ...(created === undefined ? [] : [t('madeAt', { time: formatTime(created) })]),
     ...(expires === undefined
@@ -165,7 +167,7 @@ export function FoundList({ found }: { readonly found: SearchAnswer }) {
             </span>
           </p>
           <p class="hit-snippet" lang={langOf(hit.snippet.text)}>
-            <Marked pieces={piecesOf(hit.snippet)} />
+            <Marked pieces={splitAtMarks(hit.snippet)} />
           </p>
         </div>
       ))}
@@ -185,7 +187,7 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
       <p class="quiet">{escapeInvisible(log.title)}</p>
       <div class="scroll-x">
         <table>
-          <Head names={[t('commit'), t('subject'), t('author'), t('modified')]} />
+          <TableHead names={[t('commit'), t('subject'), t('author'), t('modified')]} />
           <tbody>
             {log.commits.slice(0, maxCommits).map(({ id, date, author, names, subject }) => (
               <tr key={id}>

@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { isObject, objectsIn, textsIn } from '../../../core/kit/object.ts'
+import { isObject, objectsIn, stringItems } from '../../../core/kit/object.ts'
 import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
-import { Head } from './controls.tsx'
+import { TableHead } from './controls.tsx'
 import { DataTable, TableOrOther } from './data-table.tsx'
 import { FoundRegion } from './find.tsx'
 import { maxColumns } from './model/bounds.ts'
@@ -88,22 +88,24 @@ export function DatabaseRows({ value, uri }: { readonly value: Wire; readonly ur
 /** One table of a database: its columns, its keys, and its foreign keys in both directions. */
 export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri: string }) {
   const columns = objectsIn(value.columns)
-  const primary = new Set(isObject(value.primaryKey) ? textsIn(value.primaryKey.columns) : [])
+  const primary = new Set(isObject(value.primaryKey) ? stringItems(value.primaryKey.columns) : [])
   const foreign = objectsIn(value.foreignKeys)
   const referenced = objectsIn(value.referencedBy)
-  const own = { uri, schema: textOf(value.schema) }
-  const comments = columns.some(({ comment }) => textOf(comment) !== undefined)
-  const defaults = columns.some((column) => textOf(column.default) !== undefined)
-  const targets = new Map(foreign.flatMap((key) => textsIn(key.columns).map((name) => [name, key.references] as const)))
+  const own = { uri, schema: nonEmptyText(value.schema) }
+  const comments = columns.some(({ comment }) => nonEmptyText(comment) !== undefined)
+  const defaults = columns.some((column) => nonEmptyText(column.default) !== undefined)
+  const targets = new Map(
+    foreign.flatMap((key) => stringItems(key.columns).map((name) => [name, key.references] as const)),
+  )
   return (
     <FoundRegion class="sheet" label={t('rendered')}>
-      {textOf(value.comment) === undefined ? null : (
+      {nonEmptyText(value.comment) === undefined ? null : (
         <p lang={langOf(String(value.comment))}>{escapeInvisible(String(value.comment))}</p>
       )}
       <h3>{t('columns')}</h3>
       <div class="scroll-x">
         <table>
-          <Head
+          <TableHead
             names={[
               t('column'),
               t('type'),
@@ -115,7 +117,7 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
           />
           <tbody>
             {columns.map((column, index) => {
-              const name = textOf(column.name) ?? ''
+              const name = nonEmptyText(column.name) ?? ''
               return (
                 <tr key={index}>
                   <th scope="row">
@@ -123,7 +125,7 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
                     {primary.has(name) ? <span class="chip"> {t('primaryKey')}</span> : null}
                   </th>
                   <td>
-                    <code>{escapeInvisible(textOf(column.type) ?? '')}</code>
+                    <code>{escapeInvisible(nonEmptyText(column.type) ?? '')}</code>
                   </td>
                   <td>{column.nullable === true ? t('yes') : t('no')}</td>
                   <td>
@@ -131,11 +133,13 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
                   </td>
                   {defaults ? (
                     <td>
-                      <code>{escapeInvisible(textOf(column.default) ?? '')}</code>
+                      <code>{escapeInvisible(nonEmptyText(column.default) ?? '')}</code>
                     </td>
                   ) : null}
                   {comments ? (
-                    <td lang={langOf(textOf(column.comment) ?? '')}>{escapeInvisible(textOf(column.comment) ?? '')}</td>
+                    <td lang={langOf(nonEmptyText(column.comment) ?? '')}>
+                      {escapeInvisible(nonEmptyText(column.comment) ?? '')}
+                    </td>
                   ) : null}
                 </tr>
               )
@@ -144,11 +148,14 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
         </table>
       </div>
       <List title={t('referencedBy')} items={referenced.map((key) => <Reference link={key} own={own} />)} />
-      <List title={t('uniqueKey')} items={objectsIn(value.uniqueKeys).map((key) => textsIn(key.columns).join(', '))} />
-      <List title={t('indexes')} items={objectsIn(value.indexes).map(definitionOf)} />
-      <List title={t('checks')} items={objectsIn(value.checks).map(definitionOf)} />
-      <List title={t('triggers')} items={objectsIn(value.triggers).map(definitionOf)} />
-      {textOf(value.definition) === undefined ? null : (
+      <List
+        title={t('uniqueKey')}
+        items={objectsIn(value.uniqueKeys).map((key) => stringItems(key.columns).join(', '))}
+      />
+      <List title={t('indexes')} items={objectsIn(value.indexes).map(renderDefinition)} />
+      <List title={t('checks')} items={objectsIn(value.checks).map(renderDefinition)} />
+      <List title={t('triggers')} items={objectsIn(value.triggers).map(renderDefinition)} />
+      {nonEmptyText(value.definition) === undefined ? null : (
         <>
           <h3>{t('definition')}</h3>
           <pre>{escapeInvisible(String(value.definition))}</pre>
@@ -166,8 +173,8 @@ interface Own {
 /** A link to the other table of a foreign key. */
 function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
   if (!isObject(end) || typeof end.table !== 'string') return null
-  const uri = siblingTableUri(own, { schema: textOf(end.schema), name: end.table })
-  const columns = textsIn(end.columns)
+  const uri = siblingTableUri(own, { schema: nonEmptyText(end.schema), name: end.table })
+  const columns = stringItems(end.columns)
   return (
     <a href={linkTo({ uri, source: undefined })}>
       <bdi>{escapeInvisible(end.table)}</bdi>
@@ -179,7 +186,7 @@ function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
 function Reference({ link, own }: { readonly link: Wire; readonly own: Own }) {
   return (
     <>
-      <End end={link.from} own={own} /> → {escapeInvisible(textsIn(link.columns).join(', '))}
+      <End end={link.from} own={own} /> → {escapeInvisible(stringItems(link.columns).join(', '))}
     </>
   )
 }
@@ -198,11 +205,12 @@ function List({ title, items }: { readonly title: string; readonly items: readon
   )
 }
 
-function definitionOf(key: Wire): ComponentChildren {
-  const text = textOf(key.definition) ?? textOf(key.expression) ?? textOf(key.name) ?? JSON.stringify(key)
+function renderDefinition(key: Wire): ComponentChildren {
+  const text =
+    nonEmptyText(key.definition) ?? nonEmptyText(key.expression) ?? nonEmptyText(key.name) ?? JSON.stringify(key)
   return <code>{escapeInvisible(text)}</code>
 }
 
-function textOf(value: unknown): string | undefined {
+function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -2,19 +2,19 @@ import './text.css'
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { wordsOf } from '../../../core/kit/matching.ts'
-import { lineFor, navigate, numberAt, rangeOf, route } from '../state/route.ts'
+import { splitFilterWords } from '../../../core/kit/matching.ts'
+import { lineFor, navigate, numberAt, parseLineRange, route } from '../state/route.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { FindBar, FindInWhole, isFinding, useFinder } from './find.tsx'
 import {
   type LineMatch,
   linesInChunk,
-  linesOf,
   longestLine,
   matchesIn,
   newLinesIn,
   type PreviewPart,
+  splitLines,
   type TokenLine,
 } from './model/lines.ts'
 import { t } from './words.ts'
@@ -55,20 +55,23 @@ export function TextView({
   changedAt,
 }: Props) {
   const box = useRef<HTMLElement>(null)
-  const lines = useMemo(() => linesOf(text.replace(/^\ufeff/, '')), [text])
+  const lines = useMemo(() => splitLines(text.replace(/^\ufeff/, '')), [text])
   const tokens = useTokens(lines, language)
   const changed = useChanged(lines, changedAt)
   const lang = useMemo(() => langOf(text.slice(0, 20_000)), [text])
   const chunks = Math.ceil(lines.length / linesInChunk)
   const near = useNear(box, chunks, lines.length <= mostAtOnce)
-  const marked = given ?? rangeOf(route.value.line)
+  const marked = given ?? parseLineRange(route.value.line)
   const wanted = marked === undefined ? -1 : marked.first - first
   const current = useSignal(0)
   const { find, fault } = useFinder()
   const matches = useMemo(() => find?.(lines) ?? [], [lines, find])
   const searched = given === undefined || find !== undefined ? undefined : route.value.q
   const byLine = useMemo(
-    () => groupedByLine(searched === undefined ? matches : wordsOf(searched).flatMap((word) => matchesIn(lines, word))),
+    () =>
+      groupedByLine(
+        searched === undefined ? matches : splitFilterWords(searched).flatMap((word) => matchesIn(lines, word)),
+      ),
     [matches, searched, lines],
   )
   const now = matches[Math.min(current.value, matches.length - 1)]
@@ -106,7 +109,7 @@ export function TextView({
           return (
             <div key={chunk} class="chunk" data-chunk={chunk}>
               {lines.slice(start, end).map((line, offset) => (
-                <Line
+                <TextLine
                   key={offset}
                   number={first + start + offset}
                   line={line}
@@ -144,7 +147,7 @@ interface LineProps {
   readonly style: string
 }
 
-function Line({ number, line, tokens, matches, now, style }: LineProps) {
+function TextLine({ number, line, tokens, matches, now, style }: LineProps) {
   const isLong = line.length > longestLine
   return (
     <div class={`line ${style}`} data-n={number}>

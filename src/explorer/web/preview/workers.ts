@@ -34,7 +34,7 @@ export function inWorker<Kind extends keyof WorkerTasks>(kind: Kind, timeoutMs: 
     for (const resolve of left) resolve(undefined)
   }
   const start = () => {
-    const started = startWorker(workerUrl)
+    const started = startPageWorker(workerUrl)
     started.addEventListener('message', ({ data }: MessageEvent<Answer & { readonly id: number }>) => {
       waiting.get(data.id)?.(data)
       waiting.delete(data.id)
@@ -88,7 +88,7 @@ function ownScript(url: string): string {
 }
 
 /** A worker whose script was built with the page. */
-export function startWorker(url: string): Worker {
+export function startPageWorker(url: string): Worker {
   return new Worker(scriptUrl(url), { type: 'module' })
 }
 

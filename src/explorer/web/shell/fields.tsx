@@ -1,5 +1,5 @@
 import { type AllHTMLAttributes, type ButtonHTMLAttributes, createElement, type Ref } from 'preact'
-import type { piecesOf } from '../../../core/search-answer.ts'
+import type { splitAtMarks } from '../../../core/search-answer.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 import { Icon, type IconName } from './icons.tsx'
 
@@ -108,7 +108,7 @@ export function Text({ as = 'span', text, ...attributes }: TextProps) {
 }
 
 /** A text with its matches marked. */
-export function Marked({ pieces }: { readonly pieces: ReturnType<typeof piecesOf> }) {
+export function Marked({ pieces }: { readonly pieces: ReturnType<typeof splitAtMarks> }) {
   return pieces.map(({ text, marked }, index) =>
     marked ? <mark key={index}>{escapeInvisible(text)}</mark> : escapeInvisible(text),
   )

@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals'
-import { keep, readKept } from '../state/browser.ts'
+import { readKept, storeText } from '../state/browser.ts'
 import { navigate, route } from '../state/route.ts'
 
 /** The open dialog above the page. */
@@ -32,7 +32,7 @@ export function startKeys(): void {
   if (wasStarted) return
   wasStarted = true
   hasSingleKeys.value = readKept(key) !== 'off'
-  effect(() => keep(key, hasSingleKeys.value ? 'on' : 'off'))
+  effect(() => storeText(key, hasSingleKeys.value ? 'on' : 'off'))
   document.addEventListener('keydown', onKey)
 }
 

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
 import { treeState } from '../listing/browse.ts'
-import { announcement, reasonOf } from '../state/announce.ts'
+import { announcement, errorSentence } from '../state/announce.ts'
 import { navigate, previewedHit, type RouteChange, route } from '../state/route.ts'
 import {
   type AccessRequirement,
@@ -155,7 +155,7 @@ export function ErrorBoundary({ children }: { readonly children: ComponentChildr
   return (
     <div class="pane-failed" role="alert">
       <p>
-        {t('paneFailed')} {reasonOf(error)}
+        {t('paneFailed')} {errorSentence(error)}
       </p>
       <Button name={t('drawAgain')} onClick={again} />
     </div>
@@ -201,7 +201,7 @@ function FailureCard() {
 
 /** Returns the reason of a failed connection, in the words of the error. */
 function whyOf(error: unknown): string {
-  return isResourceError(error, 'unavailable') ? escapeInvisible(error.message) : reasonOf(error)
+  return isResourceError(error, 'unavailable') ? escapeInvisible(error.message) : errorSentence(error)
 }
 
 /** Asks for what the server requires: a field for a token, or the advice to open the address that `hikidashi ui` prints. */

@@ -63,7 +63,7 @@ const t = createWords({
 })
 
 /** The reason of a failure, in a sentence for the reader. For invalid requests the message of the server is the most precise. */
-export function reasonOf(error: unknown): string {
+export function errorSentence(error: unknown): string {
   if (!isResourceError(error)) return error instanceof Error && error.message !== '' ? error.message : t('unknown')
   if (error.kind === 'invalid' || error.kind === 'too-large') return error.message
   return t(error.kind)

@@ -10,7 +10,7 @@ export function readKept(key: string): string | null {
 }
 
 /** Stores a text in the browser, if the browser allows it. */
-export function keep(key: string, text: string): void {
+export function storeText(key: string, text: string): void {
   try {
     localStorage.setItem(key, text)
   } catch {

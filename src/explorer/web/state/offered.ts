@@ -1,7 +1,7 @@
 import { computed, type Signal, signal } from '@preact/signals'
 import { isBelow } from '../../../browse/tree.ts'
 import { singleFlight } from '../../../core/kit/abort.ts'
-import { pagesOf } from '../../../core/kit/groups.ts'
+import { iteratePages } from '../../../core/kit/groups.ts'
 import { kindIn, type MountIcon, type MountKind, type MountLabel } from '../../../core/mount-kind.ts'
 import { searchMounts } from '../../../core/search-answer.ts'
 import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
@@ -14,23 +14,23 @@ const kinds = signal<ReadonlyMap<string, MountKind>>(new Map())
 const bare = (uri: string) => uri.replace(/\/$/, '')
 
 /** Returns the kind of a mount; undefined if the server does not tell it. */
-export function kindOf(uri: string): MountKind | undefined {
+export function findMountKind(uri: string): MountKind | undefined {
   return kinds.value.get(bare(uri))
 }
 
 /** Returns the kind of the mount that a resource is in. */
 export function kindAt(uri: string): MountKind | undefined {
   const mount = [...kinds.value.keys()].find((root) => bare(uri) === root || isBelow(uri, root))
-  return mount === undefined ? undefined : kindOf(mount)
+  return mount === undefined ? undefined : findMountKind(mount)
 }
 
 /** Whether a mount is a search: it cannot be opened, only queried. */
 export function isSearchMount(uri: string): boolean {
-  return kindOf(uri)?.isSearch === true || searchable.value.some((place) => bare(place.address) === bare(uri))
+  return findMountKind(uri)?.isSearch === true || searchable.value.some((place) => bare(place.address) === bare(uri))
 }
 
 export function iconOfMount(uri: string): MountIcon | 'search' | 'mount' {
-  return kindOf(uri)?.icon ?? (isSearchMount(uri) ? 'search' : 'mount')
+  return findMountKind(uri)?.icon ?? (isSearchMount(uri) ? 'search' : 'mount')
 }
 
 interface NamedRoot extends Pick<Resource, 'meta'> {
@@ -50,24 +50,24 @@ export function noteMounts(mounts: readonly NamedRoot[]): void {
       return kind === undefined ? [] : [[bare(uri), kind] as const]
     }),
   )
-  const labels = mounts.flatMap(({ uri, title }) => (title === undefined ? (kindOf(uri)?.label?.en ?? []) : []))
+  const labels = mounts.flatMap(({ uri, title }) => (title === undefined ? (findMountKind(uri)?.label?.en ?? []) : []))
   repeatedLabels.value = new Set(labels.filter((label, index) => labels.indexOf(label) !== index))
 }
 
-function textOf({ en, ja }: Partial<MountLabel> = {}): string | undefined {
+function pickTranslation({ en, ja }: Partial<MountLabel> = {}): string | undefined {
   return language.value === 'ja' ? (ja ?? en) : en
 }
 
 /** Returns the use of a mount; undefined if the server does not tell it. */
 export function purposeOf(uri: string): string | undefined {
-  const purpose = textOf(kindOf(uri)?.purpose)
+  const purpose = pickTranslation(findMountKind(uri)?.purpose)
   return purpose === undefined ? undefined : escapeInvisible(purpose)
 }
 
 /** Returns the label that serves as the title of a mount. `undefined`: the mount has a title, or shares its label with another one. */
 function callingLabel({ uri, title }: NamedRoot): string | undefined {
-  const kind = title === undefined ? kindOf(uri) : undefined
-  return kind?.label === undefined || repeatedLabels.value.has(kind.label.en) ? undefined : textOf(kind.label)
+  const kind = title === undefined ? findMountKind(uri) : undefined
+  return kind?.label === undefined || repeatedLabels.value.has(kind.label.en) ? undefined : pickTranslation(kind.label)
 }
 
 /** The displayed title of a mount: the configured title; else the label of its kind, if no other mount has the same; else its name. */
@@ -77,15 +77,17 @@ export function titleOfMount(mount: NamedRoot): string {
 
 /** Returns the text after the title of a mount: its name, or its kind after the name; undefined if it would add nothing. */
 export function asideOfMount(mount: NamedRoot): string | undefined {
-  const kind = kindOf(mount.uri)
+  const kind = findMountKind(mount.uri)
   const isNamed = mount.title === undefined && callingLabel(mount) === undefined
-  const aside = isNamed ? (textOf(kind?.label) ?? (kind?.isSingle === true ? undefined : kind?.noun)) : mount.name
+  const aside = isNamed
+    ? (pickTranslation(kind?.label) ?? (kind?.isSingle === true ? undefined : kind?.noun))
+    : mount.name
   return aside === undefined || titleOfMount(mount).toLowerCase() === aside.toLowerCase() ? undefined : aside
 }
 
 /** Sorts mounts: files first, searches last, all others between them. Within each group, the order of the server stays. */
 export function sortMounts<M extends NamedRoot>(mounts: readonly M[]): readonly M[] {
-  const rank = ({ uri }: M) => (isSearchMount(uri) ? 2 : kindOf(uri)?.isFirst === true ? 0 : 1)
+  const rank = ({ uri }: M) => (isSearchMount(uri) ? 2 : findMountKind(uri)?.isFirst === true ? 0 : 1)
   return [...mounts].sort((a, b) => rank(a) - rank(b))
 }
 
@@ -119,7 +121,7 @@ const mostPages = 5
 /** Returns a resource from the listing of its folder, also a folder whose URI is given without the slash at its end; undefined if it is in none of the first pages. */
 export async function lookUp(uri: string, parent: string, signal: AbortSignal): Promise<Resource | undefined> {
   const { view } = connected()
-  const pages = pagesOf((query) => view.directory({ uri: parent, ...query }, { signal }), { maxPages: mostPages })
+  const pages = iteratePages((query) => view.directory({ uri: parent, ...query }, { signal }), { maxPages: mostPages })
   for await (const { items } of pages) {
     cacheResources(items)
     const found = items.find((resource) => resource.uri === uri) ?? items.find((resource) => resource.uri === `${uri}/`)
@@ -156,7 +158,7 @@ const loading = singleFlight(async (view: View): Promise<void> => {
   const isAnew = loadedFrom !== view
   const resources: Resource[] = []
   let isPart = false
-  for await (const { items, nextCursor } of pagesOf((query) => view.list(query), { repeated: 'end' })) {
+  for await (const { items, nextCursor } of iteratePages((query) => view.list(query), { repeated: 'end' })) {
     resources.push(...items)
     isPart = nextCursor !== undefined
     // The old names stay until all new ones are loaded.
@@ -192,7 +194,7 @@ function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () =
       const items: T[] = []
       let isPart = false
       if (pageAt !== undefined)
-        for await (const page of pagesOf((query) => pageAt(query, { signal }), { maxPages })) {
+        for await (const page of iteratePages((query) => pageAt(query, { signal }), { maxPages })) {
           items.push(...page.items)
           isPart = page.nextCursor !== undefined
         }

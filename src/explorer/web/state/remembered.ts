@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
-import { jsonIn, objectOf, objectsIn, textsIn } from '../../../core/kit/object.ts'
+import { jsonIn, objectOf, objectsIn, stringItems } from '../../../core/kit/object.ts'
 import { language } from '../words/texts.ts'
-import { keep, readKept } from './browser.ts'
+import { readKept, storeText } from './browser.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 
@@ -18,7 +18,7 @@ export function keepChoices(): void {
   const kept = stored()
   if (kept.language === 'en' || kept.language === 'ja') language.value = kept.language
   if (kept.theme === 'light' || kept.theme === 'dark') theme.value = kept.theme
-  paneWidths.value = { ...widthOf('left', kept.left), ...widthOf('right', kept.right) }
+  paneWidths.value = { ...parsePaneWidth('left', kept.left), ...parsePaneWidth('right', kept.right) }
   const chosen = kept.language === 'en' || kept.language === 'ja'
   const byBrowser = language.value
   effect(() => {
@@ -26,14 +26,14 @@ export function keepChoices(): void {
     if (theme.value === 'system') delete document.documentElement.dataset.theme
     else document.documentElement.dataset.theme = theme.value
     const isChosen = chosen || language.value !== byBrowser
-    keep(
+    storeText(
       key,
       JSON.stringify({ theme: theme.value, ...paneWidths.value, ...(isChosen ? { language: language.value } : {}) }),
     )
   })
 }
 
-function widthOf(side: 'left' | 'right', value: unknown): { readonly left?: number; readonly right?: number } {
+function parsePaneWidth(side: 'left' | 'right', value: unknown): { readonly left?: number; readonly right?: number } {
   return typeof value === 'number' && value >= 120 && value <= 4000 ? { [side]: value } : {}
 }
 
@@ -63,12 +63,12 @@ export function forgetAll(): void {
 
 function keepRecent(queries: readonly string[]): void {
   recentSearches.value = queries
-  keep(recentKey, JSON.stringify(queries))
+  storeText(recentKey, JSON.stringify(queries))
 }
 
 function storedRecent(): readonly string[] {
   const value = jsonIn(readKept(recentKey) ?? '')
-  return textsIn(value).slice(0, maxKept)
+  return stringItems(value).slice(0, maxKept)
 }
 
 /**
@@ -81,7 +81,7 @@ const openedKey = (server: string) => `hikidashi.opened.${location.pathname}.${s
 export const openedResources = signal<readonly string[]>([])
 
 export function loadOpened(server: string): void {
-  openedResources.value = textsIn(jsonIn(readKept(openedKey(server)) ?? '')).slice(0, maxKept)
+  openedResources.value = stringItems(jsonIn(readKept(openedKey(server)) ?? '')).slice(0, maxKept)
 }
 
 /** Puts an opened resource at the head of the list. */
@@ -89,13 +89,13 @@ export function noteOpened(server: string, uri: string): void {
   if (uri.length > 2000) return
   loadOpened(server)
   openedResources.value = [uri, ...openedResources.value.filter((one) => one !== uri)].slice(0, maxKept)
-  keep(openedKey(server), JSON.stringify(openedResources.value))
+  storeText(openedKey(server), JSON.stringify(openedResources.value))
 }
 
 export function forgetOpened(server: string): void {
   openedResources.value = []
-  keep(openedKey(server), '[]')
-  keep(lookedKey(server), '[]')
+  storeText(openedKey(server), '[]')
+  storeText(lookedKey(server), '[]')
 }
 
 /** The version of a text that was shown, and when, in milliseconds since 1970. */
@@ -124,7 +124,7 @@ export function lastShownVersion(server: string, uri: string): Looked | undefine
 export function noteShownVersion(server: string, uri: string, version: string): void {
   if (uri.length > 2000) return
   const others = lookedAll(server).filter((one) => one.uri !== uri)
-  keep(lookedKey(server), JSON.stringify([{ uri, version, at: Date.now() }, ...others].slice(0, maxLooked)))
+  storeText(lookedKey(server), JSON.stringify([{ uri, version, at: Date.now() }, ...others].slice(0, maxLooked)))
 }
 
 const visitedKey = 'hikidashi.visited'
@@ -133,6 +133,6 @@ let isFirst: boolean | undefined
 /** Whether this browser shows the start page for the first time: until the page is loaded again. */
 export function isFirstVisit(): boolean {
   isFirst ??= (readKept(visitedKey) ?? '') === ''
-  keep(visitedKey, '1')
+  storeText(visitedKey, '1')
   return isFirst
 }

@@ -110,7 +110,7 @@ export function followAddress(): void {
 }
 
 /** The lines that a permalink marks: `12`, or `12-20`. */
-export function rangeOf(text: string | undefined) {
+export function parseLineRange(text: string | undefined) {
   const [, from, to] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(text ?? '') ?? []
   if (from === undefined) return undefined
   const [first, last] = [Number(from), Number(to ?? from)]
@@ -119,7 +119,7 @@ export function rangeOf(text: string | undefined) {
 
 /** Returns the marked lines after a click on a line number. With Shift: from the marked line to this one. */
 export function lineFor(number: number, isExtended: boolean): string | undefined {
-  const now = rangeOf(route.value.line)
+  const now = parseLineRange(route.value.line)
   if (isExtended && now !== undefined) return `${Math.min(now.first, number)}-${Math.max(now.last, number)}`
   return route.value.line === String(number) ? undefined : String(number)
 }

@@ -42,7 +42,7 @@ export function FacetsBar() {
 function FacetChoice({ facet }: { readonly facet: Facet }) {
   const now = route.value[facet]
   const counts = selectedRows.value.counts[facet]
-  const values = valuesOf(facet, counts, now)
+  const values = facetValues(facet, counts, now)
   return (
     <Select
       class="facet-choice"
@@ -50,7 +50,7 @@ function FacetChoice({ facet }: { readonly facet: Facet }) {
       options={[
         ['', t('any')],
         ...values.map((value): Option<string> => {
-          const [name, count] = [nameOf(facet, value), counts.get(value)]
+          const [name, count] = [facetValueLabel(facet, value), counts.get(value)]
           return [value, count === undefined ? name : t('option', { name, count })]
         }),
       ]}
@@ -61,14 +61,14 @@ function FacetChoice({ facet }: { readonly facet: Facet }) {
 }
 
 /** The existing values, always with the selected one. Types are sorted by frequency. */
-function valuesOf(facet: Facet, counts: ReadonlyMap<string, number>, now: string | undefined): readonly string[] {
+function facetValues(facet: Facet, counts: ReadonlyMap<string, number>, now: string | undefined): readonly string[] {
   const all = [...counts].filter(([value, count]) => count > 0 || value === now || facet === 'mount')
   const sorted = facet === 'mime' ? all.sort(([, a], [, b]) => b - a) : all
   const values = sorted.map(([value]) => value)
   return now === undefined || values.includes(now) ? values : [now, ...values]
 }
 
-function nameOf(facet: Facet, value: string): string {
+function facetValueLabel(facet: Facet, value: string): string {
   switch (facet) {
     case 'mount': {
       const mount = browse.value?.listed.columns.mounts.find(({ uri }) => uri.replace(/\/$/, '') === value)

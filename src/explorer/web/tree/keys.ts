@@ -145,7 +145,7 @@ export function parentIndex(rows: readonly TreeRow[], index: number): number {
 const numbers = new Map<string, number>()
 
 /** The `id` of the element of a row: short, and stable while the page is open. */
-export function idOf(of: string, key: string): string {
+export function rowElementId(of: string, key: string): string {
   let number = numbers.get(key)
   if (number === undefined) {
     number = numbers.size
@@ -155,7 +155,7 @@ export function idOf(of: string, key: string): string {
 }
 
 /** Returns the action of the pressed part of a row: a row in a tree or grid may not contain buttons. */
-export function partOf({ target }: Event): string | undefined {
+export function rowAction({ target }: Event): string | undefined {
   return target instanceof Element ? (target.closest('[data-do]')?.getAttribute('data-do') ?? undefined) : undefined
 }
 

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { wordsOf } from '../../../core/kit/matching.ts'
+import { splitFilterWords } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { browse, reveal, selectedRows, selection } from '../listing/browse.ts'
@@ -14,7 +14,7 @@ import { titleOfMount } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
 import { escapeInvisible, formatAge, formatNumber, formatSize, formatTime } from '../words/texts.ts'
 import { typeWord } from '../words/types.ts'
-import { createRange, idOf, indexOfActive, partOf } from './keys.ts'
+import { createRange, indexOfActive, rowAction, rowElementId } from './keys.ts'
 import { ChangedDot, Name, PathText, type TreeRowProps } from './tree-row.tsx'
 import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
@@ -31,8 +31,8 @@ export function ListView() {
   const at = (index: number) => resources[rows[index] ?? -1]
   const keyOf = (index: number) => at(index)?.uri ?? ''
   const activeIndex = indexOfActive(active.value ?? route.value.uri, rows.length, keyOf, lastIndex)
-  const pathOf = (index: number) => pathIn(browse.value?.listed.columns, rows[index] ?? -1, route.value.in)
-  const words = wordsOf(selection.value.filter)
+  const pathOf = (index: number) => directoryLabel(browse.value?.listed.columns, rows[index] ?? -1, route.value.in)
+  const words = splitFilterWords(selection.value.filter)
   const { scroller, window, page, onScroll, show } = useRows({
     count: rows.length,
     keyOf,
@@ -78,13 +78,13 @@ export function ListView() {
         key={resource.uri}
         resource={resource}
         path={pathOf(index)}
-        id={idOf('list', resource.uri)}
+        id={rowElementId('list', resource.uri)}
         index={index}
         isActive={index === activeIndex}
         isAway={isAway}
         words={words}
         onPress={(event) => {
-          const part = partOf(event)
+          const part = rowAction(event)
           if (part === 'pick') return toggle(resource)
           if (part === 'reveal') return reveal(resource.uri)
           if (event.shiftKey) range.extend(at, activeIndex, index)
@@ -106,7 +106,7 @@ export function ListView() {
       aria-label={t('list')}
       aria-rowcount={rows.length}
       aria-multiselectable="true"
-      {...(activeIndex === -1 ? {} : { 'aria-activedescendant': idOf('list', keyOf(activeIndex)) })}
+      {...(activeIndex === -1 ? {} : { 'aria-activedescendant': rowElementId('list', keyOf(activeIndex)) })}
       onScroll={onScroll}
       onKeyDown={onKeyDown}
     >
@@ -121,7 +121,7 @@ export function ListView() {
 }
 
 /** The directory of a resource: relative to the listed directory, or else the title of its mount and the path in it. */
-function pathIn(columns: Columns | undefined, row: number, directory: string | undefined): string {
+function directoryLabel(columns: Columns | undefined, row: number, directory: string | undefined): string {
   const resource = columns?.resources[row]
   if (resource === undefined) return ''
   const mount = columns?.mounts[columns.mountAt[row] ?? -1]

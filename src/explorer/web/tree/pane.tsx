@@ -9,7 +9,7 @@ import { askToAddMany } from '../basket/picked.ts'
 import { browse, emptyColumns, isFiltered, isRevealing, progress, selectedRows, treeState } from '../listing/browse.ts'
 import { type Sort, sortKeys, sortOf } from '../listing/columns.ts'
 import { Icon } from '../shell/icons.tsx'
-import { announce, reasonOf } from '../state/announce.ts'
+import { announce, errorSentence } from '../state/announce.ts'
 import { findCachedResource } from '../state/offered.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
 import { escapeInvisible } from '../words/texts.ts'
@@ -95,7 +95,7 @@ function Failed({ error, retry }: { readonly error: unknown; readonly retry: () 
   return (
     <div class="browse-note" role="alert">
       <p class="bad">
-        {t('failed')} {reasonOf(error)}
+        {t('failed')} {errorSentence(error)}
       </p>
       <Button name={t('retry')} onClick={retry} />
     </div>
@@ -156,7 +156,7 @@ function Progress() {
       )}
       {state === 'failed' && all > 0 ? (
         <span class="bad">
-          {reasonOf(error)}{' '}
+          {errorSentence(error)}{' '}
           <button type="button" class="narrow-open" onClick={() => browse.value?.listed.load()}>
             {t('retry')}
           </button>

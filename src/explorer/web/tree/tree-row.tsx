@@ -1,14 +1,14 @@
 import { isFolder } from '../../../browse/tree.ts'
 import { fold } from '../../../core/kit/matching.ts'
 import { joinRanges } from '../../../core/kit/sorted.ts'
-import { piecesOf } from '../../../core/search-answer.ts'
+import { splitAtMarks } from '../../../core/search-answer.ts'
 import { isPicked, shareInBasket } from '../basket/picked.ts'
 import { distinctTitle, readableUri } from '../listing/columns.ts'
 import type { TreeRow } from '../listing/rows.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { Marked, Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
-import { reasonOf } from '../state/announce.ts'
+import { errorSentence } from '../state/announce.ts'
 import { changedUris } from '../state/live.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/offered.ts'
 import { route } from '../state/route.ts'
@@ -129,8 +129,8 @@ function Note({ row }: { readonly row: TreeRow }) {
   switch (row.kind) {
     case 'failed':
       return (
-        <span class="row-why" title={reasonOf(row.error)}>
-          <Icon name="warn" /> {reasonOf(row.error)} <u>{t('retry')}</u>
+        <span class="row-why" title={errorSentence(row.error)}>
+          <Icon name="warn" /> {errorSentence(row.error)} <u>{t('retry')}</u>
         </span>
       )
     case 'empty':
@@ -153,8 +153,8 @@ interface NameProps {
 
 /** A name from a server: invisible characters are shown, its direction is isolated, and its end stays visible if space is short. */
 export function Name({ text, words, class: name = '' }: NameProps) {
-  const cut = text.length > long ? cutOf(text) : text.length
-  const pieces = piecesOf({ text, marks: marksOf(text, words) })
+  const cut = text.length > long ? tailStart(text) : text.length
+  const pieces = splitAtMarks({ text, marks: marksOf(text, words) })
   let at = 0
   const placed = pieces.map((piece) => {
     const start = at
@@ -179,7 +179,7 @@ export function Name({ text, words, class: name = '' }: NameProps) {
 const onOneLine = (text: string) => text.replace(/[\t\n\r]+/g, ' ')
 
 /** Returns the start of the visible end, not within a character. */
-function cutOf(text: string): number {
+function tailStart(text: string): number {
   const cut = text.length - tail
   const code = text.charCodeAt(cut)
   return code >= 0xdc00 && code <= 0xdfff ? cut + 1 : cut
@@ -190,7 +190,7 @@ export function PathText({ text, words }: NameProps) {
   return (
     <span class="path">
       <bdi dir="ltr">
-        <Marked pieces={piecesOf({ text, marks: marksOf(text, words) })} />
+        <Marked pieces={splitAtMarks({ text, marks: marksOf(text, words) })} />
       </bdi>
     </span>
   )

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type FilesBelow, isBelow, isFolder } from '../../../browse/tree.ts'
-import { wordsOf } from '../../../core/kit/matching.ts'
+import { splitFilterWords } from '../../../core/kit/matching.ts'
 import { askToAddMany, maxBasketItems, pick, shareInBasket } from '../basket/picked.ts'
 import {
   browse,
@@ -18,7 +18,16 @@ import type { TreeRow } from '../listing/rows.ts'
 import { focusSearch } from '../shell/keys.ts'
 import { isSearchMount } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
-import { createRange, createTypeAhead, idOf, indexOfActive, isTyped, parentIndex, partOf, stepOf } from './keys.ts'
+import {
+  createRange,
+  createTypeAhead,
+  indexOfActive,
+  isTyped,
+  parentIndex,
+  rowAction,
+  rowElementId,
+  stepOf,
+} from './keys.ts'
 import { TreeRowView } from './tree-row.tsx'
 import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
@@ -34,7 +43,7 @@ const ahead = 200
 export function TreeView() {
   const rows = treeRows.value
   const { filter } = selection.value
-  const words = wordsOf(filter)
+  const words = splitFilterWords(filter)
   const keyOf = (index: number) => rows[index]?.key ?? ''
   const activeIndex = indexOfActive(active.value, rows.length, keyOf, lastIndex)
   const { scroller, window, page, onScroll, show } = useRows({
@@ -50,7 +59,7 @@ export function TreeView() {
   const drawn = rows.slice(window.first, window.end)
   useWatched(drawn.flatMap(({ kind, isDirectory, key }) => (kind === 'node' && !isDirectory ? [key] : [])))
   useFollowing(rows, show)
-  useNeighbours(rows, activeIndex, (index) => uriOf(rows[index]), rows.length)
+  useNeighbours(rows, activeIndex, (index) => rowResourceUri(rows[index]), rows.length)
 
   const ends = rows.slice(window.visible, window.visible + page + ahead)
   useEffect(() => {
@@ -95,12 +104,12 @@ export function TreeView() {
     <TreeRowView
       key={row.key}
       row={row}
-      id={idOf('tree', row.key)}
+      id={rowElementId('tree', row.key)}
       isActive={index === activeIndex}
       isAway={isAway}
       words={words}
       onPress={(event) => {
-        const part = partOf(event)
+        const part = rowAction(event)
         if (part === 'pick') return pickRow(row)
         if (part === 'twist') setOpen(row, !row.isOpen)
         else if (event.shiftKey) range.extend(pickable, activeIndex, index)
@@ -126,7 +135,7 @@ export function TreeView() {
       aria-label={t('tree')}
       aria-multiselectable="true"
       aria-busy={drawn.some(({ kind }) => kind === 'loading')}
-      {...(activeRow === undefined ? {} : { 'aria-activedescendant': idOf('tree', activeRow.key) })}
+      {...(activeRow === undefined ? {} : { 'aria-activedescendant': rowElementId('tree', activeRow.key) })}
       onScroll={onScroll}
       onKeyDown={onKeyDown}
     >
@@ -206,7 +215,7 @@ function isHeldBy(rows: readonly TreeRow[], active: number, first: string | unde
 }
 
 /** Returns the URI of a row that is neither a directory nor a note. */
-function uriOf(row: TreeRow | undefined): string | undefined {
+function rowResourceUri(row: TreeRow | undefined): string | undefined {
   return row?.kind === 'node' && !row.isDirectory ? row.key : undefined
 }
 

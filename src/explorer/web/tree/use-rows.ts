@@ -212,13 +212,13 @@ export const maxHeightPx = 8_000_000
 const spare = 12
 
 /** Pixels of rows for one pixel of scrolling: 1, unless the rows exceed the tallest element. */
-function measure(count: number, view: number): number {
+function scrollRatio(count: number, view: number): number {
   const all = count * targetHeight
   return all <= maxHeightPx || view >= maxHeightPx ? 1 : (all - view) / (maxHeightPx - view)
 }
 
 export function windowOf(count: number, scroll: Scroll): Window {
-  const ratio = measure(count, scroll.height)
+  const ratio = scrollRatio(count, scroll.height)
   const height = ratio === 1 ? count * targetHeight : maxHeightPx
   const most = Math.max(0, height - scroll.height)
   const top = Math.min(Math.max(scroll.top, 0), most)
@@ -232,12 +232,12 @@ export function windowOf(count: number, scroll: Scroll): Window {
 
 /** Returns the scroll position at which a row is `from` pixels below the upper edge. */
 export function scrollTo(count: number, view: number, index: number, from = 0): number {
-  return Math.max(0, (index * targetHeight - from) / measure(count, view))
+  return Math.max(0, (index * targetHeight - from) / scrollRatio(count, view))
 }
 
 /** Returns the nearest scroll position at which a whole row is visible; undefined if it is visible already. */
 export function scrollInto(count: number, scroll: Scroll, index: number): number | undefined {
-  const ratio = measure(count, scroll.height)
+  const ratio = scrollRatio(count, scroll.height)
   const edge = scroll.top * ratio
   if (index * targetHeight < edge) return scrollTo(count, scroll.height, index)
   if ((index + 1) * targetHeight > edge + scroll.height)

@@ -31,7 +31,10 @@ export function createWords<Key extends string>(
 const formatters = new Map<string, Intl.NumberFormat | Intl.DateTimeFormat>()
 
 /** Returns a formatter, cached by kind and language, because creating one takes longer than drawing a row. */
-function kept<T extends Intl.NumberFormat | Intl.DateTimeFormat>(kind: string, make: (code: Language) => T): T {
+function reuseFormatter<T extends Intl.NumberFormat | Intl.DateTimeFormat>(
+  kind: string,
+  make: (code: Language) => T,
+): T {
   const key = `${language.value} ${kind}`
   const formatter = formatters.get(key) ?? make(language.value)
   formatters.set(key, formatter)
@@ -40,7 +43,7 @@ function kept<T extends Intl.NumberFormat | Intl.DateTimeFormat>(kind: string, m
 }
 
 export function formatNumber(value: number): string {
-  return kept('number', (code) => new Intl.NumberFormat(code)).format(value)
+  return reuseFormatter('number', (code) => new Intl.NumberFormat(code)).format(value)
 }
 
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
@@ -55,25 +58,28 @@ export function formatSize(bytes: number): string {
   const unit = units[at] ?? 'byte'
   const maximumFractionDigits = at > 0 && value < 10 ? 1 : 0
   const unitDisplay = unit === 'byte' ? 'long' : 'short'
-  return kept(
+  return reuseFormatter(
     `${unit} ${maximumFractionDigits}`,
     (code) => new Intl.NumberFormat(code, { style: 'unit', unit, unitDisplay, maximumFractionDigits }),
   ).format(value)
 }
 
 export function formatTime(time: number): string {
-  return kept('time', (code) => new Intl.DateTimeFormat(code, { dateStyle: 'medium', timeStyle: 'short' })).format(time)
+  return reuseFormatter(
+    'time',
+    (code) => new Intl.DateTimeFormat(code, { dateStyle: 'medium', timeStyle: 'short' }),
+  ).format(time)
 }
 
 /** A short time: the day, and within the last week the hour too. */
 export function formatAge(time: number, now: number): string {
   if (time > now || now - time >= 7 * 86_400_000) return formatDay(time)
   const parts = { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' } as const
-  return kept('hour', (code) => new Intl.DateTimeFormat(code, parts)).format(time)
+  return reuseFormatter('hour', (code) => new Intl.DateTimeFormat(code, parts)).format(time)
 }
 
 export function formatDay(time: number): string {
-  return kept('day', (code) => new Intl.DateTimeFormat(code, { dateStyle: 'medium' })).format(time)
+  return reuseFormatter('day', (code) => new Intl.DateTimeFormat(code, { dateStyle: 'medium' })).format(time)
 }
 
 /**

@@ -14,7 +14,7 @@ import { type OpeningCatalog, waitUntilOpen } from '../../protocol/envelope.ts'
 import type { ServeOptions } from '../../serve.ts'
 import { type Audit, maxVersionLength } from '../../telemetry/audit.ts'
 import type { Endpoint } from '../endpoint.ts'
-import { notFoundMessage, statusOf } from '../other-routes.ts'
+import { httpStatusForError, notFoundMessage } from '../other-routes.ts'
 import { type ContentLinks, contentPath } from './links.ts'
 
 /**
@@ -22,7 +22,7 @@ import { type ContentLinks, contentPath } from './links.ts'
  * there is none that is understood: another unit, a malformed header, or several ranges; then the whole is sent. `unsatisfiable`: it begins
  * after the end.
  */
-function rangeOf(header: string | undefined, length: number) {
+function parseRangeHeader(header: string | undefined, length: number) {
   const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '') ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
   if (first === '')
@@ -108,7 +108,12 @@ export function createContentServer(
       }
       if (isResourceError(error, 'not-found')) return refuse(response, 404, notFoundMessage)
       const later = isResourceError(error, 'unavailable') ? { 'Retry-After': '5' } : {}
-      replyJson(response, statusOf(error), failure(null, wireError(error, modernRevision, undefined, log)), later)
+      replyJson(
+        response,
+        httpStatusForError(error),
+        failure(null, wireError(error, modernRevision, undefined, log)),
+        later,
+      )
     }
   }
 }
@@ -149,7 +154,7 @@ async function send(
   }
   const condition = request.headers['if-range']
   const isAsked = condition === undefined || (etag !== undefined && condition === etag)
-  const span = length !== undefined && isAsked ? rangeOf(request.headers.range, length) : undefined
+  const span = length !== undefined && isAsked ? parseRangeHeader(request.headers.range, length) : undefined
   if (span === 'unsatisfiable') {
     body.release()
     refuse(response, 416, 'The range begins after the end of the content.', { 'Content-Range': `bytes */${length}` })
@@ -164,7 +169,7 @@ async function send(
     ...tag,
     'Accept-Ranges': length === undefined ? 'none' : 'bytes',
     'Content-Type': mimeType !== undefined && shownTypes.test(mimeType) ? mimeType : 'application/octet-stream',
-    'Content-Disposition': `attachment; filename*=UTF-8''${encodeRfc5987(nameOf(uri))}`,
+    'Content-Disposition': `attachment; filename*=UTF-8''${encodeRfc5987(downloadFileName(uri))}`,
     ...(sent === undefined ? {} : { 'Content-Length': sent }),
     ...(span === undefined ? {} : { 'Content-Range': `bytes ${span.start}-${span.end - 1}/${length}` }),
   })
@@ -235,7 +240,7 @@ function isExact({ mimeType = 'application/octet-stream' }: Body, scrubber: Scru
 }
 
 /** The last segment of the path of a URI, as the name of a file. */
-function nameOf(uri: string): string {
+function downloadFileName(uri: string): string {
   const [, last = ''] = /([^/]*)\/*$/.exec(uri) ?? []
   try {
     return decodeURIComponent(last).replace(/[\p{C}/\\]/gu, '_') || 'content'

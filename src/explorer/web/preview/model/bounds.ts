@@ -116,10 +116,10 @@ export function prune(root: Element): boolean {
 /** Shortens the arrays and objects of a parsed JSON value to the limits of its special form. */
 export function truncateValue(value: unknown): { readonly value: unknown; readonly isCut: boolean } {
   const budget: Budget = { nodes: maxNodes / 4, isCut: false }
-  return { value: shortened(value, 1, budget), isCut: budget.isCut }
+  return { value: truncateToBudget(value, 1, budget), isCut: budget.isCut }
 }
 
-function shortened(value: unknown, depth: number, budget: Budget): unknown {
+function truncateToBudget(value: unknown, depth: number, budget: Budget): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (depth > maxDepth) {
     budget.isCut = true
@@ -129,11 +129,13 @@ function shortened(value: unknown, depth: number, budget: Budget): unknown {
     const items: unknown[] = []
     for (const item of value) {
       if (!take(budget, 1)) break
-      items.push(shortened(item, depth + 1, budget))
+      items.push(truncateToBudget(item, depth + 1, budget))
     }
     return items
   }
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shortened(inner, depth + 1, budget)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, truncateToBudget(inner, depth + 1, budget)]),
+  )
 }
 
 /** The HTML of a Markdown document, up to the limits of a page. */

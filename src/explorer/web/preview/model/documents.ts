@@ -1,5 +1,5 @@
 /** Documents of JSON that have a preview of their own: lists of analyses, notebooks, and the tables of a database. */
-import { isObject, textsIn } from '../../../../core/kit/object.ts'
+import { isObject, stringItems } from '../../../../core/kit/object.ts'
 import { encodePath, encodeSegment } from '../../../../core/uri.ts'
 
 /** An analysis in a list of a results mount (`recent`, `by-tag/…`). */
@@ -29,13 +29,13 @@ export function analysesOf(value: unknown, uri: string): readonly ListedAnalysis
       uri: at,
       report: `${at}/report`,
       title: textIn(result.title) ?? String(result.id ?? result.path),
-      confidence: numberOf(result.confidence),
+      confidence: optionalNumber(result.confidence),
       thresholdsMet: typeof result.thresholdsMet === 'boolean' ? result.thresholdsMet : undefined,
-      cost: numberOf(result.totalCost),
-      providers: textsIn(result.providers),
-      created: timeOf(result.created),
-      expires: timeOf(result.expires),
-      tags: textsIn(result.tags).map((name) => ({ name, uri: tagUri(mount, name) })),
+      cost: optionalNumber(result.totalCost),
+      providers: stringItems(result.providers),
+      created: parseIsoTime(result.created),
+      expires: parseIsoTime(result.expires),
+      tags: stringItems(result.tags).map((name) => ({ name, uri: tagUri(mount, name) })),
     })
   }
   return listed
@@ -51,10 +51,10 @@ function tagUri(mount: string, tag: string): string {
 }
 
 const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
-const numberOf = (value: unknown) => (typeof value === 'number' ? value : undefined)
+const optionalNumber = (value: unknown) => (typeof value === 'number' ? value : undefined)
 
 /** A time in milliseconds since 1970, from its text (ISO 8601). */
-export function timeOf(value: unknown): number | undefined {
+export function parseIsoTime(value: unknown): number | undefined {
   const time = typeof value === 'string' ? Date.parse(value) : Number.NaN
   return Number.isNaN(time) ? undefined : time
 }
@@ -94,7 +94,7 @@ export function notebookOf(value: unknown): Notebook | undefined {
   let isCut = value.cells.length > maxCells
   const cells = value.cells.slice(0, maxCells).flatMap((cell: unknown): Cell[] => {
     if (!isObject(cell)) return []
-    const source = textOf(cell.source)
+    const source = notebookText(cell.source)
     if (cell.cell_type === 'markdown') return [{ markdown: source, outputs: [] }]
     if (cell.cell_type !== 'code') return [{ markdown: fenced(source, ''), outputs: [] }]
     const all: readonly unknown[] = Array.isArray(cell.outputs) ? cell.outputs : []
@@ -111,15 +111,15 @@ export function notebookOf(value: unknown): Notebook | undefined {
 /** Returns the output of a code cell. HTML and scripts are not shown: notebooks have plain text beside them. */
 function outputOf(output: unknown): Output | undefined {
   if (!isObject(output)) return undefined
-  if (output.output_type === 'stream') return textOutput(textOf(output.text))
+  if (output.output_type === 'stream') return textOutput(notebookText(output.text))
   if (output.output_type === 'error')
-    return { ...textOutput(`${textOf(output.ename)}: ${textOf(output.evalue)}`), kind: 'error' }
+    return { ...textOutput(`${notebookText(output.ename)}: ${notebookText(output.evalue)}`), kind: 'error' }
   const data = isObject(output.data) ? output.data : {}
   for (const type of ['image/png', 'image/jpeg', 'image/gif']) {
-    const base64 = textOf(data[type]).replace(/\s+/g, '')
+    const base64 = notebookText(data[type]).replace(/\s+/g, '')
     if (base64 !== '' && base64.length <= maxImageText) return { kind: 'image', base64 }
   }
-  const text = textOf(data['text/plain'])
+  const text = notebookText(data['text/plain'])
   return text === '' ? undefined : textOutput(text)
 }
 
@@ -130,7 +130,7 @@ function textOutput(text: string): Exclude<Output, { kind: 'image' }> {
 }
 
 /** Returns the text of a notebook's member, which is one string or an array of lines. */
-function textOf(value: unknown): string {
+function notebookText(value: unknown): string {
   if (typeof value === 'string') return value
   return Array.isArray(value) ? value.filter((line) => typeof line === 'string').join('') : ''
 }
@@ -173,12 +173,12 @@ export function overviewOf(value: unknown): Overview | undefined {
     if (!isObject(one) || !isObject(one.from) || !isObject(one.to)) return []
     const [from, to] = [one.from, one.to]
     if (typeof from.table !== 'string' || typeof to.table !== 'string') return []
-    return [{ from: idOf(from), to: idOf(to), columns: textsIn(from.columns) }]
+    return [{ from: tableId(from), to: tableId(to), columns: stringItems(from.columns) }]
   })
   const tables = value.tables.flatMap((one: unknown): readonly SchemaTable[] => {
     if (!isObject(one) || typeof one.table !== 'string') return []
-    const id = idOf(one)
-    const keys = textsIn(one.primaryKey)
+    const id = tableId(one)
+    const keys = stringItems(one.primaryKey)
     const foreign = links.filter(({ from }) => from === id).flatMap(({ columns }) => columns)
     return [
       {
@@ -200,7 +200,7 @@ export function overviewOf(value: unknown): Overview | undefined {
   }
 }
 
-function idOf({ schema, table }: Readonly<Record<string, unknown>>): string {
+function tableId({ schema, table }: Readonly<Record<string, unknown>>): string {
   return typeof schema === 'string' ? `${schema}\n${String(table)}` : String(table)
 }
 
@@ -208,7 +208,7 @@ function idOf({ schema, table }: Readonly<Record<string, unknown>>): string {
  * The path segment for a name of a database. Characters that a segment cannot contain are written as `~` and two digits for each
  * byte.
  */
-function segmentOf(name: string): string {
+function encodeDatabaseName(name: string): string {
   if (name === '') return '~'
   const isDots = name === '.' || name === '..'
   const bytes = (text: string) =>
@@ -226,8 +226,8 @@ export function tableUri(
   only: string | undefined,
 ): string {
   const base = overview.replace(/[?#].*$/s, '').replace(/[^/]*$/, '')
-  const middle = schema === undefined || schema === only ? '' : `${segmentOf(schema)}/`
-  return `${base}${middle}${segmentOf(name)}/schema`
+  const middle = schema === undefined || schema === only ? '' : `${encodeDatabaseName(schema)}/`
+  return `${base}${middle}${encodeDatabaseName(name)}/schema`
 }
 
 /**
@@ -239,9 +239,9 @@ export function siblingTableUri(
   other: { readonly schema: string | undefined; readonly name: string },
 ): string {
   const base = own.uri.replace(/[?#].*$/s, '').replace(/[^/]*\/[^/]*$/, '')
-  const folder = own.schema === undefined ? undefined : `${segmentOf(own.schema)}/`
+  const folder = own.schema === undefined ? undefined : `${encodeDatabaseName(own.schema)}/`
   const isNamed = folder !== undefined && base.endsWith(`/${folder}`)
   if (other.schema === undefined || other.schema === own.schema || !isNamed)
-    return `${base}${segmentOf(other.name)}/schema`
-  return `${base.slice(0, -folder.length)}${segmentOf(other.schema)}/${segmentOf(other.name)}/schema`
+    return `${base}${encodeDatabaseName(other.name)}/schema`
+  return `${base.slice(0, -folder.length)}${encodeDatabaseName(other.schema)}/${encodeDatabaseName(other.name)}/schema`
 }

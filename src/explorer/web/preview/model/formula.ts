@@ -79,14 +79,14 @@ function copied(node: LibraryNode, budget: { left: number }): readonly FormulaNo
   return [
     {
       name: node.type,
-      attributes: kept(node.attributes, (name) => attributes.has(name)),
-      style: kept(node.style, (name) => properties.test(name)),
+      attributes: pickPlainValues(node.attributes, (name) => attributes.has(name)),
+      style: pickPlainValues(node.style, (name) => properties.test(name)),
       children,
     },
   ]
 }
 
-function kept(values: Readonly<Record<string, unknown>> = {}, isKept: (name: string) => boolean) {
+function pickPlainValues(values: Readonly<Record<string, unknown>> = {}, isKept: (name: string) => boolean) {
   const strings = Object.entries(values).map(([name, value]) => [name, String(value)] as const)
   return Object.fromEntries(strings.filter(([name, value]) => isKept(name) && plainValue.test(value)))
 }

@@ -51,7 +51,7 @@ const loaders: Readonly<Record<string, Loader>> = {
 /** Splits the lines of a text into pieces with their classes. `undefined` for an unknown language. */
 export async function highlightLines(text: string, language: string): Promise<readonly TokenLine[] | undefined> {
   try {
-    await load(language)
+    await loadLanguage(language)
     const { value } = hljs.highlight(text, { language, ignoreIllegals: true })
     return tokenLines(value)
   } catch {
@@ -60,7 +60,7 @@ export async function highlightLines(text: string, language: string): Promise<re
   }
 }
 
-async function load(language: string): Promise<void> {
+async function loadLanguage(language: string): Promise<void> {
   if (hljs.getLanguage(language) !== undefined) return
   const loader = loaders[language]
   if (loader === undefined) throw new Error('No such language.')

@@ -25,14 +25,14 @@ export function layoutOf({ tables, links }: Overview) {
     beside.get(from)?.add(to)
     beside.get(to)?.add(from)
   }
-  const groups = groupsOf(
+  const groups = findConnectedComponents(
     tables.map(({ id }) => id),
     beside,
   ).sort((a, b) => b.length - a.length)
   const boxes = new Map<string, TableBox>()
   const position = { x: 0, y: 0, low: 0, right: 0 }
   for (const group of groups) {
-    const columns = columnsOf(group, links, beside).map((ids) => ids.flatMap((id) => byId.get(id) ?? []))
+    const columns = arrangeInColumns(group, links, beside).map((ids) => ids.flatMap((id) => byId.get(id) ?? []))
     const wide = columns.length * (width + gapX) - gapX
     const tall = Math.max(...columns.map((column) => heightOf(column)))
     if (position.x > 0 && position.x + wide > across) Object.assign(position, { x: 0, y: position.low + gapY * 2 })
@@ -53,13 +53,13 @@ export function layoutOf({ tables, links }: Overview) {
   return { boxes, width: position.right, height: position.low }
 }
 
-function linesOf({ keys, foreign }: SchemaTable): TableBox['lines'] {
+function tableBoxLines({ keys, foreign }: SchemaTable): TableBox['lines'] {
   const all = [...keys.map((name) => ({ name, isKey: true })), ...foreign.map((name) => ({ name, isKey: false }))]
   return all.slice(0, most)
 }
 
 function boxOf(table: SchemaTable, x: number, y: number): TableBox {
-  const lines = linesOf(table)
+  const lines = tableBoxLines(table)
   return { table, x, y, width, height: head + (lines.length + 1) * line + 6, lines }
 }
 
@@ -67,7 +67,7 @@ function heightOf(column: readonly SchemaTable[]): number {
   return column.reduce((sum, table) => sum + boxOf(table, 0, 0).height + gapY, -gapY)
 }
 
-function groupsOf(ids: readonly string[], beside: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
+function findConnectedComponents(ids: readonly string[], beside: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const seen = new Set<string>()
   const groups: string[][] = []
   for (const id of ids) {
@@ -89,7 +89,7 @@ function groupsOf(ids: readonly string[], beside: ReadonlyMap<string, ReadonlySe
 }
 
 /** Puts each table into a column to the left of the tables that it refers to. A reference that closes a cycle is ignored. */
-function columnsOf(
+function arrangeInColumns(
   group: readonly string[],
   links: Overview['links'],
   beside: ReadonlyMap<string, ReadonlySet<string>>,
@@ -112,11 +112,11 @@ function columnsOf(
     group.filter((id) => ranks.get(id) === deepest - rank),
   )
   // A tall column is split, so that a hundred tables around one stay on the screen.
-  const split = columns.flatMap((column) => piecesOf(column, Math.max(8, Math.ceil(Math.sqrt(group.length) * 1.6))))
+  const split = columns.flatMap((column) => splitEvenly(column, Math.max(8, Math.ceil(Math.sqrt(group.length) * 1.6))))
   return ordered(split, beside)
 }
 
-function piecesOf(ids: readonly string[], size: number): readonly (readonly string[])[] {
+function splitEvenly(ids: readonly string[], size: number): readonly (readonly string[])[] {
   const pieces = Math.ceil(ids.length / size)
   const each = Math.ceil(ids.length / Math.max(pieces, 1))
   return Array.from({ length: pieces }, (_, index) => ids.slice(index * each, (index + 1) * each))

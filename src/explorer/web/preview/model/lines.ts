@@ -1,7 +1,7 @@
 import { fold } from '../../../../core/kit/matching.ts'
 
 /** The lines of a text. A newline at its end does not begin another line. */
-export function linesOf(text: string): readonly string[] {
+export function splitLines(text: string): readonly string[] {
   const lines = text.split(/\r\n|\n|\r/)
   if (lines.length > 1 && lines.at(-1) === '') lines.pop()
   return lines
@@ -23,7 +23,7 @@ export interface PreviewPart {
   readonly next?: string
 }
 
-export function partOf(value: unknown): PreviewPart | undefined {
+export function parsePreviewPart(value: unknown): PreviewPart | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { unit, first, last, lines, size, next } = value as Readonly<Record<string, unknown>>
   if ((unit !== 'lines' && unit !== 'bytes') || typeof first !== 'number' || typeof last !== 'number') return undefined

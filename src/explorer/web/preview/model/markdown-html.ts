@@ -33,7 +33,7 @@ const blockFormulas: TokenizerAndRendererExtension = {
     return at === -1 || blockFormula(text.slice(at)) === undefined ? undefined : at
   },
   tokenizer: (text) => blockFormula(text),
-  renderer: (token) => `<pre><code class="language-math">${escaped(String(token.tex))}</code></pre>\n`,
+  renderer: (token) => `<pre><code class="language-math">${escapeHtml(String(token.tex))}</code></pre>\n`,
 }
 
 /** Formulas in TeX as GitHub marks them: `$…$` in a line, `$$…$$` on lines of its own. A fence of the language `math` needs no mark. */
@@ -56,7 +56,7 @@ function blockFormula(text: string): FormulaToken | undefined {
 function inlineFormula(text: string): FormulaToken | undefined {
   const mark = text.startsWith('$$') ? '$$' : text.startsWith('$') ? '$' : undefined
   if (mark === undefined) return undefined
-  const end = endOf(text, mark.length)
+  const end = findDollarSign(text, mark.length)
   if (end === undefined || !text.startsWith(mark, end)) return undefined
   const inner = text.slice(mark.length, end)
   const quoted = mark === '$' ? /^`([^`]+)`$/.exec(inner)?.[1] : undefined
@@ -68,7 +68,7 @@ function inlineFormula(text: string): FormulaToken | undefined {
 }
 
 /** The next dollar sign without a backslash before it. */
-function endOf(text: string, from: number): number | undefined {
+function findDollarSign(text: string, from: number): number | undefined {
   const last = Math.min(text.length, from + maxFormulaLength)
   for (let at = from; at < last; at++) {
     if (text[at] === '\\') at++
@@ -78,10 +78,10 @@ function endOf(text: string, from: number): number | undefined {
 }
 
 function formulaHtml({ tex, isDisplayed }: FormulaToken): string {
-  return `<code class="language-math-${isDisplayed ? 'displayed' : 'inline'}">${escaped(tex)}</code>`
+  return `<code class="language-math-${isDisplayed ? 'displayed' : 'inline'}">${escapeHtml(tex)}</code>`
 }
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 

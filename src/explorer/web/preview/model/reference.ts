@@ -7,7 +7,7 @@ interface LinkTarget {
 }
 
 /** The pieces of a URI reference (RFC 3986, appendix B). */
-function piecesOf(text: string) {
+function splitUriReference(text: string) {
   const [, scheme, authority, path = '', query, fragment] =
     /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(text) ?? []
   return { scheme, authority, path, query, fragment }
@@ -19,8 +19,8 @@ function piecesOf(text: string) {
  */
 export function resolveReference(base: string, reference: string): LinkTarget | undefined {
   const text = escapeUri(reference.trim())
-  const to = piecesOf(text)
-  const from = piecesOf(base)
+  const to = splitUriReference(text)
+  const from = splitUriReference(base)
   if (from.scheme === undefined) return undefined
   const tail = to.fragment === undefined ? {} : { fragment: to.fragment }
   if (to.scheme !== undefined) return { uri: text.replace(/#.*$/s, ''), ...tail }
@@ -45,8 +45,8 @@ export function linkOf(
   const target = resolveReference(base, reference)
   if (target === undefined) return { kind: 'none' }
   const scheme = /^[^:]*/.exec(target.uri)?.[0].toLowerCase() ?? ''
-  const isOwn = scheme === piecesOf(base).scheme?.toLowerCase()
-  const isAbsolute = piecesOf(reference.trim()).scheme !== undefined
+  const isOwn = scheme === splitUriReference(base).scheme?.toLowerCase()
+  const isAbsolute = splitUriReference(reference.trim()).scheme !== undefined
   if (['javascript', 'vbscript', 'data', 'blob', 'about'].includes(scheme)) return { kind: 'none' }
   if (isAbsolute && /^(https?|mailto)$/.test(scheme) && !isOwn) return { kind: 'outside', target }
   return { kind: 'inside', target }
@@ -127,7 +127,7 @@ function splitQuery(uri: string): { readonly uri: string; readonly rest?: string
  * the reader.
  */
 export function isBeside(base: string, uri: string): boolean {
-  const [from, to] = [piecesOf(base), piecesOf(uri)]
+  const [from, to] = [splitUriReference(base), splitUriReference(uri)]
   const nameOf = ({ scheme, authority }: typeof from) => `${scheme?.toLowerCase()}://${authority?.toLowerCase() ?? ''}`
   return from.scheme !== undefined && nameOf(from) === nameOf(to)
 }

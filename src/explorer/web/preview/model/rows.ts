@@ -1,4 +1,4 @@
-import { isObject, textsIn } from '../../../../core/kit/object.ts'
+import { isObject, stringItems } from '../../../../core/kit/object.ts'
 
 /** Rows of cells; the first row is the head. Rows may differ in their number of cells: short rows are not filled up. */
 export type Rows = readonly (readonly string[])[]
@@ -86,7 +86,7 @@ export function delimiterOf(text: string, mediaType: string | undefined): string
 }
 
 /** Parses a number as people write it into tables; `undefined` if the text is not a number. */
-export function numberOf(cell: string): number | undefined {
+export function parseCellNumber(cell: string): number | undefined {
   const text = cell
     .trim()
     .replace(/^[$€£¥￥]\s*/, '')
@@ -99,7 +99,7 @@ export function numberOf(cell: string): number | undefined {
 export function rowOrder(rows: Rows, column: number, isDescending: boolean): readonly number[] {
   const cells = rows.map((row) => row[column] ?? '')
   const filled = cells.filter((cell) => cell.trim() !== '')
-  const numbers = cells.map(numberOf)
+  const numbers = cells.map(parseCellNumber)
   const isNumeric = filled.length > 0 && numbers.filter((number) => number !== undefined).length >= filled.length * 0.9
   const collator = new Intl.Collator(undefined, { numeric: true })
   const compare = isNumeric
@@ -126,7 +126,7 @@ export function keepDigits(_: string, value: unknown, context?: { readonly sourc
 export function databaseRows(value: unknown): Rows {
   if (!isObject(value)) return []
   const columns = (Array.isArray(value.columns) ? value.columns : []).flatMap((column: unknown) =>
-    isObject(column) ? textsIn([column.name]) : [],
+    isObject(column) ? stringItems([column.name]) : [],
   )
   const rows = (Array.isArray(value.rows) ? value.rows : []).filter(isObject)
   return [columns, ...rows.map((row) => columns.map((name) => databaseCell(row[name])))]
@@ -179,8 +179,8 @@ export function jsonRows(
     const open = count !== undefined && count > 0 && isOpen(row, count)
     rows.push({
       ...row,
-      kind: kindOf(own),
-      text: textOf(own),
+      kind: jsonValueKind(own),
+      text: summarizeValue(own),
       isOpen: open,
       ...(count === undefined || count === 0 ? {} : { count }),
     })
@@ -205,7 +205,7 @@ export function jsonRows(
   return rows
 }
 
-function kindOf(value: unknown): JsonRow['kind'] {
+function jsonValueKind(value: unknown): JsonRow['kind'] {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
   const type = typeof value
@@ -219,7 +219,7 @@ function countOf(value: unknown): number | undefined {
 
 const longest = 300
 
-function textOf(value: unknown): string {
+function summarizeValue(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? '[]' : glimpseOf(value.slice(0, 8).map(briefly), '[', ']')
   if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value).slice(0, 8)
@@ -233,7 +233,7 @@ function textOf(value: unknown): string {
 
 /** Formats a value without its nested members. */
 function briefly(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return textOf(value)
+  if (typeof value !== 'object' || value === null) return summarizeValue(value)
   if (Array.isArray(value)) return value.length === 0 ? '[]' : '[…]'
   return '{…}'
 }
@@ -267,8 +267,8 @@ export function parseLines(text: string): readonly unknown[] {
 }
 
 /** Objects with the same few names as a table: the names, and the values as texts. `undefined` if they differ too much. */
-export function tableOf(values: readonly unknown[]): readonly (readonly string[])[] | undefined {
-  const objects = values.filter((value): value is Record<string, unknown> => kindOf(value) === 'object')
+export function tabulateObjects(values: readonly unknown[]): readonly (readonly string[])[] | undefined {
+  const objects = values.filter((value): value is Record<string, unknown> => jsonValueKind(value) === 'object')
   if (objects.length === 0 || objects.length < values.length) return undefined
   const names = [...new Set(objects.slice(0, 200).flatMap((object) => Object.keys(object)))]
   if (names.length === 0 || names.length > 60) return undefined

@@ -1,6 +1,6 @@
 import type { Wire } from '../../../../client/wire.ts'
 import { defined, isObject } from '../../../../core/kit/object.ts'
-import { numberOf, type Rows } from './rows.ts'
+import { parseCellNumber, type Rows } from './rows.ts'
 
 /** A time series: one value for each time of the chart. `undefined`: only other series have a value at this time. `null`: a gap. */
 interface Series {
@@ -53,7 +53,7 @@ export function chartOfJson(value: unknown): Chart | undefined {
   const of = isObject(value.omitted) && typeof value.omitted.of === 'number' ? value.omitted.of : undefined
   return {
     ...texts(value),
-    ...joined(runs),
+    ...mergeSeriesRuns(runs),
     ...defined({ of }),
   }
 }
@@ -99,7 +99,7 @@ export function chartOfTable(rows: Rows): Chart | undefined {
   const [head = [], ...body] = rows
   const at = head.findIndex((name) => timeNames.test(name.trim()))
   if (at === -1 || body.length < 2) return undefined
-  const times = body.map((row) => timeOf(row[at] ?? ''))
+  const times = body.map((row) => parseTimeCell(row[at] ?? ''))
   if (times.filter((time) => time !== undefined).length < body.length * 0.9) return undefined
   const columns = [...head.keys()].filter((column) => column !== at && isNumeric(body, column))
   if (columns.length === 0) return undefined
@@ -110,7 +110,7 @@ export function chartOfTable(rows: Rows): Chart | undefined {
     if (time === undefined) continue
     const group = labels.map((column) => `${head[column] ?? ''}=${row[column] ?? ''}`).join(', ')
     for (const column of columns) {
-      const value = numberOf(row[column] ?? '')
+      const value = parseCellNumber(row[column] ?? '')
       if (value === undefined) continue
       const name = head[column] ?? ''
       const label = group === '' ? name : columns.length === 1 ? group : `${name} {${group}}`
@@ -121,17 +121,19 @@ export function chartOfTable(rows: Rows): Chart | undefined {
   }
   // With more than 100 groups, the table is not drawn as a chart.
   if (runs.size === 0 || runs.size > 100) return undefined
-  return joined([...runs.values()].map((run) => ({ ...run, points: run.points.sort(([a], [b]) => a - b), gaps: [] })))
+  return mergeSeriesRuns(
+    [...runs.values()].map((run) => ({ ...run, points: run.points.sort(([a], [b]) => a - b), gaps: [] })),
+  )
 }
 
 function isNumeric(rows: Rows, column: number): boolean {
   const filled = rows.slice(0, 200).filter((row) => (row[column] ?? '').trim() !== '')
-  const numbers = filled.filter((row) => numberOf(row[column] ?? '') !== undefined)
+  const numbers = filled.filter((row) => parseCellNumber(row[column] ?? '') !== undefined)
   return filled.length > 0 && numbers.length >= filled.length * 0.9
 }
 
 /** Parses a time to seconds since 1970. A time without a zone is taken as UTC. */
-function timeOf(cell: string): number | undefined {
+function parseTimeCell(cell: string): number | undefined {
   const text = cell.trim()
   if (/^\d{9,10}(\.\d+)?$/.test(text)) return Number(text)
   if (/^\d{12,13}$/.test(text)) return Number(text) / 1000
@@ -147,7 +149,7 @@ function timeOf(cell: string): number | undefined {
 }
 
 /** Merges several series. The result has the times of all of them. */
-function joined(runs: readonly SeriesRun[]): Pick<Chart, 'times' | 'series'> {
+function mergeSeriesRuns(runs: readonly SeriesRun[]): Pick<Chart, 'times' | 'series'> {
   // Each gap gets at least one time without a value, so that no line is drawn across it.
   const middles = runs.map(({ gaps }) => gaps.map(([from, to]) => (from + to) / 2))
   const times = [...new Set([...runs.flatMap(({ points }) => points.map(([time]) => time)), ...middles.flat()])].sort(
