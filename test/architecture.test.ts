@@ -99,11 +99,11 @@ describe('the import table of docs/architecture.md', () => {
     expect(files.flatMap((file) => faultsOf(file, readFileSync(join(source, file), 'utf8'), rules))).toEqual([])
   })
 
-  test('has a folder for each of its rows', () => {
+  test('has a row for each folder of src, and no other row', () => {
     expect([...rules.keys()].sort()).toEqual([...new Set(files.map(folderOf))].sort())
   })
 
-  test('does not allow a wrong import', () => {
+  test('forbids an import that it does not list', () => {
     const wrong = [
       "import { a } from '../server/http.ts'",
       "import zod from 'zod'",
@@ -178,7 +178,7 @@ describe('the source code', () => {
     expect(faults.map(({ file }) => file)).toEqual([])
   })
 
-  test('names no source in the explorer page and in the tables of abilities', () => {
+  test('names no source in the explorer page, nor in the script that writes the tables of abilities', () => {
     const sources = Object.keys(table)
     const word = `['"](?:${sources.join('|')})['"]`
     const kind = '(?:kind|scheme|source|provider|name)\\w*(?:\\([^)]*\\))?'
@@ -212,7 +212,7 @@ describe('the source code', () => {
     expect(faults).toEqual([])
   })
 
-  test('has no import circle, also with type imports and lazy imports', () => {
+  test('has no import cycle, also with type imports and lazy imports', () => {
     const file = (name: string, ...targets: string[]) => ({
       file: name,
       imports: targets.map((target) => ({ file: target, typeOnly: false })),
@@ -226,7 +226,7 @@ describe('the source code', () => {
     expect(circlesOf(later)).toEqual([])
   })
 
-  test.each(['cli', 'explorer/web', 'server'])('has no import circle between the folders in %s', (parent) => {
+  test.each(['cli', 'explorer/web', 'server'])('has no import cycle between the folders in %s', (parent) => {
     const folderOf = (file: string) => new RegExp(`^(${parent}/[\\w-]+)/`).exec(file)?.[1] ?? []
     const folders = new Map<string, string[]>()
     for (const { file, imports, loads } of code) {
@@ -250,7 +250,7 @@ describe('the source code', () => {
     expect(names.length).toBeLessThanOrEqual(most)
   })
 
-  test('declares each name of a type or function in at most three files, and has the unit in the name of a number', () => {
+  test('declares each name of a type or function in at most three files, and states the unit in the names of numbers', () => {
     expect(repeatedNames(code)).toEqual([])
     expect(code.flatMap(({ file, withoutUnit }) => withoutUnit.map((name) => `${file} ${name}`))).toEqual([])
   })
@@ -273,7 +273,7 @@ describe('the source code', () => {
     expect(riddles.map(({ file, line, text }) => `${file}:${line}: ${riddleIn(text)}`)).toEqual([])
   })
 
-  test('names in its comments only kinds and reasons that errors have', () => {
+  test('mentions in its comments only kinds and reasons of errors that exist', () => {
     const errors = readFileSync(join(root, 'src/core/errors.ts'), 'utf8')
     const comments = code.flatMap((file) => file.comments)
     for (const [type, name] of [

@@ -44,14 +44,14 @@ describe('the lists of sources', () => {
       .map(([word]) => word)
       .filter((word) => names.includes(word))
 
-  test('name every source that is polled in docs/operations.md', () => {
+  test('name in docs/operations.md every source that is polled', () => {
     const polled = Object.values(sources).filter(({ changes }) => changes === 'polled')
     expect(wordsIn('docs/operations.md', /sources that are polled \(([^)]*)\)/).sort()).toEqual(
       polled.map(({ name }) => name).sort(),
     )
   })
 
-  test('name every source with the keys of documents in docs/configuration.md', async () => {
+  test('name in docs/configuration.md every source that accepts the keys of documents', async () => {
     const schemas = await Promise.all(
       Object.values(sources).map(async ({ name, schema }) => ({ name, ...(await schema()).source })),
     )
@@ -144,7 +144,7 @@ describe('the documentation', () => {
     expect(`${start} `).toContain(`--http ${new URL(server.url).port} `)
   })
 
-  test('has an example of the toolkit in the README that serves what it says', async () => {
+  test('has a runnable example of the toolkit in the README, which serves the resources that it declares', async () => {
     const code = /```ts\n([\s\S]*?)```/.exec(textOf('README.md'))?.[1] ?? ''
     expect(code).toContain('serveStdio')
     writeFileSync(join(folder, 'server.mts'), code)

@@ -143,7 +143,7 @@ describe('a start loads the listed files only:', () => {
     await expect(asText(files)).toMatchFileSnapshot('data/start/serve-folder-built.txt')
   })
 
-  it('no start loads other modules of Node', async () => {
+  it('no start loads a module of Node that is not listed', async () => {
     // A newer Node has loaded some of them by itself.
     const others = async (args: readonly string[], known: readonly string[]) =>
       (await builtinsBeyondBare(args)).filter((name) => !known.includes(name))
@@ -153,7 +153,7 @@ describe('a start loads the listed files only:', () => {
     expect(await others(configured, [...namesOfNode('crypto'), ...ofNode])).toEqual([])
   })
 
-  it('a configuration opens few files', async () => {
+  it('a configuration of ten mounts in the built package, until the first answer', async () => {
     const files = filesIn(await loadedBy(built, ['serve', '--config', tenMounts(), '--stdio']))
     await expect(asText(files)).toMatchFileSnapshot('data/start/serve-config-built.txt')
   })

@@ -92,7 +92,7 @@ test('a context is the same with and without resources that its caller may not s
   expect(await asked(whole, boss, { query: 'zeppelin' })).toContain('CANARY zeppelin')
 })
 
-test('a pin of a hidden resource gets the same message as one of an absent resource', async () => {
+test('a hidden resource that a caller pins in a context gives the same message as an absent one', async () => {
   const [whole] = catalogs
   if (whole === undefined) throw new Error('there are two catalogs')
   for (const given of [{}, { pins_only: true }, { measure: true }] as const) {

@@ -126,7 +126,7 @@ describe('webhooks of events', () => {
 })
 
 describe('polls of events', () => {
-  test('EV10: a cursor that was changed, and one of another caller, give nothing', async () => {
+  test('EV10: a cursor that was changed, and one of another caller, give no events, and are reported as truncated', async () => {
     const { source, client, other } = await start()
     const polled = { name: 'resource.changed' }
     const { cursor } = await client.poll(polled)

@@ -204,7 +204,7 @@ requires(
     await unharmed(page)
   })
 
-  test('UI27 UI28: invalid types, sizes and annotations break nothing', async () => {
+  test('UI27 UI28: a resource with invalid types, sizes and annotations is shown without the invalid values', async () => {
     const page = await open({})
     for (const { uri } of junk) {
       await showOn(page, uri)

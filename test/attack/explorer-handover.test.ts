@@ -143,7 +143,7 @@ describe.runIf(process.platform === 'linux')('the address of hikidashi ui', () =
     expect(err.match(/A second browser/g)).toHaveLength(1)
   })
 
-  test('cannot inject anything into the file', async () => {
+  test('is escaped in the HTML file that holds it, so that it cannot inject markup', async () => {
     const address = 'http://127.0.0.1:1/x/#token="><script>alert(1)</script>&\''
     const { url, remove } = await createHandover(address, { XDG_STATE_HOME: join(home, 'state') })
     const text = await readFile(new URL(url), 'utf8')
@@ -158,10 +158,10 @@ requires(
   'chromium',
   hasChromium,
   chromiumReason,
-)('of hikidashi ui, in a browser,', () => {
+)('in a browser,', () => {
   const tabs = useBrowser()
 
-  test('the address opens the explorer, also in a second tab; a second browser locks out both, with a message', async () => {
+  test('the address of hikidashi ui opens the explorer, also in a second tab; opening it in a second browser locks out both, with a message', async () => {
     const { running, address } = await ui()
     const [name = ''] = await files()
     const context = await tabs.profile({ allowed: [/401/, /^asked elsewhere: file:/] })

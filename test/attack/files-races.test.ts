@@ -160,7 +160,7 @@ for (const way of swapWays) {
       })
     })
 
-    test('PT22 PT23 this attack reads the target of the link from a server that checks only the path', async () => {
+    test('PT22 PT23 replacing a directory or file by a link deceives a reader that checks only the path', async () => {
       let leaks = 0
       for (const [names, path] of [
         [['d', 'to-directory'], 'd/f.md'],

@@ -138,7 +138,7 @@ describe('links in a folder without a configuration', () => {
   })
 
   test.each(levels)(
-    '%s does not lead out of the folder, if it appears between the plan and the first use',
+    '%s does not lead out of the folder, if it appears after the folder was examined and before its first use',
     async (path) => {
       fill(folder.root, own)
       fill(folder.outside, canary)

@@ -175,7 +175,7 @@ describe.runIf(process.platform === 'linux').each(swapWays)(
     const isTried = (row: number) => hasTurn(row, ways.indexOf(way), ways.length)
 
     test.runIf(ways.includes(way)).each(Object.keys(swaps).filter((_, row) => isTried(row)))(
-      'GT18 %s: no answer has anything of its target',
+      'GT18 discloses nothing of its target in the place of %s',
       async (name) => {
         const [path, target] = swaps[name]?.() ?? ['', '']
         // Whatever ids the refs name, the objects are elsewhere.
@@ -201,7 +201,7 @@ describe.runIf(process.platform === 'linux').each(swapWays)(
     )
 
     test.runIf(ways.includes(way) && isTried(Object.keys(swaps).length))(
-      'GT16 the packs: no answer has anything of their target',
+      'GT16 discloses nothing of its target in the place of the packs',
       async () => {
         other.git('gc', '-q')
         repository.git('gc', '-q')

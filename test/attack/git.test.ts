@@ -197,7 +197,7 @@ describe('hostile refs and paths in requests', () => {
     for (const revision of revisions) await expectNothingAt(asked, revision)
   })
 
-  test('GT07 a ref or path with a line feed sends one question to git', async () => {
+  test('GT07 a ref or path with a line feed does not send a second query to git', async () => {
     const { first, second } = fillPlainly(repository)
     const answers = repository.feed(`${first}:a.txt\n${second}:a.txt\n`, 'cat-file', '--batch-check')
     expect(answers.split('\n')).toHaveLength(2)
@@ -414,7 +414,7 @@ describe('programs that a repository tells git to run', () => {
     expect(existsSync(trace)).toBe(false)
   })
 
-  test('GT31 git gets exactly these environment variables', async () => {
+  test('GT31 git gets exactly the environment variables of a fixed list', async () => {
     fillPlainly(repository)
     const seen = join(folder.path, 'environment')
     const fake = fakeGit(folder, 'fake', `env >> '${seen}'\nexec "$REAL" "$@"`)

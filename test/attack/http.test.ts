@@ -265,7 +265,7 @@ describe('HTTP answers', () => {
     for (const wire of wires) await wire.close()
   })
 
-  test('a session ends finally, and a limit on sessions harms no other client', async () => {
+  test('a session that was deleted stays unusable, and the limit on sessions harms no other client', async () => {
     const opened: string[] = []
     const open = () =>
       send(arena.http, arena.world, {

@@ -88,7 +88,7 @@ describe('answers for one principal are not given to another', () => {
     }
   })
 
-  test('CP04: data of a client that is not its identity makes no difference', async () => {
+  test('CP04: headers of a client that are not its token, such as cookies or X-User, make no difference', async () => {
     const uri = own('ann')
     const plain = shapeOf(await as('ann', uri), uri)
     const denied = shapeOf(await as('bob', uri), uri)

@@ -174,7 +174,7 @@ describe('a hostile mounted server', () => {
     expect(JSON.parse(told)[0].result.resources).toHaveLength(4)
   })
 
-  test('a claim of the highest priority requires no resource', async () => {
+  test('a priority of 1, which would put a resource into every context, is lowered', async () => {
     const listed = [1, 0.995, 0.5].map((priority, index) => ({
       uri: `n://${index}`,
       name: 'n',
@@ -279,7 +279,7 @@ describe('a hostile mounted server', () => {
   })
 })
 
-test('GT31: a command gets these variables and no others, and its output is not passed on', async () => {
+test('GT31: a mounted command gets only the configured environment variables, and harmless ones such as PATH', async () => {
   process.env.RELAY_CANARY = 'canary-of-the-environment'
   const target = fixture('varied', 'sdk124')
   if (!('command' in target)) throw new Error('no command')

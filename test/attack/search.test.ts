@@ -88,7 +88,7 @@ describe.each(['http', 'stdio'] as const)('searching over %s', (wire) => {
     expect((await reader.complete('mime', 'text/')).values).toEqual(['text/markdown', 'text/plain'])
   })
 
-  test('DR11: a query is words, whatever syntax it has', async () => {
+  test('DR11: a query is taken as plain words, whatever operators and quotes it contains', async () => {
     const { reader } = over(wire)
     const odd = [
       '"',

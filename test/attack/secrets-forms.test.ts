@@ -600,7 +600,7 @@ describe('encoded secrets', () => {
     },
   )
 
-  test('SE06: are not seen in lines of words and of digests', async () => {
+  test('SE06: are not mistakenly found in lines of words or of digests', async () => {
     const digests = Array.from({ length: 8 }, (_, i) => createHash('sha1').update(`${i}`).digest('hex'))
     for (const text of [`${digests.join('\n')}\n`, 'AbstractSingleton\nProxyFactoryBean1\nConfigurationProp\n'])
       expect(await shown(text, 'a.txt')).toBe(text)
@@ -696,7 +696,7 @@ test('SE22: of a withheld file, a range at its end is withheld too', async () =>
   }
 })
 
-test('SE22: a file without a secret is searched once, and every read of its end is a part of that searched text', async () => {
+test('SE22: a file without a secret is searched once, and a read of its end is taken from the searched text', async () => {
   let searches = 0
   const counted: Redactor = {
     ...redactor,
@@ -859,7 +859,7 @@ test.each<[string, string]>([
   expect(await shown(text, path)).not.toContain('horsebattery')
 })
 
-test('SE26: a reference without a default is unchanged', async () => {
+test('SE26: a reference to a secret elsewhere, without a default value, is unchanged', async () => {
   for (const text of ['password: ${DB_PASSWORD:?must be set}\n', 'password: ${vault:secret/x}\n', 'password: ${A:-}\n'])
     expect(await shown(text, 'a.yaml')).toBe(text)
 })

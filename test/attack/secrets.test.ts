@@ -210,7 +210,7 @@ describe('detectors of secrets', () => {
       expect(leaks(await shown(text, 'a.txt'), [first.slice(4), second]), text).toEqual([])
   })
 
-  test('SE08: nothing is expanded, included or looked up', async () => {
+  test('SE08: variables, includes and commands in settings are not expanded', async () => {
     const environment = { SECRET_HALF: 'abc' }
     const text = 'a: ${SECRET_HALF}${OTHER}\nb: !include /etc/passwd\nc: $(id)\nd: ${HOME:-x}\n'
     const [source, json] = await settingsShown('yaml', text)

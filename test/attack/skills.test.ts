@@ -88,7 +88,7 @@ describe('skills of another author', () => {
     expect((await skills.list()).skills.map(({ uri }) => uri)).toEqual([own])
   })
 
-  test('are read within limits, however they are written', async () => {
+  test('that are too large, too deeply nested or have too many files are left out, and the others are served', async () => {
     const aliases = `a: &a [x, x]\n${[...'bcdefghij'].map((name, i) => `${name}: &${name} [*${'abcdefghi'[i]}, *${'abcdefghi'[i]}, *${'abcdefghi'[i]}]`).join('\n')}\n`
     folder.write({
       '.agents/skills/bomb/SKILL.md': head('bomb', aliases),

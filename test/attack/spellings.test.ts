@@ -141,7 +141,7 @@ describe('UR06 UR07 UR16 PT13: every spelling of one URI', () => {
     await catalog.close()
   })
 
-  test('is notified in its own spelling, and unsubscribed by any other', async () => {
+  test('is reported in the spelling that was subscribed to, and can be unsubscribed in any other spelling', async () => {
     const { catalog, provider } = world()
     const heard: string[] = []
     const subscription = catalog.view(alice).subscribe?.(({ uris }) => heard.push(...uris))

@@ -674,7 +674,7 @@ describe('a subscriber that does not read', () => {
     await control(wire)
   })
 
-  test('HT23: is distinguished from one that reads, which may get more than that at once', async () => {
+  test('HT23: is distinguished from a subscriber that reads, which may get more than 1 MiB at once', async () => {
     for (const name of ['http 2026-07-28', 'stdio 2026-07-28'] as const) {
       const uris = spellings(180)
       const ear = await hear(await clientOf(name), uris)

@@ -46,7 +46,7 @@ describe('the Authorization header', () => {
     expect(form.status).toBe(401)
   })
 
-  test('TK01: every request needs a token, and its body is not read before', async () => {
+  test('TK01: a request without a token is refused with 401, whatever its method and body', async () => {
     const requests = [
       ['POST', '{'],
       ['POST', JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'server/discover' })],

@@ -323,7 +323,7 @@ describe('settings that protect data', () => {
     [{ http: { listen: 0, auth: { tokens: '../private/token' } } }, 'http', []],
     [{ http: { listen: '0.0.0.0:0', allowedHosts: ['evil.example'] } }, 'http', ['--insecure']],
     [{ http: { allowedOrigins: ['https://evil.example'] } }, 'http', ['--http', '0']],
-  ])('%j: serve refuses to run without it', async (settings, name, words) => {
+  ])('serve refuses to run without %j, which an untrusted configuration cannot set', async (settings, name, words) => {
     await write(settings)
     const result = await run(['serve', ...words], options())
     expect(result.code).toBe(1)

@@ -147,7 +147,7 @@ function contract(name: string, subject: StoreUnderTest): void {
       expect(keysOf(await third.collection(name).list({ limit: 9 }))).toEqual(['a', 'b'])
     })
 
-    test('are refused without a name, a key or bounds', async () => {
+    test('are refused with an invalid name, key, term, expiry or limit', async () => {
       const store = shared
       const rows = store.collection(fresh())
       const value = bytes('')
@@ -334,7 +334,7 @@ function contract(name: string, subject: StoreUnderTest): void {
   })
 
   describe(`${name}: an expired row`, () => {
-    test('is in no read, list or search, but counts until it is removed', async () => {
+    test('is in no read, list or search, but counts towards the size of its collection until it is removed', async () => {
       const rows = begin()
       await put(rows, 'a', { key: 'b', value: bytes('b'), expires: Date.now() - 1, terms: ['t'] })
       expect(await rows.get('b')).toBeUndefined()
@@ -584,7 +584,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
   }
 
   describe(`${name}: texts`, () => {
-    test('are found by their terms: most weight first, then the older', async () => {
+    test('are found by their terms: the highest weight first, and among equal weights the older text', async () => {
       const texts = begin()
       await texts.put([textOf('a', [['x', 'y'], ['x']]), textOf('b', [['東京', 'x', 'z!']])])
       expect(await found(texts, weigh('x'))).toEqual(['a#0', 'a#1', 'b#0'])
@@ -701,7 +701,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await sifted({ mimeType: 'text/*', minPriority: 0.1, since: 1, mounts: ['files://m'] })).toBe('a')
     })
 
-    test('in a set are counted, found and listed as if there were no others', async () => {
+    test('in a set of ids are counted, found and listed as if no other texts existed', async () => {
       const [texts, alone] = [begin(), begin()]
       const all = Array.from({ length: 60 }, (_, i) =>
         textOf(
@@ -759,7 +759,7 @@ function textsContract(name: string, subject: StoreUnderTest): void {
       ]).toEqual([[0], []])
     })
 
-    test('are visible only under their own name', async () => {
+    test('that are stored under one name are invisible under another name', async () => {
       const [one, other] = [begin(), begin()]
       await one.put([textOf('a', [['x', 'only']])])
       await other.put([textOf('a', [['x']])])

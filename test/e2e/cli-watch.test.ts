@@ -47,7 +47,7 @@ describe('watch', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null })
   })
 
-  test('watches every mount if none is named, and the list with --list, as JSON', async () => {
+  test('watches every mount if none is named; --list adds the list of resources, and --json prints each change as JSON', async () => {
     const { child, ended, headline, lines } = await watch(['--list', '--json'])
     expect(headline).toBe('Watching 1 URI and the list. Ctrl-C ends it.')
     const before = Date.now()

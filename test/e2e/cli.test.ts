@@ -101,7 +101,7 @@ describe('ls', () => {
     expect(new Set([deep, numbers, picture].map((line) => line.indexOf('file:'))).size).toBe(1)
   })
 
-  test('--json shows all facts exactly', async () => {
+  test('--json shows the URI, name, type, size and time of each entry exactly', async () => {
     const { out } = await cli('ls', '--json', 'docs')
     const [deep, numbers] = JSON.parse(out)
     expect(deep).toEqual({ uri: uri('docs/deep/'), name: 'deep', mimeType: 'inode/directory' })
@@ -327,7 +327,7 @@ describe('check', () => {
     })
   })
 
-  test('reports addresses that are served in another spelling, and pairs that are the same', async () => {
+  test('reports addresses that are served in another spelling, and refuses two spellings of one address', async () => {
     const file = join(home, 'capitals.json')
     const mount = { provider: 'files', root: 'notes' }
     await writeFile(file, JSON.stringify({ mounts: { 'Docs://Manual/A': mount, 'x://a': mount } }))
@@ -391,7 +391,7 @@ describe('init', () => {
     expect(await readFile(join(target, 'hikidashi.json'), 'utf8')).toBe(printed.out)
   })
 
-  test('writes a mount for everything that a project has', async () => {
+  test('writes mounts for the files, git history, settings, variables and search index of a project', async () => {
     const target = join(home, 'project')
     await mkdir(join(target, 'docs', 'ja'), { recursive: true })
     await mkdir(join(target, 'docs', 'en'))

@@ -75,7 +75,7 @@ describe('a subscription', () => {
     },
   )
 
-  test('is limited by the client as well', async () => {
+  test('to more than 10,000 URIs is refused by the client itself', async () => {
     const server = await serveOfficialLive()
     const { subscription } = hear(await open(server.target))
     const many = Array.from({ length: 10_001 }, (_, i) => `x:${i}`)

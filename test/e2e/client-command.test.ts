@@ -19,7 +19,7 @@ describe('a server that is a command', () => {
     ['writes another text and ends', 'echo', ['hello'], 'ended before it spoke MCP'],
     ['ends at once', 'false', [], 'ended before it spoke MCP'],
     ['is not executable', '/etc/passwd', [], 'cannot be started (EACCES)'],
-  ])('that %s is not an MCP server, and the error says so', async (_, command, args, what) => {
+  ])('that %s is unavailable, and the error says why it is not an MCP server', async (_, command, args, what) => {
     const error = await failure(connect({ command, args }))
     expect(error.kind).toBe('unavailable')
     expect(error.message).toContain(`The command ${command} `)

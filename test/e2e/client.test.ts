@@ -137,7 +137,7 @@ describe('errors of a server', () => {
     })
   })
 
-  test('of the server itself become internal, on one line', async () => {
+  test('that are faults of the server itself get the kind "internal", and a message of one line', async () => {
     const view = await open(fixture('official'))
     expect(await failure(view.read('broken:'))).toMatchObject({
       kind: 'internal',
@@ -145,7 +145,7 @@ describe('errors of a server', () => {
     })
   })
 
-  test('about unknown cursors become invalid', async () => {
+  test('about unknown cursors get the kind "invalid"', async () => {
     const view = await open(fixture('official'))
     expect(await failure(view.list({ cursor: 'made up' }))).toMatchObject({
       kind: 'invalid',

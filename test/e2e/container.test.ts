@@ -203,7 +203,7 @@ describe('the container image', () => {
 })
 
 describe("the entry of Docker's catalog", () => {
-  test('has the tools of the command', async () => {
+  test('lists the tools that the command serves', async () => {
     const expected = await describeTools([join(root, 'dist/cli/main.js'), 'serve', inImage('data'), '--stdio'])
     expect(JSON.parse(text('deploy/docker-catalog/tools.json'))).toEqual(expected)
   })

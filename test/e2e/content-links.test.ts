@@ -115,7 +115,7 @@ describe('a content over the limit', () => {
     expect(audit.at(-1)).toMatchObject({ verb: 'read', uri: 'file:///r/movie.mp4', outcome: 'ok', bytes: movie.length })
   })
 
-  test('has a link in sessions of 2025-11-25 as well, and none with a limit of 0', async () => {
+  test('has a link in sessions of 2025-11-25 as well, but not if a short part is read or the content is denied', async () => {
     const { url } = await start()
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
     const post = (message: object, more: Record<string, string> = {}) =>
@@ -188,7 +188,7 @@ describe('a content over the limit', () => {
     expect(await response.text()).toContain('<script>')
   })
 
-  test('loses known secrets, also across the borders of its parts', async () => {
+  test('has known secrets redacted behind its link, also across the borders of its parts', async () => {
     const { url } = await start({ scrubber: createScrubber([secret]) })
     const response = await fetch((await linkTo(url, 'file:///r/story.txt')).href)
     expect(response.headers.get('accept-ranges')).toBe('none')

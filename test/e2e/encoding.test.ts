@@ -228,7 +228,7 @@ describe('a text in an encoding with one byte for each character', () => {
     expect(decodeBytes(bytes, detectEncoding(bytes) ?? '')).toBe(text)
   })
 
-  test('has the apostrophes of Mac encodings', () => {
+  test('is detected as Mac Roman by a single apostrophe', () => {
     const bytes = Buffer.from(
       `${'plain text, '.repeat(200)}Daniel\xd5s Trackpad ${'plain text, '.repeat(200)}`,
       'latin1',

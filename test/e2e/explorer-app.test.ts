@@ -159,7 +159,7 @@ requires(
     expect(await app.getByRole('button', { name: 'Download' }).count()).toBe(0)
   })
 
-  test('begins at the place of the call, follows links, and has the look of the host', async () => {
+  test('opens the resource that the tool call names, follows links, and adopts the theme and language of the host', async () => {
     const { app, page, seen } = await host.open({
       args: { uri: 'file:///site/docs/water.md' },
       context: {

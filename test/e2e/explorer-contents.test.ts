@@ -120,7 +120,7 @@ requires(
     await expect.poll(() => count(page)).toBe('0')
   })
 
-  test('all results of a filter, and the files of all hits, are added at once', async () => {
+  test('all results of a filter, and the files of all search hits, can be added to the basket at once', async () => {
     const page = await open('filter=guide+part-1')
     await page.getByRole('button', { name: 'Add all 12' }).click()
     await dialog(page).getByRole('button', { name: 'Add 12 files' }).click()

@@ -62,7 +62,7 @@ requires(
   const total = async (page: Page) =>
     Number((await page.locator('.basket-sum strong').innerText()).replace(/ of .*|,/g, ''))
 
-  test('search results have the words marked, and open at the part', async () => {
+  test('search results mark the words of the query, and open at the lines that match', async () => {
     const page = await open('view=search&q=deploy')
     const hit = await searched(page, 'Deploying')
     await expect.poll(() => page.locator('.hit-snippet mark').first().innerText()).toMatch(/^deploy/i)
@@ -76,7 +76,7 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
-  test('a search is narrowed by the permalink, in Japanese and in the dark theme', async () => {
+  test('the filter of a search is kept in the permalink, in Japanese and in the dark theme', async () => {
     const page = await open(`view=search&q=${encodeURIComponent('設計')}`, { locale: 'ja-JP', colorScheme: 'dark' })
     await searched(page, '設計メモ')
     await page.getByText('絞り込み').first().click()

@@ -122,7 +122,7 @@ requires(
     await expect.poll(() => marked(page)).toEqual(['77', '78', '79', '80'])
   })
 
-  test('Find is the same in tables, Markdown and JSON, and the server finds in the part that is not loaded', async () => {
+  test('Ctrl F finds text in tables, Markdown and JSON alike, and the server searches the part that is not loaded', async () => {
     const page = await show('file:///site/logs/tea.csv')
     const find = async (text: string) => {
       await page.keyboard.press('Control+f')

@@ -418,7 +418,7 @@ requires(
     expect((await headings.allInnerTexts()).slice(0, 1)).toEqual(['Recently opened'])
   })
 
-  test('a folder marks no entry before it has the focus, and names types in the language of the page', async () => {
+  test('a folder highlights no entry before it has the focus, and names the types of entries in the language of the page', async () => {
     const page = await tabs.open(`${explorer.url}#uri=file:///site/`, { locale: 'ja-JP' })
     const first = page.locator('.folder-row').first()
     await first.waitFor()

@@ -67,7 +67,7 @@ requires(
   }
 
   for (const mount of ['sqlite://lite', 'postgres://large'])
-    test(`rows of ${mount} are tables with their heads, and the first is previewed`, async () => {
+    test(`search hits in rows of ${mount} are shown as tables with column names, and the first hit is previewed`, async () => {
       const page = await tabs.open(explorer.url)
       await search(page, `q=lantern&mount=${encodeURIComponent(mount)}`)
       await found(page, '.hit-table tbody tr', 3)

@@ -178,7 +178,7 @@ describe('the state of a watched directory', () => {
     expect((await end)?.('1:1')).toBeUndefined()
   })
 
-  test('is reported once, and an end of its watch only if the state was reported before', () => {
+  test('is reported once, and the end of its watch is reported only if the state was reported before', () => {
     const ledger = createUpdateCollector()
     ledger.touch('a')
     ledger.touch('b')

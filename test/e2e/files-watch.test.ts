@@ -345,7 +345,7 @@ describe('a files watch', () => {
       })
   })
 
-  test('works by path too, without /proc', async () => {
+  test('reports changes by path too, without /proc', async () => {
     folder.write({ 'd/a': '', 'd/b': '' })
     const watching = await begin({}, { portable: true })
     expect(await toldOf(watching, () => folder.write({ 'd/a': 'x', 'n/c': '' }))).toEqual(['+n/c', 'd/a'])
@@ -371,7 +371,7 @@ describe('a files watch', () => {
 })
 
 describe('changes that the consumer has not taken yet', () => {
-  test('are merged, and become "everything" if there are too many', async () => {
+  test('are merged, and become one change of everything if there are too many', async () => {
     const pending = createPending()
     const batches = pending.batches()
     pending.add({ path: 'a', listed: false })

@@ -164,7 +164,7 @@ describe('a read of a Drive mount', () => {
     })
   })
 
-  test('gives a document in other formats, which are completed', async () => {
+  test('gives a document in other formats, whose names are completed', async () => {
     fillDrive(drive)
     const provider = await open()
     expect(await read(provider, 'docs/plan', { form: 'pdf' })).toMatchObject({ mimeType: 'application/pdf' })
@@ -307,7 +307,7 @@ describe('changes of a Drive mount', () => {
     stop()
   })
 
-  test('include the start of an outage, and resume after it', async () => {
+  test('that happen during an outage are reported after it, and the mount is marked as unavailable meanwhile', async () => {
     fillDrive(drive)
     const provider = await open({ timeoutMs: 1000 })
     const { seen, stop } = await follow(provider)
@@ -324,7 +324,7 @@ describe('changes of a Drive mount', () => {
   })
 })
 
-test('the indexer of a Drive mount with permissions sees all of it, and no caller can imitate it', async () => {
+test('the search indexer sees all files of a Drive mount with permissions, and no caller can pass for the indexer', async () => {
   drive.table.add({ id: 'mine', content: 'x', permissions: [permission('a@example.com')] })
   const provider = await open({ permissions: true })
   expect(await pathsOf(provider, indexer)).toEqual(['mine'])

@@ -78,7 +78,7 @@ describe('the answers of git cat-file', () => {
 })
 
 describe('the parser of git trees', () => {
-  test('gives path order with each name once, for any stored order', async () => {
+  test('gives the entries in path order, each name once, in whatever order they are stored', async () => {
     const name = fc.oneof(
       fc.constantFrom('a', 'a-b', 'a.txt', 'a0', 'b', '\u{ff71}', '\u{20bb7}'),
       fc.string({ minLength: 1 }),

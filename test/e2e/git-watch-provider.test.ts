@@ -77,7 +77,7 @@ function fill() {
 }
 
 describe('a git watch', () => {
-  test('reports the files that a commit changed, at HEAD and at the branch, and the generated texts', async () => {
+  test('reports the files that a commit changed, at HEAD and at the branch, and the generated pages such as the log', async () => {
     fill()
     const watch = await begin()
     const names = ['HEAD', 'main', 'refs/heads/main']
@@ -376,7 +376,7 @@ describe('a git watch', () => {
     await expect(open({ reconcile: 99 })).rejects.toMatchObject({ kind: 'invalid' })
   })
 
-  test('notifies a view of changes inside a directory', async () => {
+  test('notifies the subscribers of a new file and of each directory above the file', async () => {
     fill()
     await open({ reconcile: 3_600_000 })
     const catalog = createCatalog({ mounts: [{ address: 'git://app', provider }] })

@@ -196,7 +196,7 @@ describe('the listing of a git mount', () => {
       expect(await asked.paths({ prefix }), prefix).toEqual([])
   })
 
-  test('shows directories of refs to a view', async () => {
+  test('has a directory for each ref, also for refs with slashes', async () => {
     fill()
     const catalog = createCatalog({
       mounts: [{ address: 'git://app', provider: await git({ repository: repository.dir }) }],

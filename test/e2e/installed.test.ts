@@ -113,7 +113,7 @@ async function tryOut(file: string, env: Readonly<Record<string, string>> = {}):
   for (const address of addresses) expect(checked).toMatch(new RegExp(`^ok +${address.replace(/[.?+]/g, '\\$&')}`, 'm'))
 }
 
-test('with the installed package, a source of another author works in a folder of its own, as in examples/own-source', async () => {
+test('the installed package lists, searches and checks a source of another author in a folder of its own, as in examples/own-source', async () => {
   const run = async (...args: readonly string[]) => {
     const { stdout, stderr } = await runInstalled(args, own)
     return stdout + stderr
@@ -246,7 +246,7 @@ test('every entry of package.json can be imported', async () => {
 })
 
 describe('from the installed package', () => {
-  test('the local sources work: files, documents, git, settings, a database, the index', async () => {
+  test('the local sources are checked, read and searched: files, documents, git, settings, a database, the index', async () => {
     const project = join(home, 'project')
     mkdirSync(join(project, 'prompts'), { recursive: true })
     writeFileSync(join(project, 'README.md'), '# Project\n\nThe drawer holds cedar boxes.\n')
@@ -358,7 +358,7 @@ describe('from the installed package', () => {
     'mariadb',
     hasMariadb,
     mariadbReason,
-  )('MySQL is mounted', () => {
+  )('MySQL databases are mounted', () => {
     let database: Mariadb
     beforeAll(async () => {
       database = await startMariadb(

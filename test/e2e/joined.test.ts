@@ -195,7 +195,7 @@ async function standIn(
 }
 
 describe.skipIf(process.platform === 'win32')('a server that others have joined', () => {
-  test('is left by the others when it stops to answer, and new servers do not join it', {
+  test('is left by the others when it stops answering, and new servers do not join it', {
     timeout: 90_000,
   }, async () => {
     const first = await openHost()
@@ -217,7 +217,7 @@ describe.skipIf(process.platform === 'win32')('a server that others have joined'
     await Promise.all([first.close(), second.close(), third.close()])
   })
 
-  test('is replaced once for a pending request, which may be the cause of its end, and not a second time', async () => {
+  test('is replaced once for a pending request; if its replacement ends too, the request gets an error', async () => {
     let asked = 0
     const server = await standIn(({ id, method }, socket) => {
       if (method === 'initialize') socket.write(`${JSON.stringify({ jsonrpc: '2.0', id, result: {} })}\n`)
@@ -273,7 +273,7 @@ describe.skipIf(process.platform === 'win32')('a server that others have joined'
     await Promise.all([first.close(), second.close()])
   })
 
-  test('is replaced by a new one that serves more', async () => {
+  test('is replaced by a new server that has found more mounts in the folder', async () => {
     const growing = join(root, 'growing')
     await mkdir(growing)
     await writeFile(join(growing, 'a.md'), '# A\n')
@@ -341,7 +341,7 @@ describe.skipIf(process.platform === 'win32')('a server joins no other one', () 
     }
   })
 
-  test('that has left its socket behind; of many that begin at once, one takes its place', async () => {
+  test('that was killed and left its socket behind: of many servers that start at once, one takes its place', async () => {
     const killed = await openHost()
     killed.child.kill('SIGKILL')
     await killed.ended
@@ -361,7 +361,7 @@ describe('the hook of a host', () => {
         typeof prompt === 'string' ? JSON.stringify({ prompt, cwd: folder, hook_event_name: 'UserPromptSubmit' }) : '{',
     })
 
-  test('gets a context from the running server and from its index, and the log says why', async () => {
+  test('gets a context from the running server, or without a server from its index, and hikidashi why explains it', async () => {
     const host = await openHost()
     const found = await vi.waitFor(
       async () => {

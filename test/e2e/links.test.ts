@@ -97,7 +97,7 @@ test('every search hit has its link, in JSON, in Markdown and on the command lin
   expect(out).toContain(`${forge}/main/docs/a%20b.md`)
 })
 
-test('ChatGPT cites the link', async () => {
+test('the tools for ChatGPT return the link as the URL to cite', async () => {
   const call = async (name: string, given: object) => {
     const chat = await fetch(endpoint, {
       method: 'POST',

@@ -75,7 +75,7 @@ async function startExample(file: string): Promise<string> {
   return url
 }
 
-test('each example that mounts hikidashi in an application is short', () => {
+test('examples/mounted has five examples of applications that mount hikidashi', () => {
   expect(readdirSync(join(root, 'examples/mounted')).filter((name) => name.endsWith('.mjs'))).toHaveLength(5)
 })
 

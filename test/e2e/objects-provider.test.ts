@@ -117,7 +117,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       expect(store.requests.length).toBeLessThan(32)
     })
 
-    test('resumes with new keys, once a client has requested that part', async () => {
+    test('that is resumed has the keys that were added meanwhile, once another listing has shown them', async () => {
       fill(1500)
       const provider = await store.open()
       const first: string[] = []
@@ -256,7 +256,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       expect(part).toMatchObject({ size: 1_000_000 })
     })
 
-    test('of many megabytes waits for memory, and a smaller one does not, since waiting would cost a request', async () => {
+    test('of many megabytes waits for memory, and a smaller object is read at once with one request', async () => {
       const mib = 2 ** 20
       store.table.put('movie.bin', new Uint8Array(9 * mib))
       store.table.put('picture.bin', new Uint8Array(2 * mib))
@@ -471,7 +471,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       })
     })
 
-    test('has a cancelled request gets no further request for it', async () => {
+    test('does not answer gets no further request once the caller has cancelled', async () => {
       fill(10)
       const provider = await store.open()
       store.intercept = () => true

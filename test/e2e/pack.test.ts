@@ -117,7 +117,7 @@ describe('a context', () => {
     expect(basket.err.match(/required; pinned/g)).toHaveLength(entries.length)
   })
 
-  test('keeps the front of an earlier context, and states how much is reused', async () => {
+  test('keeps the beginning of an earlier context, and states how many tokens are reused', async () => {
     const manifest = folder.at('earlier.json')
     const first = await pack('anchors', '-b', '500', '--manifest', manifest)
     const again = await pack('anchors', '-b', '500', '--reuse', manifest, '--manifest', manifest)
@@ -134,7 +134,7 @@ describe('a context', () => {
     expect((await pack('anchors', '--reuse', 'none.json')).err).toMatch(/none\.json cannot be read/)
   })
 
-  test('has its pins at the named levels, also by path', async () => {
+  test('contains the resources that are pinned by URI or path, at the requested level of detail', async () => {
     const pinned = await pack('--pin', 'held/boats.md:outline', '--pin', `${at}/harbour.md`, '--format', 'json')
     expect(JSON.parse(pinned.out)).toMatchObject([
       { type: 'note' },

@@ -158,7 +158,7 @@ describe.each(transports)('the client of hikidashi over %s', (transport) => {
   })
   afterAll(() => view?.close?.())
 
-  test('has the same prompts as a view', async () => {
+  test('lists and fills in the prompts that the server offers', async () => {
     const { prompts } = view
     if (prompts === undefined) throw new Error('there are no prompts')
     const { items } = await prompts.list()

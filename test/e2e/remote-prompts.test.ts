@@ -159,7 +159,7 @@ describe.each(['sdk124', 'official'])('prompts of a mounted server over %s', (sd
     }
   })
 
-  test('do not pass on the error text of the server, and return after it dies', async () => {
+  test('do not pass on the error text of the server, and are available again after the server has died', async () => {
     const client = await open('owner')
     const said = await client.getPrompt({ name: 'broken' }).then(
       () => 'no failure',

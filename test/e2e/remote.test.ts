@@ -88,7 +88,7 @@ test('two servers that mount each other relay their prompts once, and the lists 
   expect(await view.prompts?.get({ name: 'theirs' })).toMatchObject({ messages: [{ content: { text: 'Theirs.' } }] })
 }, 120_000)
 
-test('check and ls treat a remote mount like any mount', async () => {
+test('check and ls read a mounted server like any other mount, and check names a command that cannot be started', async () => {
   const target = fixture('varied', 'sdk113')
   if (!('command' in target)) throw new Error('no command')
   const config = join(folder.outside, 'check.json')

@@ -117,7 +117,7 @@ test('the limits of results hold over both replicas, and a result survives the r
   expect(await failureOf(there.readResource({ uri: uris[2] ?? '' }))).toBe('no failure')
 })
 
-test('without the database the tool answers with the beginning of a result, and results return with the database', async () => {
+test('without the database, a tool answers with the beginning of a long result; stored results return with the database', async () => {
   const there = await connect(second, 'owner')
   const uri = linkIn(await long(there))
   await database.stop()

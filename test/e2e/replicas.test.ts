@@ -166,7 +166,7 @@ describe('three replicas', () => {
     }
   })
 
-  test('all report an analysis that an operator puts', async () => {
+  test('all report a new analysis that hikidashi results put has stored', async () => {
     const uri = 'wallbounce://project/analyses'
     const heard = await Promise.all(
       replicas.map(async ({ url }) => {

@@ -368,7 +368,7 @@ describe('hikidashi results put', () => {
     expect((await runHere(['check'], { cwd: home })).code).toBe(0)
   })
 
-  test('reports what is missing', async () => {
+  test('reports a missing mount, file or analysis, and input that is not JSON', async () => {
     const one = JSON.stringify(analysisOf('x'))
     const said = async (words: readonly string[], input = one) => {
       const { code, err } = await run(['results', 'put', ...words], { cwd: home, input })

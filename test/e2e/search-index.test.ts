@@ -262,7 +262,7 @@ describe('the search index', () => {
     expect(pathsOf(await find(index, 'needle', { where: { path: 'a/**' } }))).toEqual(['a/deep/b.md'])
   })
 
-  test('is filtered by facts of the documents', async () => {
+  test('filters hits by the mount, path, type and other metadata of the documents', async () => {
     const index = await begin()
     await index.put([
       documentOf('a/x.md', 'word', { mimeType: 'text/markdown', modified: 1000.5, priority: 0.9 }),

@@ -59,7 +59,7 @@ describe('a search over a database', () => {
     expect(JSON.parse(out).rows).toEqual([{ id: 2400, name: 'lantern2400' }])
   })
 
-  test('has no columns and tables that are not served', async () => {
+  test('finds nothing in columns and tables that are not served', async () => {
     expect((await search('hush2400')).hits).toEqual([])
     expect((await search('anchor3')).hits.map(({ uri }) => uri)).toEqual(['sqlite://app/notes/rows/3'])
     const config = join(home, 'guest.json')
@@ -98,7 +98,7 @@ describe('a search over a database', () => {
     expect(after.join()).not.toContain('without a key')
   })
 
-  test('names the limit in its notes and in the status', async () => {
+  test('says in its notes and on the command line that only the rows up to the limit are searched', async () => {
     configure({ maxRows: 100 })
     const { hits, notes } = await search('lantern2400')
     expect(hits).toEqual([])

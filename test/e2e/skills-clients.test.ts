@@ -160,7 +160,7 @@ requires(
   }
 
   describe.each(['legacy', 'auto'] as const)('skills in the era %s', (era) => {
-    test.each(Object.entries(roots))('are read as the client expects: the skill %s', async (name, root) => {
+    test.each(Object.entries(roots))('are found, checked and read by the client: the skill %s', async (name, root) => {
       const client = await connect(era)
       const found = await skills.discoverSkills(client)
       expect(found.map(({ uri }) => uri).sort()).toEqual(uris)

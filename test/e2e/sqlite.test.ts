@@ -580,7 +580,7 @@ test('changes of the catalog and of rows of SQLite are reported, and a replaced 
   }
 }, 60_000)
 
-test('an overview and the page of an SQLite table name no hidden table, except in its own keys', async () => {
+test('an overview and the page of an SQLite table do not name a table that is hidden from the caller', async () => {
   const rules = compileAccess([{ allow: ['*'] }, { deny: ['guest'], match: 'orders/**' }])
   const hidesCustomers = compileAccess([{ allow: ['*'] }, { deny: ['guest'], match: 'customers/**' }])
   const read = async (access: typeof rules, path: string, roles: readonly string[]) => {

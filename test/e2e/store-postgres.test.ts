@@ -154,7 +154,7 @@ describe('a store in PostgreSQL', () => {
     await eventually(() => told.has('c'), 'that is told as well', 40_000)
   })
 
-  test('opens without its server, says so, and starts once it runs', async () => {
+  test('opens while its server is down, logs that, and is usable once the server runs', async () => {
     await server.stop()
     const store = await open()
     expect(logged).toEqual([expect.stringContaining('does not answer')])

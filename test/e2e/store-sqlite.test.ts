@@ -98,7 +98,7 @@ describe('the file of a store', () => {
     })
   })
 
-  test('is recognized as a store', async () => {
+  test('has the application id of a store, the version of its schema, and a write-ahead log', async () => {
     await fill(1)
     const database = new DatabaseSync(file)
     expect(database.prepare('pragma application_id').get()).toEqual({ application_id: 0x68696b69 })
@@ -134,7 +134,7 @@ describe('the file of a store', () => {
     expect(aside()).toEqual([])
   })
 
-  test('has no text that was not put into it', async () => {
+  test('serves no text that another program has changed in it', async () => {
     const put = { key: 'k', version: '1', edition: 1, labels: { mount: 'm' }, value: 'known', parts: [] }
     const terms = [{ term: 't', weight: 1 }]
     for (const change of [

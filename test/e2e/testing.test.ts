@@ -969,7 +969,7 @@ describe('describeProvider', () => {
     ])
   })
 
-  test('names the reason of an exception', () => {
+  test('states in the name of a test why its promise is excepted', () => {
     const { tests } = collect(rich(), { except: { 'read-size': 'the text is decoded' } })
     expect(tests.map(({ name }) => name)).toContain(`${promises['read-size']} (Not promised: the text is decoded)`)
   })

@@ -59,7 +59,7 @@ describe('the token file', () => {
     })
   })
 
-  test('is the one of the configuration, or of the command line', async () => {
+  test('is the file that the configuration names, and hikidashi token adds, lists and revokes its tokens', async () => {
     const token = (...words: readonly string[]) => run(['token', ...words], { cwd: folder })
     expect(await token('add')).toMatchObject({ code: 2, out: '', err: expect.stringContaining('--tokens') })
     await writeFile(join(folder, 'hikidashi.json'), '{ "http": { "auth": { "tokens": "tokens.json" } } }')
@@ -102,7 +102,7 @@ describe('the token file', () => {
 })
 
 describe('tokens of the token file', () => {
-  test('are valid from their addition to their revocation, at once', async () => {
+  test('are valid as soon as they are added, and invalid as soon as they are revoked', async () => {
     const verifier = await createTokenVerifier(file, () => {})
     const { token, stored } = await addToken(file, { roles: ['reader'] })
     const verdict = await verifier.verify(token)
@@ -116,7 +116,7 @@ describe('tokens of the token file', () => {
     expect(await verifier.verify(token)).toHaveProperty('fault')
   })
 
-  test('expire', async () => {
+  test('are refused after their expiry', async () => {
     const verifier = await createTokenVerifier(file, () => {})
     const { token } = await addToken(file, { roles: [], expires: Date.now() - 1 })
     expect(await verifier.verify(token)).toEqual({ fault: 'it has expired' })

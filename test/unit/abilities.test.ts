@@ -14,7 +14,7 @@ test('the tables in docs/providers/README.md are those that "npm run schema" wri
   expect(page).toBe(withAbilities(withSources(page), abilities))
 })
 
-test('every provider is in the tables of abilities, with its page', () => {
+test('every provider is in the tables of docs/providers/README.md, with a link to its page', () => {
   const { tables } = abilities
   for (const name of Object.keys(sources)) {
     expect(tables).toContain(`[${name}](${name}.md)`)

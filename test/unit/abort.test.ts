@@ -29,7 +29,7 @@ describe('a follower of abort signals', () => {
     expect(followers.map(({ signal }) => signal.aborted)).toEqual([false, false])
   })
 
-  test('with a time-out aborts when it is over, with or without a signal to follow', async () => {
+  test('with a time-out aborts when the time is over, with or without a signal to follow', async () => {
     for (const signals of [new AbortController().signal, []])
       expect(await aborted(followFor(signals, 1).signal)).toMatchObject({ name: 'TimeoutError' })
   })

@@ -256,7 +256,7 @@ describe('a listing of the api provider', () => {
     })
   })
 
-  test('completes its variables, with the other variables filled in', async () => {
+  test('completes each variable of its template, given the values of the other variables', async () => {
     const repos = [
       ['anna', 'one'],
       ['anna', 'two'],

@@ -91,7 +91,7 @@ describe('a record of the audit log', () => {
     }
   })
 
-  test('needs no subscriptions of a view that has none', () => {
+  test('can be written for a catalog without subscriptions, and adds none', () => {
     const view = createCatalog({ mounts: [{ address: 'mem://m', provider: memory({}) }] }).view(principal)
     const facts = { principal, transport: 'stdio', revision: () => undefined } as const
     expect(audited(view, () => {}, facts).subscribe).toBeUndefined()

@@ -292,7 +292,7 @@ describe('a weak public key', () => {
     null: async () => null as unknown as object,
   }
 
-  test.each(Object.entries(cases))('is left out of a key set, whose other keys stay: %s', async (_, make) => {
+  test.each(Object.entries(cases))('is left out of a key set, and the other keys are used: %s', async (_, make) => {
     const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
     const good = { ...(await exportJWK(publicKey)), kid: 'good', alg: 'ES256', use: 'sig', key_ops: ['verify'] }
     const header = { alg: 'ES256', kid: 'good', typ: 'at+jwt' }
@@ -305,7 +305,7 @@ describe('a weak public key', () => {
   })
 
   test.each(['RS256', 'PS384', 'ES256', 'ES384', 'ES512', 'EdDSA'])(
-    'is not a key that jose makes for %s',
+    'is not found in the keys that jose generates for %s',
     async (alg) => {
       const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true })
       const key = { ...(await exportJWK(publicKey)), kid: 'good', alg }
@@ -476,7 +476,7 @@ test('cached tokens expire, and the oldest are dropped first', async () => {
   expect(await memo('x', find)).toBe(6)
 })
 
-test('an expiry beyond the range of a timer is waited for', () => {
+test('a timer for an expiry a month away, beyond the range of setTimeout, fires once and in time', () => {
   vi.useFakeTimers()
   const call = vi.fn()
   const month = 31 * 24 * 3600_000

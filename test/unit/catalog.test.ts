@@ -428,7 +428,7 @@ describe('directories in a catalog', () => {
     await expect(view.directory({ uri: 'file:///r/nothing' })).rejects.toMatchObject({ kind: 'not-found' })
   })
 
-  test('are not returned for an entry whose source cannot read it', async () => {
+  test('do not stand in for a listed entry that the source reports as not found', async () => {
     const source: Provider = {
       list: async function* () {
         yield { path: 'gone' }

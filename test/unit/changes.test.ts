@@ -119,7 +119,7 @@ describe('a subscription', () => {
     await until(() => heard.length > before)
   })
 
-  test('is shown to the operator while its watch is lost or incomplete', async () => {
+  test('whose watch is lost or incomplete is reported to the operator until the watch is complete again', async () => {
     const provider = live({ a: '' })
     const logged: string[] = []
     let degradation: 'limited' | undefined
@@ -145,7 +145,7 @@ describe('a subscription', () => {
     await catalog.close()
   })
 
-  test('is refused if the source cannot watch, and the next one tries again', async () => {
+  test('is refused if the source cannot be watched, and the next subscription tries again', async () => {
     const provider = live({ a: '' })
     provider.arming = async () => {
       throw new ResourceError('unavailable', 'too many watches')
@@ -156,7 +156,7 @@ describe('a subscription', () => {
     expect((await listening(view, ['file:///r/a'])).honoured).toEqual(['file:///r/a'])
   })
 
-  test('of the list is notified of a source that becomes watchable later', async () => {
+  test('to the list of resources is notified when a source that could not be watched is watched at last', async () => {
     const provider = live({ a: '' })
     provider.arming = async () => {
       throw new ResourceError('unavailable', 'too many watches')
@@ -187,7 +187,7 @@ describe('a subscription', () => {
     expect(heard).toHaveLength(1)
   })
 
-  test('shares one watch with all others, which ends with the last', async () => {
+  test('shares one watch of the source with all other subscriptions, and the watch ends with the last of them', async () => {
     const provider = live({ a: '' })
     const catalog = serve(provider)
     const many = await Promise.all(
@@ -208,7 +208,7 @@ describe('access to changes', () => {
   const rules = compileAccess([{ allow: ['reader'], match: 'public/**' }])
   const restricted = (provider: Live) => createCatalog({ mounts: [{ address, provider, access: rules }] })
 
-  test('leaves out denied URIs exactly like malformed ones and those of no mount', async () => {
+  test('is checked when subscribing: denied URIs are left out, exactly like malformed ones and those of no mount', async () => {
     const provider = live({ 'public/a': '', 'secret/b': '' })
     const { honoured } = await listening(restricted(provider).view(alice), [
       'file:///r/public/a',
@@ -223,7 +223,7 @@ describe('access to changes', () => {
     expect(honoured).toEqual(['file:///r/public/a', 'file:///r/public/not-yet'])
   })
 
-  test('is checked for directories and for the list when they change', async () => {
+  test('is checked when a directory or the list changes: the change of a denied entry is not reported', async () => {
     const provider = live({ 'public/a': '', 'secret/b': '' })
     const { heard } = await listening(restricted(provider).view(alice), ['file:///r/', 'file:///r/public/'], true)
     provider.set('secret/b', { text: 'x' })
@@ -252,7 +252,7 @@ describe('access to changes', () => {
 })
 
 describe('the limits of subscriptions', () => {
-  test('refuse too many URIs and subscriptions with the limit, and free closed ones', async () => {
+  test('are named in the error for too many URIs or subscriptions, and a closed subscription makes room', async () => {
     const limits = { perSubscription: 3, perPrincipal: 4, total: 6, subscriptions: 2 }
     const catalog = serve(live({}), { changes: limits })
     const view = catalog.view(alice)
@@ -270,7 +270,7 @@ describe('the limits of subscriptions', () => {
     expect(await two.subscription.add(['file:///r/f0', 'file:///r/f1', 'file:///r/h'])).toHaveLength(3)
   })
 
-  test('name their principal, and hold for all principals together', async () => {
+  test('apply to each principal and to all principals together, and the error says which limit is reached', async () => {
     const limits = { perSubscription: 3, perPrincipal: 4, subscriptions: 2, totalSubscriptions: 3 }
     const catalog = serve(live({}), { changes: limits })
     const [first, second] = [catalog.view(alice), catalog.view({ id: 'bob', roles: [] })]
@@ -286,7 +286,7 @@ describe('the limits of subscriptions', () => {
     await expect(listening(catalog.view(alice), [])).rejects.toThrow(full(3, 'all'))
   })
 
-  test('ask a source that does not start once for many URIs', async () => {
+  test('mean that a source that cannot be watched is asked only once for a hundred URIs', async () => {
     const provider = live({})
     let asked = 0
     provider.arming = async () => {

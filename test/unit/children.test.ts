@@ -43,7 +43,7 @@ function counted(provider: Provider) {
 const hideSevens: readonly AccessRule[] = [{ allow: ['*'] }, { deny: ['*'], match: '**/*7.txt' }]
 
 describe('the children of a directory that a principal may see in part', () => {
-  test('are directories with something to see, found with one lookup each', async () => {
+  test('are the visible files and the directories that hold one, and one entry of each is examined', async () => {
     const names = Array.from({ length: 40 }, (_, i) => String(i).padStart(2, '0'))
     const tree = names.flatMap((dir) => names.map((name) => `in/d${dir}/sub/f${name}.txt`))
     const hidden = ['in/none/a7.txt', 'in/none/deep/b7.txt', 'in/vault/x.txt', 'in/later/17.txt', 'in/later/z/seen.txt']
@@ -95,7 +95,7 @@ describe('the children of a directory that a principal may see in part', () => {
     )
   }, 60_000)
 
-  test('are correct through a wrapper that shows a part of a source', async () => {
+  test('leave out a directory in which the wrapper of the source hides every entry', async () => {
     const token = `ghp_${'0123456789abcdefghijklmnopqrstuvwxyz'}`
     folder.write({
       'a/readme.md': '',

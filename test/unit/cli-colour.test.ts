@@ -84,7 +84,7 @@ describe('progress in a terminal', () => {
     [{ out: true, err: true }, {}],
     [{ out: false, err: false }, {}],
     [{ out: false, err: true }, { env: { TERM: 'dumb' } }],
-  ])('is not shown where stdout, stderr are terminals: %j, with %j', (terminals, options) => {
+  ])('is not shown if the streams are terminals as in %j, with the options %j', (terminals, options) => {
     const { written, pass, progress } = on(terminals, options)
     pass(5000)
     progress.add(1)

@@ -68,7 +68,7 @@ describe('the completions of a word', () => {
     [['copy', 'x://a', '--config', 'c', 'flat', 'a', 'b', ''], [], 'folders'],
     [['copy', 'x://a', '--', '-'], ['flat', 'deep'], undefined],
     [['nothing', 'like', 'it', ''], [], undefined],
-  ])('are right for %j', (typed, candidates, kind) => {
+  ])('are the commands, options, choices or paths that may come next in %j', (typed, candidates, kind) => {
     const wanted = completionsAt(program, typed)
     expect({ candidates: wanted.candidates.map(({ value }) => value), kind: wanted.kind }).toEqual({ candidates, kind })
   })

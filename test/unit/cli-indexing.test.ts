@@ -47,7 +47,7 @@ async function told(statuses: readonly (MountProgress | 'none' | 'failing')[], p
 }
 
 describe('the progress of an index during serve', () => {
-  test('is the last line of a terminal, and then the duration', async () => {
+  test('is shown in the last line of a terminal, and the duration is logged at the end', async () => {
     const { written, logged } = await told(
       ['none', progressAt(0), progressAt(300, 1200), progressAt(1200, 1200)],
       1000,

@@ -35,7 +35,7 @@ describe('the newest version of hikidashi', () => {
     ['0.2.0', /^No newer version is published \(newest: 0\.2\.0\)/],
     ['0.1.9', /^No newer version/],
     ['0.2.0-beta.1', /^No newer version/],
-  ])('is asked of the registry: %s', async (version, said) => {
+  ])('is requested from the registry and compared with this version: %s', async (version, said) => {
     const checked = await check(newest(version))
     expect(checked.printed).toBe('0.2.0\n')
     expect(checked.said).toMatch(said)

@@ -57,7 +57,7 @@ describe('the secrets in a command line', () => {
 })
 
 describe('the set of known secrets', () => {
-  test('grows, and is collected only when a text is scrubbed', () => {
+  test('accepts further secrets, and is collected once, when the first text is scrubbed', () => {
     let collected = 0
     const secrets = createSecrets(() => {
       collected++
@@ -71,7 +71,7 @@ describe('the set of known secrets', () => {
     expect(collected).toBe(1)
   })
 
-  test('has no common words, and every password', () => {
+  test('has distinctive passwords, and neither short texts nor common words', () => {
     expect(['hunter2', 'Tr0ub4dor&3', 'kXqWvBnMzT'].every(isDistinct)).toBe(true)
     expect(['', 'abc', 'password', 'Postgres', 'my-secret', '12345678', 'AES256'].some(isDistinct)).toBe(false)
   })
@@ -86,20 +86,23 @@ describe('the set of known secrets', () => {
     expect(secretSourcesIn(config)).toEqual([{ env: 'A' }, { file: './d' }])
   })
 
-  test.each(['text', 'json'] as const)('is in no line of a log in %s, also at the cut of a long line', (format) => {
-    const lines: string[] = []
-    const scrubber = createSecrets(() => ['a-secret-value'])
-    const log = createLog({ level: 'debug', format, write: (line) => void lines.push(line), scrubber })
-    const error = new Error('got a-secret-value', { cause: new Error('a-secret-value') })
-    log('error', 'a-secret-value failed', {
-      error,
-      'a-secret-value': ['a-secret-value'],
-      object: { k: 'a-secret-value' },
-    })
-    log('error', `${'x'.repeat(8150)}a-secret-value${'y'.repeat(9000)}`)
-    expect(lines.join('')).not.toMatch(/a-secret/)
-    expect(lines.join('')).toContain('[redacted]')
-  })
+  test.each(['text', 'json'] as const)(
+    'keeps its secrets out of a log in %s, also where a long line is cut',
+    (format) => {
+      const lines: string[] = []
+      const scrubber = createSecrets(() => ['a-secret-value'])
+      const log = createLog({ level: 'debug', format, write: (line) => void lines.push(line), scrubber })
+      const error = new Error('got a-secret-value', { cause: new Error('a-secret-value') })
+      log('error', 'a-secret-value failed', {
+        error,
+        'a-secret-value': ['a-secret-value'],
+        object: { k: 'a-secret-value' },
+      })
+      log('error', `${'x'.repeat(8150)}a-secret-value${'y'.repeat(9000)}`)
+      expect(lines.join('')).not.toMatch(/a-secret/)
+      expect(lines.join('')).toContain('[redacted]')
+    },
+  )
 })
 
 describe('a command that opens a folder itself', () => {

@@ -54,7 +54,7 @@ describe('the suggestion for a wrong URI', () => {
     expect(denied).toBe('URI does not exist, or you may not see it. To list the resources: hikidashi ls')
   })
 
-  test('is not waited for if a listing fails', async () => {
+  test('is omitted if a listing fails', async () => {
     const broken = { ...view, directory: () => Promise.reject(new Error('away')) }
     expect(await nearestUri(broken, 'file:///project/READNE.md')).toBeUndefined()
   })

@@ -12,7 +12,7 @@ afterEach(() => folder.remove())
 
 const sentence = '# 設計書\n\nこれは日本語の文書です。漢字とかなが混ざっています。\n'
 
-test('the survey of a folder of plain notes finds nothing special', async () => {
+test('the survey of a folder of plain notes finds no repository, settings, prompts, skills or databases', async () => {
   folder.write({ 'a.md': '# A\n', 'b/c.md': '# C\n', 'hikidashi.json': '{}' })
   expect(await surveyAll(folder.root)).toEqual({
     names: expect.arrayContaining(['a.md', 'b', 'hikidashi.json']),
@@ -27,7 +27,7 @@ test('the survey of a folder of plain notes finds nothing special', async () => 
   })
 })
 
-test('the survey of a folder finds SQLite databases by their content, except our own', async () => {
+test('the survey of a folder finds SQLite databases by their content, except a store of hikidashi', async () => {
   const header = (owner: string) =>
     Buffer.from(`SQLite format 3\0${'\0'.repeat(52)}${owner}${'\0'.repeat(28)}`, 'latin1')
   folder.write({ 'app.db': header('\0\0\0\0'), 'data/b.sqlite3': header('GPKG'), 'store.sqlite': header('hiki') })

@@ -58,7 +58,7 @@ async function tree(
 }
 
 describe('the output of tree', () => {
-  test('has the last entry of each directory at a corner', async () => {
+  test('connects the entries with lines, and the last entry of each directory with a corner', async () => {
     expect(await tree({})).toBe(`x://notes
 ├── README.md
 ├── docs/
@@ -89,7 +89,7 @@ describe('the output of tree', () => {
     expect(totals).toMatchObject({ directories: 1, resources: 3 })
   })
 
-  test('has exact tokens and the totals of directories, shown or not', async () => {
+  test('has exact token counts, and totals of directories that include entries that are not shown', async () => {
     const counter = await openCounter('o200k_base')
     const words = await counter.count('one two three')
     const measure = await tokenCounter(view, 'o200k_base')
@@ -213,5 +213,5 @@ describe('the output of stat', () => {
     [7_200_000, '2 hours ago'],
     [86_400_000 * 400, '1 year ago'],
     [-3_600_000, 'in the future, by the clock here'],
-  ])('%i milliseconds are shown as %s', (span, text) => expect(formatAge(span)).toBe(text))
+  ])('shows an age of %i milliseconds as %s', (span, text) => expect(formatAge(span)).toBe(text))
 })

@@ -160,12 +160,15 @@ describe('the configuration that init writes', () => {
     frontMatter: true,
     sqlite: ['app.db', 'data/other.db'],
   } as const
-  test.each(['package-lock.json', 'pnpm-lock.yaml', 'yarn.lock'])('has installed packages beside %s', (name) => {
-    const offered = '// "pkg://npm": { "provider": "packages", "root": "."'
-    const written = (names: readonly string[]) => configFor(tmpdir(), 'file:///notes', { ...nothing, names })
-    expect(written([name])).toContain(offered)
-    expect(written(['package.json'])).not.toContain('pkg:')
-  })
+  test.each(['package-lock.json', 'pnpm-lock.yaml', 'yarn.lock'])(
+    'offers a mount of the installed packages if the folder has a %s',
+    (name) => {
+      const offered = '// "pkg://npm": { "provider": "packages", "root": "."'
+      const written = (names: readonly string[]) => configFor(tmpdir(), 'file:///notes', { ...nothing, names })
+      expect(written([name])).toContain(offered)
+      expect(written(['package.json'])).not.toContain('pkg:')
+    },
+  )
 
   test.each([
     [{ ...nothing, names: ['README.md', 'docs', 'src'] }],

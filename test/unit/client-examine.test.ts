@@ -58,7 +58,7 @@ const good: Methods = {
 const of = (told: readonly Diagnosis[], check: string) => told.find((one) => one.check === check)
 
 describe('the examination of a server', () => {
-  test('accepts one that follows the specification', async () => {
+  test('accepts a server that follows the specification', async () => {
     const told = await examined(good)
     expect(told.map(({ check, status }) => [check, status])).toEqual(
       ['connect', 'capabilities', 'list', 'templates', 'read', 'unknown'].map((check) => [check, 'ok']),
@@ -66,7 +66,7 @@ describe('the examination of a server', () => {
     expect(told[0]?.found).toBe('sloppy 1, which speaks MCP 2025-06-18')
   })
 
-  test('accepts one that is made with the official SDK', async () => {
+  test('accepts a server that is made with the official SDK', async () => {
     const told: Diagnosis[] = []
     await examine(fixture('official'), limits(), (check, found) => told.push({ check, ...found }))
     expect(told.filter(({ status }) => status === 'failed')).toEqual([])
@@ -109,7 +109,7 @@ describe('the examination of a server', () => {
     expect(told).toMatchObject({ status, found: expect.stringContaining(words), fix: expect.any(String) })
   })
 
-  test('accepts one without templates, and reports one without subscriptions', async () => {
+  test('accepts a server without templates, and reports a server without subscriptions', async () => {
     const { 'resources/templates/list': _, ...rest } = good
     const told = await examined(rest, { resources: { subscribe: true } })
     expect(of(told, 'templates')).toMatchObject({ status: 'ok', found: '0 templates' })

@@ -69,7 +69,7 @@ const results: Readonly<Record<string, object>> = {
 }
 
 describe.each(forms)('null in an answer as %s', (form) => {
-  test('is absent in every optional member', async () => {
+  test('counts as absent in every optional member', async () => {
     const url = await served(form, (method, id) => ({ jsonrpc: '2.0', id, result: results[method], error: null }))
     const view = await open(url)
     expect(await view.list()).toMatchObject({ items: [{ uri: 'n://a', name: 'a' }] })
@@ -83,7 +83,7 @@ describe.each(forms)('null in an answer as %s', (form) => {
     expect(await view.complete(asked)).toEqual({ values: ['x'] })
   })
 
-  test('is an empty list in place of a list', async () => {
+  test('counts as an empty list in place of a list', async () => {
     const empty: Readonly<Record<string, object>> = {
       initialize: { ...rule, capabilities },
       'resources/list': { resources: null },

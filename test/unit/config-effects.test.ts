@@ -139,7 +139,7 @@ describe('parts that are left out of an untrusted configuration', () => {
     [{ http: { auth: { tokens: '../private/token' } } }, 'http'],
     [{ http: { auth: { issuers: [{ issuer: 'https://e.example', jwks: 'https://e.example/k' }] } } }, 'http'],
     [{ instructions: 5 }, 'instructions'],
-  ])('%j', (settings, name) => {
+  ])('include %j', (settings, name) => {
     const withheld = withheldParts({ mounts: { 'file:///a': files }, ...settings }, folder, schemas)
     expect(withheld.map((one) => [one.part, one.name])).toEqual([['setting', name]])
   })
@@ -179,7 +179,7 @@ describe('parts that are left out of an untrusted configuration', () => {
     ])
   })
 
-  test('include a mount that cannot be judged', () => {
+  test('include a mount of an unknown provider, whose effects cannot be judged', () => {
     expect(withheldParts({ mounts: { 'x://y': { provider: 'new', command: 'x' } } }, folder, schemas)).toHaveLength(1)
   })
 })

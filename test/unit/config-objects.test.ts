@@ -75,7 +75,7 @@ describe.each(['s3', 'gcs'] as const)('a mount of %s in a configuration', (provi
     expect(folderOf).toMatchObject({ mimeType: 'inode/directory' })
   })
 
-  test('gives links if they are configured, and not around redaction', async () => {
+  test('gives links to objects if configured, and is refused if the links would bypass redaction', async () => {
     const { view } = await open({ ...bucket.mount, maxBytes: '100KiB', links: '1m' })
     const [content] = (await view.read('s3://x/large.log')).contents
     expect(content?.meta).toMatchObject({ [metaKeys.truncated]: true, [metaKeys.size]: 500_000 })

@@ -99,7 +99,7 @@ describe('a settings mount of a configuration', () => {
     await expect(view.read('config://x/long.json')).rejects.toMatchObject({ kind: 'too-large' })
   })
 
-  test('has the same versions on replicas with one secret, and others with another secret', async () => {
+  test('has the same versions on replicas with the same secret, and other versions with another secret', async () => {
     folder.write({ 'a.json': '{}' })
     const versionBy = async (secret: string) =>
       (await (await open({ 'config://x': settings }, { secret })).entry('config://x/a.json'))?.version
@@ -191,7 +191,7 @@ describe('a files mount of a configuration', () => {
     })
   })
 
-  test('names no translations if rules hide some paths', async () => {
+  test('does not name the translations of a document if access rules hide some paths', async () => {
     folder.write({ 'a.ja.md': 'x', 'a.md': 'x' })
     const rules = [{ allow: ['*'], match: 'a.md' }]
     const { read } = await open({ 'docs://x': { ...files, access: rules } })
@@ -204,7 +204,7 @@ describe('a files mount of a configuration', () => {
     expect(await problemsIn({ 'docs://x': { ...files, access: ['reader'], languages: ['ja'] } })).toEqual([])
   })
 
-  test('offers no readings if they are turned off', async () => {
+  test('does not offer documents as text if readings are turned off', async () => {
     folder.write({ 'a.html': '<p>x' })
     const { text, view } = await open({ 'docs://x': { ...files, readings: false } })
     await expect(view.read('docs://x/a.html?as=text')).rejects.toMatchObject({ kind: 'invalid' })

@@ -48,7 +48,7 @@ function searched(
 
 const uris = (items: readonly { readonly uri: string }[]) => items.map(({ uri }) => uri)
 
-test('a context reads and shows no copy of a resource that a search covers, beside its original', async () => {
+test('a context neither reads nor shows a copy of a resource beside the original that a search found', async () => {
   const { view, reads } = searched(
     { 'src/lease.ts': 'the lease of a worker', 'other.ts': 'weather' },
     { 'HEAD/src/lease.ts': 'the lease of a worker', 'HEAD/gone.ts': 'a lease that was deleted' },
@@ -72,14 +72,14 @@ test('a context does not take a resource of another size for a copy', async () =
   expect(uris(items)).toContain('memory://history/README.md')
 })
 
-test('a context finds a copy by its name or a pin if its original is not found', async () => {
+test('a context shows a pinned copy of a resource whose original the search does not find', async () => {
   const copies = { 'HEAD/src/lease.ts': 'the lease of a worker' }
   const { view } = searched({ 'src/lease.ts': 'the lease of a worker' }, copies, [])
   const pinned = await assemble(view, { ...base, query: 'x', pins: ['memory://history/HEAD/src/lease.ts'] })
   expect(uris(pinned.items)[0]).toBe('memory://history/HEAD/src/lease.ts')
 })
 
-test('words outside of the search weigh less than hits of the search', async () => {
+test('in a context, a resource that only shares words with the query ranks below a hit of the search', async () => {
   const { view } = searched({ 'a.md': 'lease' }, { 'words.md': 'lease lease lease lease' }, ['memory://files/a.md'])
   const { items } = await assemble(view, { ...base, query: 'lease' })
   expect(uris(items).slice(0, 2)).toEqual(['memory://files/a.md', 'memory://history/words.md'])
@@ -87,7 +87,7 @@ test('words outside of the search weigh less than hits of the search', async () 
   expect(second).toBeLessThan((first ?? 0) * 0.7)
 })
 
-test('a resource outside of the search must have more than one word of a longer query', async () => {
+test('a resource that no search covers enters a context only with more than one word of a longer query', async () => {
   const { view } = searched({ 'a.md': 'how leases are renewed' }, { LEASE_SECRET: '[redacted]' }, [
     'memory://files/a.md',
   ])

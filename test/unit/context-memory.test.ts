@@ -168,7 +168,7 @@ test('a later context reads no unchanged text again, and reads recently changed 
   expect(await ask('kettles')).toEqual(['docs/0.md'])
 })
 
-test('the tokens of an item at a level that does not fit are exact, at every budget', async () => {
+test('a context states the exact tokens of a whole resource, even if the budget has room only for parts of the resource', async () => {
   const long = Array.from({ length: 9000 }, (_, i) => `line ${i} of the kettles`).join('\n')
   const catalog = createCatalog({
     mounts: [{ address: 'memory://long', provider: entriesOf({ 'long.md': { text: long, version: '1' } }) }],

@@ -55,7 +55,7 @@ async function expectReused(before: Assembled, after: Assembled): Promise<void> 
 }
 
 describe('a context with the manifest of an earlier one', () => {
-  test('of the same question is the same text, completely reused', async () => {
+  test('of the same question is the same text as the earlier one, and counts as completely reused', async () => {
     const before = await assembled(files)
     const after = await assembled(files, { earlier: before.manifest })
     expect(after.text).toBe(before.text)
@@ -63,7 +63,7 @@ describe('a context with the manifest of an earlier one', () => {
     expect(before).not.toHaveProperty('reusedPrefixTokens')
   })
 
-  test('keeps its front when a later file changes, or the order of its items', async () => {
+  test('keeps the beginning of the earlier text when a later file changes, even if files would now rank differently', async () => {
     const before = await assembled(files)
     const last = before.items.at(-3)?.uri.slice(uri('').length) ?? ''
     const changed = { ...files, [last]: `${prose('cursors', 32)}\n${files[last]}`, 'new.md': prose('cursors', 33) }
@@ -80,7 +80,7 @@ describe('a context with the manifest of an earlier one', () => {
     expect(await assembled(changed, { earlier: before.manifest })).toEqual(after)
   })
 
-  test('reuses its front up to a changed file, which stays in its place', async () => {
+  test('reuses the earlier text up to a changed file, which stays in its place', async () => {
     const before = await assembled(files)
     const [first, second, third] = before.items.map((item) => item.uri)
     const path = third?.slice(uri('').length) ?? ''
@@ -103,7 +103,7 @@ describe('a context with the manifest of an earlier one', () => {
     expect((await assembled(files, excluding)).text).not.toContain(second)
   })
 
-  test('of another question, budget or format has the front that is best for it', async () => {
+  test('is made for its own question, budget and format where they differ from the earlier ones', async () => {
     const before = await assembled(files)
     const { manifest: earlier } = before
     const about = { query: 'topic 27' }

@@ -94,7 +94,7 @@ test('of two budgets, the smaller one never gives a context with more tokens', a
   )
 })
 
-test('packing takes at most the budget, at least as much of a larger one, and skips items that do not fit', async () => {
+test('packing stays within the budget, takes no less with a larger budget, and leaves out only items that do not fit', async () => {
   const items = fc.array(
     fc.record({
       score: fc.integer({ min: 1, max: 100 }),

@@ -47,7 +47,7 @@ describe('the rarity of words', () => {
     expect(found).toEqual(rarityIn(all))
   })
 
-  test('is estimated from a sample if there are many texts, and a word of only the best texts is rare', async () => {
+  test('is estimated from a sample if there are many texts, and a word that only the best texts have counts as rare', async () => {
     const { provider, view } = openView(entries(900))
     const reader = createContextReader(view, limits, () => false, {})
     const leaders = Array.from({ length: 64 }, () => createTermCount(terms)('the cursor'))
@@ -71,7 +71,7 @@ describe('the rarity of words', () => {
   })
 })
 
-describe('a changelog as a candidate', () => {
+describe('a changelog as a candidate for a context', () => {
   const changes = 'Cursors are sealed. The cursor of a page. Fixed: cursors, sealed again.'
   const { view } = openView({ 'CHANGELOG.md': changes, 'docs/page.md': changes, 'src/changes.ts': changes })
   const factorOf = async (query: string, name: string) => {
@@ -88,7 +88,7 @@ describe('a changelog as a candidate', () => {
     expect(await factorOf('cursors in the changelog', 'CHANGELOG.md')).toBeUndefined()
   })
 
-  test('does not stand for a source file of that name, nor for another page', async () => {
+  test('is not confused with a source file named "changes", nor with another page', async () => {
     expect(await factorOf('how cursors are sealed', 'changes.ts')).toBeUndefined()
     expect(await factorOf('how cursors are sealed', 'page.md')).toBeUndefined()
   })

@@ -85,7 +85,7 @@ describe.each(both)('the token counter of $encoding', ({ encoding, plain }) => {
     expect(await counter.count('\ufeff')).toBe(1)
   })
 
-  test('counts the same at every index of a part', async () => {
+  test('counts the same for a part of a context at every number from 1 to 999', async () => {
     const counter = await openCounter(encoding)
     for (const format of formats) {
       const renderer = rendererOf(format)

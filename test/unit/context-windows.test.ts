@@ -15,7 +15,7 @@ const text = [filler('one'), wanted, filler('two'), 'function three() {\n  curso
 const shown = { text, path: 'src/seal.ts', mimeType: undefined, found: [] }
 const terms = new Set(['seal', 'cursor'])
 
-test('windows are whole functions with their comments, the best first', () => {
+test('the windows of code are whole functions with their comments, the best first', () => {
   const [small, large, ...others] = windowsOf(shown, terms, [50, 400])
   expect(others).toEqual([])
   expect(small?.text).toContain(wanted.trim())
@@ -35,7 +35,7 @@ test('windows of prose are whole sections, and those that a search found come fi
   expect(windows[0]?.ranges).toEqual([{ start: 9, end: 12 }])
 })
 
-test('a text without the terms has no windows, and a long one without gaps is cut', () => {
+test('a text without the words of the query has no windows, and a long text without blank lines is cut', () => {
   expect(windowsOf(shown, new Set(['absent']), [2000])).toEqual([])
   const lines = Array.from({ length: 200 }, (_, at) => (at === 130 ? 'the cursor' : 'x'))
   const [only] = windowsOf({ ...shown, text: lines.join('\n') }, terms, [100])

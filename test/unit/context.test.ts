@@ -171,7 +171,7 @@ describe('many candidates of a context', () => {
     for (const { explanation } of behind) expect(explanation.score).toBeLessThanOrEqual(worst)
   })
 
-  test('from the folder that a label of the query names come first', async () => {
+  test('are led by those from the folder that a label of the query names, such as "store:"', async () => {
     const text = 'rows are written at once'
     const view = viewOf({ 'cli/a.md': `${text} 1`, 'store/b.md': `${text} 2`, 'view/c.md': `${text} 3` })
     const { items } = await assemble(view, { query: 'store: rows are written', budget: 2000, now })

@@ -38,7 +38,7 @@ describe('a cursor', () => {
     expect(() => seal.open(other, seal.seal(scope, 'path'))).toThrow('cursor')
   })
 
-  test('of an earlier secret is accepted while that is configured, and new ones use the first secret', () => {
+  test('of an earlier secret is accepted while that secret is configured, and new cursors use the first secret', () => {
     const [one, two] = [Buffer.from('the first secret'), Buffer.from('the second secret')]
     const before = createCursorSeal(one)
     const both = createCursorSeal(two, [one])

@@ -6,7 +6,7 @@ import { closedAncestor } from '../../src/core/tree.ts'
 const paths = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 12 }).map((names) => names.join('/'))
 
 describe('the topmost denied directory above a path', () => {
-  test('is the first denied one, if everything below a denied directory is denied', () => {
+  test('is found at any depth, and is undefined if no directory above the path is denied', () => {
     fc.assert(
       fc.property(paths, paths, (path, closed) => {
         const isClosed = (directory: string) => directory.startsWith(`${closed}/`)
@@ -45,7 +45,7 @@ describe('the topmost denied directory above a path', () => {
 })
 
 describe('the path that a source is asked for instead of a hidden one', () => {
-  test('differs in the first denied directory, or else in its name only', () => {
+  test('differs from the hidden path in the first denied directory, or in the last name if no directory is denied', () => {
     const isClosed = (directory: string) => directory.startsWith('a/b/')
     const [first, changed, ...rest] = decoyOf('a/b/c/d.txt', isClosed).split('/')
     expect([first, ...rest]).toEqual(['a', 'c', 'd.txt'])

@@ -117,7 +117,7 @@ test('a deferred mount whose source reports no changes is watched until the watc
   expect(await next).toEqual({ done: true, value: undefined })
 })
 
-test('opening a deferred mount by name keeps to the pause too, and a closed one is not opened', async () => {
+test('a deferred mount that is opened explicitly keeps to the pause after a failure, and is not opened once it is closed', async () => {
   const clock = { now: 0 }
   const { state, open } = counted({ failures: 1 })
   const provider = deferred(open, { abilities: none, now: () => clock.now })

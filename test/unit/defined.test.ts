@@ -1,7 +1,7 @@
 import { expect, expectTypeOf, test } from 'vitest'
 import { defined } from '../../src/core/kit/object.ts'
 
-test('undefined members are left out, every other value stays', () => {
+test('undefined members of an object are left out, and every other value is kept', () => {
   const given: { a: string | undefined; b: number; c: null; d: string | undefined; e: boolean } = {
     ...{ a: undefined, b: 0, c: null, d: '', e: false },
   }

@@ -81,7 +81,7 @@ describe('a unified diff', () => {
 })
 
 describe('a read since a version', () => {
-  test('says that nothing has changed, or gives a diff, or the whole if that is shorter', async () => {
+  test('says that nothing has changed, or gives a diff, or the whole text if that is shorter', async () => {
     const source = live({ 'a.txt': { text: long, version: '1' } })
     const view = catalogOf(source).view(boss)
     const first = await readSince(view, '')
@@ -100,7 +100,7 @@ describe('a read since a version', () => {
     })
   })
 
-  test('gives the whole, and says so, for a version that is unknown', async () => {
+  test('gives the whole text, and the reason, for an unknown version', async () => {
     const view = catalogOf(memory({ 'a.txt': { text: long, version: '2' } })).view(boss)
     expect(await readSince(view, '1')).toMatchObject({ text: long, delta: { state: 'whole', reason: 'unknown' } })
   })
@@ -122,7 +122,7 @@ describe('a read since a version', () => {
     expect(await refusal(`${at}?since=1`)).toBe(await refusal('memory://docs/nothing.txt?since=1'))
   })
 
-  test('of bytes gives nothing while the version is the same, and then the whole', async () => {
+  test('of binary data gives no bytes for the current version, and all of them for another version', async () => {
     const source = live({ 'a.bin': { bytes: Buffer.from([0, 1, 2]), version: '1' } })
     const view = catalogOf(source).view(boss)
     const lengthSince = async (since: string) => {
@@ -132,7 +132,7 @@ describe('a read since a version', () => {
     expect([await lengthSince('1'), await lengthSince('2')]).toEqual([0, 3])
   })
 
-  test('knows the text after a restart, without known secrets, and not if the mount is configured differently', async () => {
+  test('gives a diff after a restart too, without known secrets, but not if the mount is configured differently', async () => {
     const secret = 'correct-horse-battery'
     const scrubber = createScrubber([secret])
     const config = (redact: string) => [{ address: 'memory://docs', config: { provider: 'inline', redact } }] as never

@@ -136,7 +136,7 @@ describe('a basket of the explorer', () => {
 })
 
 describe('the token counts of the server', () => {
-  test('are found again for any spelling, and requested once', async () => {
+  test('match the items of a basket in any spelling of their URIs, and are empty for an item without an answer', async () => {
     const pins = ['docs://a/就業 規則.md', 'docs://a/plain.md', 'docs://a/unanswered.md']
     const items = [
       {
@@ -172,7 +172,7 @@ describe('the file name of a download', () => {
     ['日本語 設計.md', '日本語 設計.md'],
     ['', 'resource'],
     ['///', 'resource'],
-  ])('is right for %j', (text, name) => expect(fileNameOf(text)).toBe(name))
+  ])('is safe in every file system: %j', (text, name) => expect(fileNameOf(text)).toBe(name))
 
   test('is short, and keeps its extension', () => {
     const name = fileNameOf(`${'長'.repeat(4000)}.md`)

@@ -58,7 +58,7 @@ test('a name is marked where it contains the query, in any letter case; a query 
   expect(markName('a.md', 'docs/a')).toEqual([{ text: 'a.md', marked: false }])
 })
 
-test('the growth of indexes counts the documents of those that grow, and is empty once none does', async () => {
+test('the progress of indexing counts the documents of the indexes that still grow, and is absent once none grows', async () => {
   const [a, b] = [placeAt('a'), placeAt('b')]
   const status = (state: string, looked: number, of?: number) => ({
     indexing: 'running',
@@ -73,7 +73,7 @@ test('the growth of indexes counts the documents of those that grow, and is empt
 })
 
 describe('a search in the explorer', () => {
-  test('sends the query and filters of the permalink, and nothing for blanks', () => {
+  test('sends the query and the valid filters of the permalink, and nothing for a blank query', () => {
     expect(searchQueryFromRoute({ q: '  ' })).toBeUndefined()
     expect(
       searchQueryFromRoute({
@@ -124,7 +124,7 @@ describe('a search in the explorer', () => {
     expect(found.failed.map(({ address }) => address)).toEqual(['search://gone'])
   })
 
-  test('offers more only if there is more', async () => {
+  test('requests further hits only from the searches that have more', async () => {
     const asked: string[] = []
     const view = viewOf(
       {
@@ -200,7 +200,7 @@ describe('the command palette', () => {
   })
 })
 
-test('a hit in a table shows the head and whole rows, those with the words first; a hit in Markdown shows no markup', () => {
+test('a hit in a table is shown as whole rows below the head, rows with the words first; a hit in Markdown is shown without markup', () => {
   const text = '… 7,sencha,Uji\n8,hojicha,Kyoto\n9,hojicha,Uji\n10,matc …'
   const hit = { heading: 'id,tea,place', snippet: { text, marks: [[11, 14]] as const } }
   expect(tableIn(hit, 'text/csv')).toEqual({

@@ -45,7 +45,7 @@ describe('the filter of the list', () => {
     expect(fitting({ filter: 'none' })).toEqual([])
   })
 
-  test('marks its matches in the shown letters', () => {
+  test('marks its matches in the original text, although it ignores case, width and composition', () => {
     const marked = (text: string, filter: string) =>
       splitAtMarks({ text, marks: marksOf(text, splitFilterWords(filter)) })
         .map(({ text, marked }) => (marked ? `[${text}]` : text))
@@ -59,7 +59,7 @@ describe('the filter of the list', () => {
     expect(marksOf('', ['a'])).toEqual([])
   })
 
-  test('shows decoded URIs, and decodes each escape once', () => {
+  test('shows URIs decoded, except for escapes of slashes and of invalid UTF-8', () => {
     expect(readableUri('mem://b/%E8%A3%BD%E5%93%81/a%20b%2Fc%FF')).toBe('mem://b/製品/a b%2Fc%FF')
   })
 })

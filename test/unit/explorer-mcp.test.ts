@@ -176,7 +176,7 @@ describe('the page as an MCP client', () => {
     expect(await kindOf(request(endpointAt(url), 'x', {}))).toBe('unavailable')
   })
 
-  test('joins events that arrive in pieces, also within a character', async () => {
+  test('joins events that arrive in pieces, even if a character is split', async () => {
     const bytes = new TextEncoder().encode(
       'event: message\r\ndata: {"a":\r\ndata: "引き出し"}\r\n\r\n: hello\n\ndata: {"b":1}\n\n',
     )

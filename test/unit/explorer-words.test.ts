@@ -68,7 +68,7 @@ describe('a mount whose kind the server reports', () => {
     expect([iconOfMount('clock://me'), titleOfMount(mount), asideOfMount(mount)]).toEqual(['mount', 'me', 'clock'])
   })
 
-  test('is placed first or last, and is live or a search, as the kind says', () => {
+  test('is placed first or last, and counts as live or as a search, as its kind states', () => {
     const mounts = [
       mountOf('a://search', { noun: 'search', isSearch: true }),
       mountOf('b://live', { noun: 'live', isLive: true }),

@@ -34,7 +34,7 @@ describe('symbolic links below the root', () => {
   }
 
   test.each([false, true])(
-    'give their targets, if those are served by their own names (by paths: %s)',
+    'are served as their targets, if the targets are served themselves (by paths: %s)',
     async (portable) => {
       const provider = await links(portable)
       expect(await listPaths(provider)).toEqual([

@@ -14,7 +14,7 @@ describe('mounted file systems inside a directory', () => {
     '',
   ].join('\n')
 
-  test('are those whose path begins with its path', () => {
+  test('are those whose path begins with the path of the directory', () => {
     for (const directory of ['/', '/home', '/home/me', '/home/me/a b', '/home/あ'])
       expect(hasMountsInside(directory, table), directory).toBe(true)
     for (const directory of ['/proc', '/home/me/a', '/home/me/a b/far', '/home/me/a b/f', '/ho', '/srv'])

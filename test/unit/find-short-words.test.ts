@@ -12,7 +12,7 @@ const shortWord = fc
   .tuple(fc.constantFrom('', ...beginnings), fc.stringMatching(/^[A-Za-z0-9_./~-]{0,15}$/))
   .map(([beginning, rest]) => `${beginning}${rest}`.slice(0, 15))
 
-test('no detector finds a secret in a word of at most 15 characters, so those are skipped', () => {
+test('no detector finds a secret in a word of at most 15 characters, so such words are skipped', () => {
   fc.assert(
     fc.property(shortWord, (word) => {
       expect(findKnownTokens(word)).toEqual([])
@@ -23,13 +23,13 @@ test('no detector finds a secret in a word of at most 15 characters, so those ar
   )
 })
 
-test('the shortest token has 16 characters, and is found', () => {
+test('the shortest known form of a token, of 16 characters, is found', () => {
   const token = 'LTAI4Fo9aB3dE7gH'
   expect(token).toHaveLength(16)
   expect(findSecretsByRules(token, { path: 'value.txt' })).toMatchObject([{ layer: 'shapes', start: 0, end: 16 }])
 })
 
-test('a short word is searched beside a character that indicates a secret', () => {
+test('a short word beside a sign of a secret, such as "password=", is still searched', () => {
   expect(findSecretsByRules('password=x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
   expect(findSecretsByRules('--password x9K2pQ7', { path: 'value.txt' })).not.toEqual([])
 })

@@ -55,7 +55,7 @@ test.each(Object.entries({ ...usual, ...unusual }))('the URI %s has the path %s'
   expect(hasUsualSpelling(path)).toBe(uri in usual)
 })
 
-test('a URI that no path can hold has the path of its hash, which does not lead back to it', () => {
+test('a URI that cannot be written as a path gets a path made of its hash, from which it cannot be recovered', () => {
   for (const uri of ['notes://a/\u0000', 'notes://a/\u2028', `notes://${'x'.repeat(9000)}`, 'notes://\ud800']) {
     const path = pathOfForeign(uri)
     expect(path).toMatch(/^==\/[\w-]{43}$/)
@@ -65,7 +65,7 @@ test('a URI that no path can hold has the path of its hash, which does not lead 
   expect(pathOfForeign('notes://a/\u0000')).not.toBe(pathOfForeign('notes://a/\u0001'))
 })
 
-test('a path that stands for no URI gives none', () => {
+test('a path that no URI of another server has gives no URI', () => {
   for (const path of ['', 'notes', '=', '==/x', 'notes/=b', '=file/host/=b', '=x/y', '1a/b', '=/notes://a', 'file/=x'])
     expect(foreignUriOf(path), path).toBeUndefined()
 })
@@ -111,7 +111,7 @@ describe('any URI of another server', () => {
   })
 })
 
-test('templates of another server have paths below those of their expansions', () => {
+test('a template of another server becomes a template of paths, or none if that is impossible', () => {
   const templates = {
     'notes://{user}/{+path}{?x}': 'notes/{user}/{+path}{?x}',
     'file:///{+path}': 'file/{+path}',
@@ -127,12 +127,12 @@ test('templates of another server have paths below those of their expansions', (
     expect(templateOfForeign(none), none).toBeUndefined()
 })
 
-test('parameters in paths of another server are escaped', () => {
+test('parameters in URIs of another server are percent-encoded', () => {
   expect(withParams('a://b', new Map())).toBe('a://b')
   expect(withParams('a://b', new Map([['q', 'x&y=z 日']]))).toBe('a://b?q=x%26y%3Dz%20%E6%97%A5')
 })
 
-test('a host in capitals is the same resource only if a template of the server has it', () => {
+test('a path with capitals in its host is valid only if a template of the other server spells the host so', () => {
   expect(isOfTemplate('notes/Inbox/5', 'notes/Inbox/{id}')).toBe(true)
   expect(isOfTemplate('notes/INBOX/5', 'notes/Inbox/{id}')).toBe(false)
   expect(isOfTemplate('notes/Inbox/=5', 'notes/Inbox/{id}')).toBe(false)

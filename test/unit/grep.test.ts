@@ -108,7 +108,7 @@ test('a search in several answers finds what one answer finds, in texts of every
   await fc.assert(property)
 })
 
-test('a search does not continue in a text that has changed since, nor in another one', async () => {
+test('a search does not continue in a text that has changed since, nor in another text', async () => {
   const inner = memory({ 'a.txt': 'one\ntwo\nthree\n', 'b.txt': 'one\ntwo\n' })
   let version = '1'
   const reading = read({
@@ -123,7 +123,7 @@ test('a search does not continue in a text that has changed since, nor in anothe
   await expect(goOn('docs://d/a.txt')).rejects.toThrow('has changed')
 })
 
-test('a search continues far beyond the part that was already searched for secrets', async () => {
+test('a search resumes at a line far beyond the part that was already searched for secrets', async () => {
   const text = 'line\n'.repeat(100_000)
   let [searched, tooFar] = [0, 0]
   const reading = async (uri: string): Promise<ReadResult> => {
@@ -146,7 +146,7 @@ test('a search continues far beyond the part that was already searched for secre
   expect(tooFar).toBe(2)
 })
 
-test('a search in a source that gets no further in looking for secrets fails with the error of that source', async () => {
+test('a search fails with the error of the source if the source does not progress in its own search for secrets', async () => {
   const reading = async (uri: string): Promise<ReadResult> => {
     const [, first, last] = /bytes=(\d+)-(\d+)/.exec(uri)?.map(Number) ?? []
     if (first === undefined || last === undefined) throw tooLarge('Too large.')

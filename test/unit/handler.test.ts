@@ -81,7 +81,7 @@ describe('a handler inside another HTTP server', () => {
     }
   })
 
-  test('creates a view again if it could not be made', async () => {
+  test('tries again to create a view after a failure', async () => {
     const { view } = createCatalog({ mounts: [{ address: 'file:///r', provider: memory({ a: 'the text' }) }] })
     let isReady = false
     const handler = await createHandler(

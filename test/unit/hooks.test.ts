@@ -10,25 +10,28 @@ import { ownSkillsProvider } from '../../src/skills/index.ts'
 import { createPlace, hostCalled } from '../support/hosts.ts'
 
 describe('the hook of a host', () => {
-  test.each(Object.entries(promptHooks))('of %s is answered in its form', (host, { event, folder }) => {
-    // Cursor names the folders of its window.
-    const cwd = host === 'cursor' ? { workspace_roots: ['/work', '/other'] } : { cwd: '/work' }
-    const asked = { prompt: 'Why?', ...cwd, hook_event_name: event }
-    expect(parseQuestion(host, asked, {})).toEqual({ prompt: 'Why?', folder: '/work' })
-    expect(JSON.parse(formatAnswer(host, 'text'))).toEqual(
-      host === 'cursor'
-        ? { continue: true, additional_context: 'text' }
-        : { hookSpecificOutput: { hookEventName: event, additionalContext: 'text' } },
-    )
-    // The agent may have changed its folder.
-    if (folder !== undefined)
-      expect(parseQuestion(host, asked, { [folder]: '/project' })).toEqual({ prompt: 'Why?', folder: '/project' })
-    expect(parseQuestion(host, { ...asked, hook_event_name: 'PreToolUse' }, {})).toBeUndefined()
-    expect(parseQuestion(host, { ...asked, prompt: 1 }, {})).toBeUndefined()
-    expect(parseQuestion(host, { ...asked, cwd: '' }, {})).toBeUndefined()
-    expect(parseQuestion(host, { prompt: 'Why?', hook_event_name: event }, {})).toBeUndefined()
-    expect(parseQuestion(host, 'text', {})).toBeUndefined()
-  })
+  test.each(Object.entries(promptHooks))(
+    'reads the question of %s, and answers in the form that this host expects',
+    (host, { event, folder }) => {
+      // Cursor names the folders of its window.
+      const cwd = host === 'cursor' ? { workspace_roots: ['/work', '/other'] } : { cwd: '/work' }
+      const asked = { prompt: 'Why?', ...cwd, hook_event_name: event }
+      expect(parseQuestion(host, asked, {})).toEqual({ prompt: 'Why?', folder: '/work' })
+      expect(JSON.parse(formatAnswer(host, 'text'))).toEqual(
+        host === 'cursor'
+          ? { continue: true, additional_context: 'text' }
+          : { hookSpecificOutput: { hookEventName: event, additionalContext: 'text' } },
+      )
+      // The agent may have changed its folder.
+      if (folder !== undefined)
+        expect(parseQuestion(host, asked, { [folder]: '/project' })).toEqual({ prompt: 'Why?', folder: '/project' })
+      expect(parseQuestion(host, { ...asked, hook_event_name: 'PreToolUse' }, {})).toBeUndefined()
+      expect(parseQuestion(host, { ...asked, prompt: 1 }, {})).toBeUndefined()
+      expect(parseQuestion(host, { ...asked, cwd: '' }, {})).toBeUndefined()
+      expect(parseQuestion(host, { prompt: 'Why?', hook_event_name: event }, {})).toBeUndefined()
+      expect(parseQuestion(host, 'text', {})).toBeUndefined()
+    },
+  )
 })
 
 describe('the file of the hooks of a host', () => {
@@ -65,7 +68,7 @@ describe('the file of the hooks of a host', () => {
     expect(await write(withoutHook)).toEqual(others)
   })
 
-  test('of cursor is a command alone, in a file that names its version', async () => {
+  test('of cursor has only a command for the hook, and names its own version', async () => {
     const project = await createPlace()
     const { opened, ...hook } = await openHook(hostCalled('cursor'), 'project', project)
     expect(opened.before.file).toBe(join(project.folder, '.cursor/hooks.json'))
@@ -92,7 +95,7 @@ describe('the plugin for opencode', () => {
   afterAll(() => machine.remove())
   const open = () => openHook(hostCalled('opencode'), 'project', machine)
 
-  test('is written whole, written again by another installation, and not over the file of somebody else', async () => {
+  test('is written as a whole, is rewritten by another installation, and never replaces the file of somebody else', async () => {
     const hook = await open()
     const { file } = hook.opened.before
     expect(file).toBe(join(machine.folder, '.opencode/plugins/hikidashi.js'))

@@ -119,7 +119,7 @@ describe('a settings file that is written', () => {
     await expect(readHostFile(file)).rejects.toThrow(message)
   })
 
-  test('with a second hard link keeps it', async () => {
+  test('is replaced, so that a second hard link keeps the old content', async () => {
     const before = await put('old')
     await link(file, join(machine.folder, 'other'))
     await writeHostFile(before, 'new')

@@ -99,7 +99,7 @@ describe('the metadata of the protected resource', () => {
 })
 
 describe('mounts that need scopes', () => {
-  test('are absent for a token without them, except in a request that names them', async () => {
+  test('are left out of lists for a token without the scopes, and a request that names such a mount gets 403 with the missing scope', async () => {
     const { url } = await serve()
     const token = await issuer.mint({ scope: '' })
     const list = async (shown: string) => {

@@ -130,7 +130,7 @@ describe('the text format of metrics', () => {
 })
 
 describe('the metric of answers of sources', () => {
-  test('counts them by the number of the mount, its provider and the outcome', async () => {
+  test('counts answers by the number of the mount, its provider and the outcome', async () => {
     const measurements = createMeasurements()
     const provider = limited(memory({ a: 'a' }), countOutcomes('files', { measurements, mountNumber: 2 }))
     const context = { principal: { id: 'x', roles: [] }, signal: new AbortController().signal }

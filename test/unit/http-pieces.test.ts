@@ -72,7 +72,7 @@ test('a request is answered with the same bytes, whether it comes at once or in 
   }
 })
 
-test('a chunked body that comes at once is answered as one of known length', async () => {
+test('a chunked body gets the same answer as a body with a Content-Length, whether it comes at once or in pieces', async () => {
   const port = await started()
   const uri = 'x://a/1-0.txt'
   const body = bodyOf(uri)
@@ -87,7 +87,7 @@ test('a chunked body that comes at once is answered as one of known length', asy
 })
 
 test.each(['Content-Length: {length}', 'Transfer-Encoding: chunked'])(
-  'a body of 70 kB that comes at once is answered as a short one (%s)',
+  'a body of 70 kB that comes at once gets the same answer as a short body (%s)',
   async (told) => {
     const port = await started()
     const uri = 'x://a/1-0.txt'

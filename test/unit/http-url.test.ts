@@ -28,7 +28,7 @@ describe('an IP address', () => {
     ['::ffff:192.0.2.1', [...Array.from({ length: 10 }, () => 0), 255, 255, 192, 0, 2, 1]],
     ['FE80::A', [0xfe, 0x80, ...Array.from({ length: 13 }, () => 0), 10]],
     ['1:2:3:4:5:6:192.0.2.1', [0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 192, 0, 2, 1]],
-  ])('%s has these bytes', (text, expected) => {
+  ])('%s is parsed into its bytes', (text, expected) => {
     expect(addressBytes(text)).toEqual(expected)
   })
 
@@ -170,7 +170,7 @@ describe('an HTTP URL', () => {
     ['https://a/x y/日?q=ü"<>', 'https://a/x%20y/%E6%97%A5?q=%C3%BC%22%3C%3E'],
     ['https://xn--80ak6aa92e.com/', 'https://xn--80ak6aa92e.com/'],
     ['https://a/b//c', 'https://a/b//c'],
-  ])('%s is %s', (text, expected) => {
+  ])('%s is normalized to %s', (text, expected) => {
     expect(formatHttpUrl(parseHttpUrl(text))).toBe(expected)
   })
 
@@ -260,7 +260,7 @@ describe('an HTTP URL', () => {
     ['\\\\z\\x', undefined],
     ['//u@z/', undefined],
     ['//127.1/', undefined],
-  ])('the reference %j leads from another to %s', (reference, expected) => {
+  ])('is resolved with the reference %j to %s', (reference, expected) => {
     const base = parseHttpUrl('https://a/b/c?d')
     if (expected === undefined) expect(() => resolveHttpUrl(base, reference)).toThrow()
     else expect(formatHttpUrl(resolveHttpUrl(base, reference))).toBe(expected)

@@ -40,6 +40,9 @@ test.each([
   ['the body says another one than the header, unknown', '2026-07-28', '2030-01-01', 400, -32020],
   ['the header says another one than the body', '2025-11-25', '2026-07-28', 400, -32020],
   ['the header is missing', undefined, '2026-07-28', 400, -32020],
-])('a request is answered with the right status if %s', async (_, header, body, status, code) => {
-  expect(await ask(header, body)).toEqual({ status, code })
-})
+])(
+  'the version in the header MCP-Protocol-Version is compared with that in the body: %s',
+  async (_, header, body, status, code) => {
+    expect(await ask(header, body)).toEqual({ status, code })
+  },
+)

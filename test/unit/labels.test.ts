@@ -12,7 +12,7 @@ describe('the labels in the subject of a commit', () => {
     ['feat(ui)!: another panel', ['(ui)!:']],
     ['[jsonpath] filters', ['[jsonpath]']],
     ['fix: a crash', [':']],
-  ])('are right for %s', (text, expected) => {
+  ])('are found in %s', (text, expected) => {
     expect(labelsOf(text)).toEqual(expected)
   })
 
@@ -47,7 +47,7 @@ describe('the match of a path with labels', () => {
     expect(score('src/router/smart-router/router.ts')).toBeLessThan(0.5)
   })
 
-  test('works for other scripts', () => {
+  test('is found for labels in other scripts, such as Japanese', () => {
     const score = scoreOf('検索: 語の順') ?? (() => 0)
     expect(score('src/検索/順.ts')).toBeGreaterThan(score('src/保存/順.ts'))
   })

@@ -372,8 +372,8 @@ describe('the axis of a picture', () => {
   })
 })
 
-describe('the reader of the elements of an answer', () => {
-  test('finds them however the answer is split, and returns the rest of the answer as JSON', () => {
+describe('the reader of the elements of an answer of Prometheus', () => {
+  test('finds the elements however the answer is split, and returns the rest of the answer as JSON', () => {
     const result = [{ metric: { a: '}]"\\' }, values: [[1, '{']] }, { metric: {} }, { metric: { b: '日本語' } }]
     const answer = { status: 'success', data: { resultType: 'matrix', result, stats: { x: [1] } }, warnings: ['w'] }
     const bytes = Buffer.from(JSON.stringify(answer))
@@ -389,7 +389,7 @@ describe('the reader of the elements of an answer', () => {
     )
   })
 
-  test('finds none in any other answer, and does not complete a truncated one', () => {
+  test('finds no elements in any other answer, and does not complete a truncated answer', () => {
     for (const text of ['', '[]', '<html>', '{"data":{"result":[{"a":1', '}}}]]]', '"{{[{']) {
       const reader = createElementReader(() => expect.unreachable())
       reader.push(Buffer.from(text))

@@ -293,7 +293,7 @@ describe('an answer of Prometheus over the limit', () => {
   })
 })
 
-describe('an empty answer of Prometheus', () => {
+describe('an answer of Prometheus with another type than series', () => {
   test.each([
     ['a number', { resultType: 'scalar', result: [1000, '42'] }, '1 series at'],
     ['a text', { resultType: 'string', result: [1000, 'x'] }, 'is a string, not a series'],
@@ -302,7 +302,7 @@ describe('an empty answer of Prometheus', () => {
       { resultType: 'matrix', result: [{ metric: { a: 'b' }, histograms: [] }] },
       '1 series are native histograms',
     ],
-  ])('%s is reported as such', async (_, data, words) => {
+  ])('such as %s is summarized', async (_, data, words) => {
     const { read } = await open({ data: { query: data } })
     expect((JSON.parse(await read('query', { query: 'x' })) as { summary: string }).summary).toContain(words)
   })
@@ -343,7 +343,7 @@ describe('the listing of metrics', () => {
     expect(api.asked.length - before).toBeLessThan(50)
   })
 
-  test('works if only the names of metrics are known', async () => {
+  test('describes a metric by its name alone if Prometheus has no metadata', async () => {
     const { provider } = await open({
       answer: ({ path }, response) => path === 'metadata' && response.writeHead(404).end() !== undefined,
     })

@@ -166,7 +166,7 @@ describe('an error in the module of a source gives one sentence', () => {
     ['no-such-package', 'write the path of its module, such as "./my-source.js", or the name of its package.'],
     ['fs', 'There is no provider "fs".'],
     ['data:text/javascript,1', 'There is no provider "data:text/javascript,1".'],
-  ])('the provider %s is not a source', async (name, message) => {
+  ])('for the provider %s, which is not a source', async (name, message) => {
     expect((await problems(name)).join()).toContain(message)
   })
 })

@@ -252,7 +252,7 @@ describe('a subscription to the overview', () => {
     expect(heard.guest).toBe(0)
   })
 
-  test('is limited to one spelling', async () => {
+  test('is refused for too many spellings of the URI', async () => {
     const subscription = (await served({ 'docs://a': docs })).view(guest).subscribe?.(() => {})
     const spellings = Array.from({ length: 17 }, (_, i) =>
       [...overviewUri].map((c, at) => ((i >> at) & 1 ? c.toUpperCase() : c)).join(''),

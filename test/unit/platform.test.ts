@@ -163,7 +163,7 @@ describe.runIf(process.platform === 'linux')('an empty HOME', () => {
   })
 })
 
-test('a folder is made with its parents; making it again is no error, and a file in its place is one', () => {
+test('a folder is made with its parents; making it again is no error, but a file in its place is an error', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hikidashi-made-'))
   try {
     const made = join(folder, 'a/b/資料')

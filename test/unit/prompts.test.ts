@@ -200,7 +200,7 @@ describe('resources in a prompt', () => {
 })
 
 describe('a view of prompts', () => {
-  test('shows the prompts that the caller may see, and two of one name by address', async () => {
+  test('shows the prompts that the caller may see, and the second of two with the same name by its address', async () => {
     const access = compileAccess([{ allow: ['*'] }, { deny: ['reader'], match: 'hidden/**' }])
     const first = libraryOf({ 'hidden/a.md': '---\nname: x\n---\nhidden', 'open.md': '---\nname: y\n---\nopen' })
     const mounts = [
@@ -225,7 +225,7 @@ describe('a view of prompts', () => {
     ).toMatchObject({ reason: 'unknown-name' })
   })
 
-  test('continues pages after the last one, for the same caller', async () => {
+  test('lists every prompt once over several pages, and refuses a forged cursor', async () => {
     const files = Object.fromEntries(['𠮷', 'ｱ', 'a', 'b', 'c', 'd/e'].map((name) => [`${name}.md`, name]))
     const view = viewOf([{ address: 'zed://p', provider: libraryOf(files) }], reader, { first: 1, most: 2 })
     const names: string[] = []

@@ -177,7 +177,7 @@ describe('the packages in a bundle', () => {
   const placed = async (path: string) =>
     (await placePackages(join(root, path))).map(({ at, folder }) => [at, folder.slice(root.length + 1)])
 
-  test('are each there once, and in a second version if needed', async () => {
+  test('are included once each, and in a second version where one is needed', async () => {
     pack('npm', 'own', { a: '1', b: '1' })
     pack(
       'npm/node_modules/a',

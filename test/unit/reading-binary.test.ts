@@ -297,7 +297,7 @@ describe('a message of Outlook', () => {
     expect(await read('msg', compound(properties(32, taiwan)))).toBe('中文\n')
   })
 
-  test('in messages is read up to a depth, also in attached files', async () => {
+  test('that is nested in other messages is read up to a depth, also in attached files', async () => {
     let nested = compound(properties(32, { '0037001f': 'deepest', '1000001f': 'deepest text' }))
     for (let level = 0; level < 8; level++)
       nested = compound({

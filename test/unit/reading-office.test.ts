@@ -257,7 +257,7 @@ describe('an Office document is read although', () => {
   })
 })
 
-describe('the text of a workbook is right for', () => {
+describe('the text of a cell in a workbook', () => {
   const cell = (style: number, type: string, value: string) => `<c r="A1" s="${style}" t="${type}"><v>${value}</v></c>`
   const styles =
     '<styleSheet xmlns="MAIN"><numFmts count="1"><numFmt numFmtId="180" formatCode="0;0;0;&quot;Mr. &quot;@"/></numFmts><fonts><font><name val="Arial"/></font><font><name val="Wingdings"/></font></fonts><cellXfs><xf/><xf numFmtId="180"/><xf fontId="1"/></cellXfs></styleSheet>'

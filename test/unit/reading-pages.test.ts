@@ -24,16 +24,19 @@ describe('a page of HTML in another encoding', () => {
     expect(await read('html', iconv.encode(page, label))).toBe(text)
   })
 
-  test.each(texts)('is decoded right without a declaration, or gives an error: %s', async (label, text) => {
-    const outcome = await read('html', iconv.encode(`<html><p>${text}</p>`, label)).catch((error: unknown) => error)
-    if (label !== 'iso-8859-2') return expect(outcome).toBe(text)
-    // Too short to be told from other encodings of central Europe.
-    expect(outcome).toMatchObject({
-      kind: 'invalid',
-      message: expect.stringContaining('does not declare an encoding'),
-      detail: { reason: 'unreadable' },
-    })
-  })
+  test.each(texts)(
+    'without a declaration is decoded to the original text, or gives an error: %s',
+    async (label, text) => {
+      const outcome = await read('html', iconv.encode(`<html><p>${text}</p>`, label)).catch((error: unknown) => error)
+      if (label !== 'iso-8859-2') return expect(outcome).toBe(text)
+      // Too short to be told from other encodings of central Europe.
+      expect(outcome).toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('does not declare an encoding'),
+        detail: { reason: 'unreadable' },
+      })
+    },
+  )
 })
 
 describe('a page of HTML', () => {
@@ -110,12 +113,12 @@ describe('a PDF with annotations', () => {
     )
   })
 
-  test('only is not taken for a scan', async () => {
+  test('and no other text is not taken for a scan', async () => {
     const stamp = `<< /Type /Annot /Subtype /Stamp ${place} /F 4 ${drawn} >>`
     expect(await read('pdf', annotatedPdf([stamp], [appearance('APPROVED')], '', ' '))).toBe('Page 1\n\nAPPROVED')
   })
 
-  test('has the text of a page whose font lies with all pages', async () => {
+  test('has the text of a page that inherits its font from the page tree', async () => {
     const inherited = pdfOf([
       '<< /Type /Catalog /Pages 2 0 R >>',
       '<< /Type /Pages /Kids [4 0 R] /Count 1 /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> >>',
@@ -129,7 +132,7 @@ describe('a PDF with annotations', () => {
   })
 })
 
-test('a page of a PDF says that its fonts do not tell its characters, and may be read by OCR', async () => {
+test('a page of a PDF whose fonts do not tell its characters says so, and may be read by OCR', async () => {
   const bytes = pdfOf([
     '<< /Type /Catalog /Pages 2 0 R >>',
     '<< /Type /Pages /Kids [4 0 R] /Count 1 /MediaBox [0 0 595 842] >>',
@@ -167,7 +170,7 @@ describe('the text of a PDF', () => {
     expect(await read('pdf', pageWithFont(helvetica, content))).toBe('Page 1\n\nRain 24 349 1.5')
   })
 
-  test('has a word whose letters stand on a curve as one', async () => {
+  test('has a word whose letters stand on a curve as a single word', async () => {
     const content = '72 700 Td (T) Tj 7.3 -1.5 Td (a) Tj 6.7 -1.5 Td (l) Tj'
     expect(await read('pdf', pageWithFont(helvetica, content))).toBe('Page 1\n\nTal')
   })
@@ -184,7 +187,7 @@ describe('the text of a PDF', () => {
     expect(await read('pdf', bytes)).toBe('Page 1\n\nVoq 12 АБ šě')
   })
 
-  test('has the characters of a font in the file that has a table of them', async () => {
+  test('has the characters of an embedded font, by the table of characters in the font', async () => {
     const font = readFileSync('node_modules/pdfjs-dist/standard_fonts/LiberationSans-Regular.ttf')
     const glyphs = [0x2b, 0x44, 0x55, 0x45, 0x52, 0x58, 0x55, 3, 0x14]
     const bytes = pageWithFont(`${glyphFont('Own', '/FontFile2 6 0 R')} >> >>] >>`, shown(glyphs), flate(font))
@@ -199,7 +202,7 @@ describe('the text of a PDF', () => {
     expect(await read('pdf', pageWithFont(marks, spread('AC')))).toBe('Page 1\n\ne t')
   })
 
-  test('has the characters of a font that tells endlessly many, up to a limit', async () => {
+  test('has the characters of a font whose table of characters is endless, up to a limit', async () => {
     const glyphs = [0x2b, 0x44, 3]
     /** A font whose table of characters has groups of codes, from one to another, the first of which has a glyph. */
     const fontOf = (...groups: readonly (readonly [first: number, last: number, glyph: number])[]) => {

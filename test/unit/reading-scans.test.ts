@@ -189,7 +189,7 @@ describe('OCR', () => {
 })
 
 test.skipIf(process.platform === 'win32')(
-  'a program for OCR that is killed, fails, or writes endlessly is an error, and its children end with it',
+  'a program for OCR that is killed, fails or writes endlessly gives an error, and its child processes end with it',
   async () => {
     const picture = await pictureOfText(['Invoice'])
     const program = (script: string) => {
@@ -224,7 +224,7 @@ withTesseract('OCR by tesseract', () => {
     expect((await japanese.read()).text.replace(/\s/g, '')).toContain('田中日中')
   })
 
-  test('that is aborted ends, and one that gets no picture fails', async () => {
+  test('ends when it is aborted, and fails without a valid picture', async () => {
     const stop = new AbortController()
     const picture = await pictureOfText(['Invoice'])
     const reading = readPicture(installed?.program ?? '', ['eng'], picture, stop.signal)

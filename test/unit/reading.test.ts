@@ -267,7 +267,7 @@ test('the format of a document is detected by its name, or else by its type', ()
   ).toEqual(['pdf', 'pdf', 'docx', 'docx', 'html', undefined, undefined, undefined])
 })
 
-test('the writer of a reading stops at its limit', () => {
+test('the writer of the text of a document stops at its limit', () => {
   const writer = createDocumentWriter('text', 100)
   expect(() => {
     for (;;) writer.paragraph('十文字の文を書くよ。')
@@ -304,7 +304,7 @@ describe('readings of files', () => {
     readOne(provider, path, { params: { as: form, ...more } })
   const textOf = (content: Content) => ('text' in content ? content.text : '(bytes)')
 
-  test('are additional forms of the documents, which are unchanged and list them', async () => {
+  test('are additional forms of documents: each document is unchanged, and lists its forms', async () => {
     const original = await readOne(provider, '設計書.docx')
     expect(original).toHaveProperty('bytes')
     expect(original.meta?.[readingKey]).toEqual({ forms: ['text', 'markdown'] })
@@ -346,7 +346,7 @@ describe('readings of files', () => {
     expect(textOf(await as('sjis.txt', 'text'))).toBe('設定ファイルを変更した後は、再起動する。\n')
   })
 
-  test('that are impossible are refused, with the possible ones', async () => {
+  test('in an unsupported form are refused, and the error names the supported forms', async () => {
     const refusal = (path: string, form: string) =>
       as(path, form).catch(({ kind, detail, message }) => `${kind} ${detail.reason}: ${message}`)
     expect(await refusal('設計書.docx', 'html')).toMatch(/^invalid parameter: .*\?as=text/)
@@ -357,7 +357,7 @@ describe('readings of files', () => {
     expect(await refusal('nothing.docx', 'text')).toMatch(/^not-found/)
   })
 
-  test('have parts', async () => {
+  test('can be read in parts, by lines or bytes', async () => {
     const parted = sliced(provider)
     const lines = await readOne(parted, '資料.pdf', { params: { as: 'text', lines: '5-7' } })
     expect(textOf(lines)).toBe('Page 2\n\n第2頁の文。\n')

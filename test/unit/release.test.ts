@@ -34,7 +34,7 @@ describe('a release', () => {
       })
   })
 
-  test('has a placeholder without an owner, and refuses another place than GitHub', () => {
+  test('has a placeholder if package.json names no owner, and refuses a repository outside of GitHub', () => {
     const { repository: _, ...without } = manifest
     expect(factsOf(without as Manifest, commit)).toMatchObject({ owner: { account: 'OWNER' }, isOwned: false })
     expect(() => factsOf({ ...manifest, repository: 'https://git.example.org/a/b' }, commit)).toThrow(/on GitHub/)
@@ -52,14 +52,14 @@ describe('a release', () => {
     for (const key of ['private', 'scripts', 'devDependencies']) expect(published).not.toHaveProperty(key)
   })
 
-  test('names the owner in every text that has an address, and in no text a placeholder', () => {
+  test('names its owner in every text that has an address, and leaves a placeholder in no text', () => {
     for (const [path, written] of Object.entries(texts)) {
       expect(written, path).not.toContain('OWNER')
       if (!/tools\.json|buttons/.test(path)) expect(written, path).toMatch(/someone\/drawers/)
     }
   })
 
-  test('passes the checks of each registry, which refuse what is wrong', () => {
+  test('passes the checks of each registry, and a wrong release is refused by them', () => {
     const server = text('server.json')
     const published = publishedManifest(facts)
     expect(checkServerJson(root, server, published).faults).toEqual([])

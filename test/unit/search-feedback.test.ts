@@ -41,7 +41,7 @@ async function search(store: Store, name: string, limit: number, hasHidden = fal
 const urisOf = (hits: readonly SearchHit[]) => hits.map(({ uri }) => uri.slice('files://m/'.length))
 
 describe('many hits of a search', () => {
-  test('are ordered behind the best by the words of the best, too', async () => {
+  test('are ranked, below the best ones, also by words that the best ones contain', async () => {
     // A caller who wants few hits, and then reads on, gets them in the plain order.
     const plain = urisOf(await search(stores.SQLite, 'feedback', 30))
     const many = await search(stores.SQLite, 'feedback', 100)
@@ -61,7 +61,7 @@ describe('many hits of a search', () => {
     expect(uris.filter((uri) => uri.startsWith('c'))).toEqual([])
   })
 
-  test('are the same in both engines', async () => {
+  test('are the same with SQLite and with PostgreSQL as the store', async () => {
     expect(await search(stores.PostgreSQL, 'feedback', 100)).toEqual(await search(stores.SQLite, 'feedback', 100))
   })
 

@@ -120,7 +120,7 @@ describe('tokens of a text', () => {
     expect(termsOf('か')).toEqual(['か'])
   })
 
-  test('of any text have right positions, and are well formed', () => {
+  test('of any text are not empty, are well formed, and lie in order within the text', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const { text: folded } = fold(text.toWellFormed())

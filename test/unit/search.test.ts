@@ -251,7 +251,7 @@ describe('the configuration of a search', () => {
     expect(await loadConfig(file)).toMatchObject({ problems: [{ message: 'This is not a list of mounts.' }] })
   })
 
-  test('names the service of the vectors once, and never contains a key', async () => {
+  test('names exactly one service of vectors, and is refused with a literal key, which the error does not quote', async () => {
     const over = ['docs://a']
     const model = 'm'
     const ollama = { url: 'http://127.0.0.1:11434' }

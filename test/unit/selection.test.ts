@@ -60,7 +60,7 @@ describe('the list of resources for a host:', () => {
     expect(uris).not.toContain('file:///app/a-boring')
   })
 
-  test('Gemini CLI gets 300, and the tools for the rest', async () => {
+  test('Gemini CLI gets 300 resources, and tools for the rest', async () => {
     const { profile, view } = viewOf(world(), 'gemini-cli-mcp-client')
     expect((await urisOf(view)).uris).toHaveLength(300)
     expect(profile.tools).toBe(true)

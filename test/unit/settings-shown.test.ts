@@ -32,7 +32,7 @@ describe('settings as JSON', () => {
     expect(() => JSON.parse(shown)).not.toThrow()
   })
 
-  test('redact the value of an option, which follows it in a list', async () => {
+  test('redact the value that follows an option such as --password in a list', async () => {
     const text =
       'args: [--password, flagpw456, --port, "1", --auth, --verbose]\ncommand:\n  - --requirepass\n  - redisreq\n'
     expect(JSON.parse(await asJson(text))).toEqual({

@@ -155,7 +155,7 @@ describe('skills, to the official client', () => {
     expect(listed).toMatchObject({ name: 'refunds', description: 'Does refunds.', mimeType: 'text/markdown' })
   })
 
-  test('are shown as far as access rules show their files, and hidden ones are absent', async () => {
+  test('are shown with the files that access rules allow, and a hidden skill looks like an absent one', async () => {
     const access = [
       { match: 'review/**', allow: ['team'] },
       { match: 'acme/refunds/examples/**', allow: ['team'] },

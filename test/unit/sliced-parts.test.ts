@@ -98,7 +98,7 @@ describe('a part of a resource', () => {
     expect(await refusal(always, { lines: '5000-5001' })).toMatch(/^unavailable/)
   })
 
-  test('of a long text is read in chunks, and after an earlier part from its end', async () => {
+  test('of a long text is read in chunks, and a part that follows an earlier one is read directly', async () => {
     const inner = source('ranges of bytes', `${'x'.repeat(99)}\n`.repeat(50_000))
     const provider = sliced(inner)
     const far = await read(provider, { lines: '40000-40009' })

@@ -15,13 +15,17 @@ describe.each(shapes)('lines of a source of %s', (shape) => {
     ['5', 'five', { first: 5, last: 5, lines: 5 }],
     ['1-5', text, { first: 1, last: 5, lines: 5 }],
     ['4-400', '\nfive', { first: 4, last: 5, lines: 5 }],
-  ])('are right for %s', async (lines, wanted, facts) => {
-    const content = await read(sliced(source(shape, text)), { lines })
-    expect(contentOf(content)).toBe(wanted)
-    const size = shape === 'ranges without a size' && facts.lines === undefined ? {} : { size: Buffer.byteLength(text) }
-    expect(factsOf(content)).toEqual({ unit: 'lines', ...size, ...facts })
-    expect(content).toMatchObject({ mimeType: 'text/plain', version: '1' })
-  })
+  ])(
+    'in the range %s are exactly those of the text, with the next range unless the text ends',
+    async (lines, wanted, facts) => {
+      const content = await read(sliced(source(shape, text)), { lines })
+      expect(contentOf(content)).toBe(wanted)
+      const size =
+        shape === 'ranges without a size' && facts.lines === undefined ? {} : { size: Buffer.byteLength(text) }
+      expect(factsOf(content)).toEqual({ unit: 'lines', ...size, ...facts })
+      expect(content).toMatchObject({ mimeType: 'text/plain', version: '1' })
+    },
+  )
 
   test('beyond the end are refused with the number of lines, and those of an empty text are empty', async () => {
     expect(await refusal(sliced(source(shape, 'a\nb\n')), { lines: '3' })).toMatch(

@@ -40,7 +40,7 @@ describe('the console of a stdio server', () => {
     expect(globalThis.console).toBe(before)
   })
 
-  test('stays that of a library that replaced it meanwhile', () => {
+  test('is not restored if a library has replaced it meanwhile', () => {
     const before = globalThis.console
     const { restore } = printed()
     const own = { ...before }
@@ -210,7 +210,7 @@ describe('a server over stdio', () => {
     expect(answers[1]).toMatchObject({ result: { resources: [{ name: 'a' }], resourceTemplates: [{ name: 'All' }] } })
   })
 
-  test('answers each message in its own era, whatever came before', async () => {
+  test('answers each message by the rules of its own revision, whatever came before', async () => {
     const read = (id: number, modern: boolean) =>
       request(id, 'resources/read', { uri: 'file:///r/x', ...(modern ? { _meta: meta } : {}) })
     const answers = await converse(memory({ a: 'a' }), [

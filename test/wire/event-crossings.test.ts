@@ -111,7 +111,7 @@ describe('events of the type metric.crossed', () => {
     expect(seen).toEqual([11, 12, 13])
   })
 
-  test('give clear errors for malformed arguments, other resources and too many series', async () => {
+  test('give an error that names the fault for malformed arguments, other resources and too many series', async () => {
     const values: Record<string, number> = { a: 1, b: 1, c: 1 }
     const files = { address: 'x://files', provider: memory({ 'a.json': '{}' }) }
     const { client } = await start([await gauge(values), files])
@@ -130,7 +130,7 @@ describe('events of the type metric.crossed', () => {
     await expect.poll(() => messageOf({ uri: waiting, above: 1 }), { timeout: 5000 }).toContain('too many series')
   })
 
-  test('have a gap for a position of another form', async () => {
+  test('report a gap for a cursor of another form', async () => {
     const { client } = await start([await gauge({ a: 1 })])
     const asked = crossed({ uri: waiting, above: 10 })
     const { cursor } = await client.poll(asked)

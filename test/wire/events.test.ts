@@ -82,7 +82,7 @@ describe('the Events extension', () => {
       expect(await (await post(method, changed, session)).text(), method).toContain('-32601')
   })
 
-  test('of the earlier sketch has its own declaration and codes', async () => {
+  test('of the earlier draft ("sketch") has its own declaration and error codes', async () => {
     const { client } = await start({ a: '' }, { events: { dialect: 'sketch' } })
     const { result } = await client.ask('server/discover')
     expect(result?.capabilities).toMatchObject({ events: {}, extensions: { 'io.modelcontextprotocol/events': {} } })
@@ -163,7 +163,7 @@ describe('events/poll', () => {
     expect(urisOf(events)).toEqual(['x://m/docs/'])
   })
 
-  test('reports a gap: when anything may have changed, when the log began anew, and for a cursor that it does not know', async () => {
+  test('reports a gap when anything may have changed, when the log began anew, and for an unknown cursor', async () => {
     const { source, client } = await start()
     const { cursor } = await client.poll(changed)
     source.tell({})
@@ -403,7 +403,7 @@ describe('events/stream', () => {
     for (let found = await room(); !found; ) found = await room()
   })
 
-  test('works on a pipe, where a cancellation ends it', async () => {
+  test('delivers events over stdio, until a cancellation ends the stream', async () => {
     const source = live({ a: '' })
     const catalog = catalogOf([{ address: 'x://m', provider: source }])
     const [input, output] = [new PassThrough(), new PassThrough()]

@@ -155,7 +155,7 @@ describe('the official examples of 2026-07-28', () => {
     readdirSync(new URL(`${definition}/`, examples)).map((file) => [definition, file] as const),
   )
 
-  test('are complete', () => {
+  test('are 50 in number, so that none is skipped', () => {
     expect(all.length).toBe(50)
   })
 

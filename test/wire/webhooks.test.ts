@@ -56,7 +56,7 @@ describe('events/subscribe', () => {
     expect(endpoint.events()[0]?.body.data).toEqual({ uri: 'x://m/[redacted]', listed: true })
   })
 
-  test('in the earlier sketch has the id of the event as the id of the message, and its own codes', async () => {
+  test('in the earlier draft ("sketch") has the id of the event as the id of the message, and its own error codes', async () => {
     const { source, endpoint, client, paramsOf, subscribe } = await start({ dialect: 'sketch' })
     await subscribe()
     source.set('a', { text: 'x' })
@@ -67,7 +67,7 @@ describe('events/subscribe', () => {
     expect(error).toMatchObject({ code: -32011, data: { kind: 'subscription' } })
   })
 
-  test('again refreshes the same subscription, and signs with both secrets for a while', async () => {
+  test('refreshes the subscription if it is called again, and signs with both secrets for a while', async () => {
     const { source, endpoint, secret, subscribe, paramsOf } = await start()
     const first = await subscribe()
     const next = secretOf(64)
@@ -92,7 +92,7 @@ describe('events/subscribe', () => {
     expect(endpoint.controls('verification')).toHaveLength(2)
   })
 
-  test('grants at most the limit, and never no end', async () => {
+  test('grants a lifetime within the limit, and never an endless one', async () => {
     const { subscribe } = await start({ maxLifetimeMs: 120_000 })
     for (const ttlMs of [undefined, null, 10 ** 12, 1]) {
       const granted = Date.parse(String((await subscribe({ ttlMs })).refreshBefore)) - Date.now()
