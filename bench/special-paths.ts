@@ -49,10 +49,12 @@ export const paths: readonly SpecialPath[] = [
     ],
   },
   {
-    name: 'names of twins that may exist',
+    name: 'names of translations that may exist',
     work: 'read',
     file: 'providers/files/index.ts',
-    replaced: [['let possible = last?.stamps === stamps ? last.twins : undefined', 'let possible = last && undefined']],
+    replaced: [
+      ['let possible = last?.stamps === stamps ? last.translations : undefined', 'let possible = last && undefined'],
+    ],
   },
   {
     name: 'entries in groups',

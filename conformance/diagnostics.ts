@@ -1,5 +1,5 @@
 import type { Tool } from '../src/core/tool.ts'
-import { codes, isObject, ProtocolError, protocolKeys } from '../src/server/messages/messages.ts'
+import { isObject, ProtocolError, protocolKeys, wireErrorCodes } from '../src/server/messages/messages.ts'
 import type { Call, ExtraMethod } from '../src/server/protocol/method.ts'
 
 /**
@@ -26,9 +26,13 @@ export const diagnostics: Readonly<Record<string, ExtraMethod>> = {
     const declared = isObject(_meta) ? _meta[protocolKeys.clientCapabilities] : undefined
     const samples = isObject(declared) && 'sampling' in declared
     if (name === 'test_missing_capability' && !samples)
-      throw new ProtocolError(codes.missingCapability, 'The client does not declare the capability sampling.', {
-        requiredCapabilities: { sampling: {} },
-      })
+      throw new ProtocolError(
+        wireErrorCodes.missingCapability,
+        'The client does not declare the capability sampling.',
+        {
+          requiredCapabilities: { sampling: {} },
+        },
+      )
     // The server sends this line only to a client that has requested logs.
     if (name === 'test_logging_tool') log('info', 'a line of the log')
     return { content: [{ type: 'text', text: `${String(name)} was called` }] }

@@ -17,9 +17,9 @@ const source = join(root, 'src')
 const longFunctions: Readonly<Record<string, string>> = {
   'core/listing.ts createListing': 'the three listings share the walk over mounts and its cursors',
   'providers/mysql/session.ts openSession': 'the settings of one session, in order',
-  'providers/remote/following.ts createFollowing': 'the state of one subscription at a server',
+  'providers/remote/following.ts createRemoteWatch': 'the state of one subscription at a server',
   'providers/remote/index.ts remote': 'composes the source; most lines are its methods',
-  'search/feed-mount.ts createFeedMount': 'the state of feeding one mount',
+  'search/feed-mount.ts createMountFeed': 'the state of feeding one mount',
   'search/feed.ts startFeed': 'the state of the feed: lease, mounts and end',
   'server/protocol/connection.ts createConnection':
     'the state of one connection: requests in flight and order of answers',

@@ -17,7 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { fixed, progress, table } from '../../bench/support.ts'
 import { type Assembled, assemble, type ManifestEntry, openCounter } from '../../src/context/index.ts'
-import { createMemory } from '../../src/context/memory.ts'
+import { createReadingCaches } from '../../src/context/memory.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { View } from '../../src/core/view.ts'
 import { search } from '../../src/providers/search/index.ts'
@@ -125,7 +125,7 @@ async function filesOf(repository: Repository, commit: string): Promise<Readonly
 }
 
 /** Memory for all commits. A file has the id of its blob as version, so a file that the next commit did not change is not read again. */
-const remembered = createMemory()('eval')
+const remembered = createReadingCaches()('eval')
 
 function providerOf(files: ReadonlyMap<string, File>, time: number) {
   return memory(Object.fromEntries([...files].map(([path, file]) => [path, { ...file, modified: time }])))

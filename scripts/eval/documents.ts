@@ -14,8 +14,8 @@ import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import iconv from 'iconv-lite'
-import { createHost, workerLimits } from '../../src/core/kit/workers.ts'
-import { formatOf, type ReadingAnswer, type ReadingJob } from '../../src/readings/formats.ts'
+import { createTaskWorker, workerLimits } from '../../src/core/kit/workers.ts'
+import { documentFormatOf, type ReadingAnswer, type ReadingJob } from '../../src/readings/formats.ts'
 import type { LibraryJob } from './libraries.ts'
 import { createOffice } from './office.ts'
 import { usedRecords } from './presentations.ts'
@@ -89,7 +89,7 @@ if (folder === undefined) throw new Error('Name a folder: npm run eval:documents
 const only = values.only?.split(',')
 
 const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  .filter((path) => formatOf(path, undefined) !== undefined && only?.includes(extensionOf(path)) !== false)
+  .filter((path) => documentFormatOf(path, undefined) !== undefined && only?.includes(extensionOf(path)) !== false)
   .filter((path) => isMeasured(statSync(join(folder, path))))
   .sort()
 
@@ -300,7 +300,7 @@ function absentFrom(text: string, words: ReadonlySet<string>): readonly string[]
 }
 
 const worker = join(import.meta.dirname, '../../dist/readings/worker.js')
-const host = createHost<ReadingJob, ReadingAnswer>(worker, workerLimits.documents)
+const host = createTaskWorker<ReadingJob, ReadingAnswer>(worker, workerLimits.documents)
 const counts = new Map<string, FormatCount>()
 const peak = { mib: 0, path: '' }
 let current = ''
@@ -312,7 +312,7 @@ setInterval(() => {
 for (const path of paths) {
   const file = join(folder, path)
   const extension = extensionOf(path)
-  const format = formatOf(path, undefined)
+  const format = documentFormatOf(path, undefined)
   if (format === undefined) continue
   const zero = {
     files: 0,

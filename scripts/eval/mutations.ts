@@ -12,7 +12,7 @@ import { extname, join } from 'node:path'
 import yauzl from 'yauzl'
 import { ZipFile } from 'yazl'
 import { isResourceError } from '../../src/core/errors.ts'
-import { formatOf } from '../../src/readings/formats.ts'
+import { documentFormatOf } from '../../src/readings/formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
 
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
@@ -139,7 +139,12 @@ for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }).so
   const file = join(folder, path)
   const extension = extname(path).slice(1).toLowerCase()
   const status = statSync(file)
-  if (formatOf(path, undefined) === undefined || !status.isFile() || status.size > maxSeedBytes || status.size === 0)
+  if (
+    documentFormatOf(path, undefined) === undefined ||
+    !status.isFile() ||
+    status.size > maxSeedBytes ||
+    status.size === 0
+  )
     continue
   if (only?.split(',').includes(extension) === false) continue
   seeds.set(extension, [...(seeds.get(extension) ?? []), file])
@@ -152,7 +157,7 @@ console.log('|---|---|---|---|---|---|---|---|')
 for (const [extension, files] of [...seeds].sort(([a], [b]) => a.localeCompare(b))) {
   const step = Math.max(1, Math.floor(files.length / maxSeeds))
   const chosen = files.filter((_, index) => index % step === 0).slice(0, maxSeeds)
-  const format = formatOf(`x.${extension}`, undefined)
+  const format = documentFormatOf(`x.${extension}`, undefined)
   if (format === undefined) continue
   const originals = chosen.map((file) => readFileSync(file))
   const result = { read: 0, refused: 0, crashed: 0, slowestMs: 0 }

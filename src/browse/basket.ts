@@ -1,4 +1,4 @@
-import { formatOf } from '../core/documents.ts'
+import { documentFormatOf } from '../core/documents.ts'
 import type { Resource } from '../core/view.ts'
 
 /** The levels at which a context can contain a resource (`assemble_context`), the largest first. */
@@ -21,7 +21,7 @@ export function hasItem(items: BasketItems, uri: string): boolean {
 }
 
 /** Adds the items that the basket does not contain yet, up to a total of `most` items. */
-export function withAdded(items: BasketItems, added: BasketItems, most = Number.POSITIVE_INFINITY): BasketItems {
+export function withAddedItems(items: BasketItems, added: BasketItems, most = Number.POSITIVE_INFINITY): BasketItems {
   const there = new Set(items.map(({ resource }) => resource.uri))
   const fresh = added.filter(({ resource }) => !there.has(resource.uri))
   return fresh.length === 0 ? items : [...items, ...fresh].slice(0, most)
@@ -36,7 +36,7 @@ export function withLevel(items: BasketItems, uri: string, level: BasketLevel): 
 }
 
 /** Moves an item by `by` positions, at most to an end of the list. */
-export function withMoved(items: BasketItems, uri: string, by: number): BasketItems {
+export function withMovedItem(items: BasketItems, uri: string, by: number): BasketItems {
   const rest = [...items]
   const at = rest.findIndex(({ resource }) => resource.uri === uri)
   const [item] = rest.splice(at, 1)
@@ -65,7 +65,7 @@ export interface PlannedItem extends BasketItem {
 }
 
 /** Levels and tokens of a basket. */
-export interface Plan {
+export interface BasketPlan {
   readonly items: readonly PlannedItem[]
   /** Tokens of all counted items, and of the head and tail of the context. */
   readonly tokens: number
@@ -89,7 +89,12 @@ export function levelsOf(cost: TokenCost | undefined): readonly Level[] {
  * Decides the level of each item. Chosen levels stay; items with `auto` begin in full, and are lowered while the budget is exceeded,
  * each time by the step that saves most.
  */
-export function planOf(items: BasketItems, costs: ReadonlyMap<string, TokenCost>, frame: number, usable: number): Plan {
+export function planBasket(
+  items: BasketItems,
+  costs: ReadonlyMap<string, TokenCost>,
+  frame: number,
+  usable: number,
+): BasketPlan {
   const costOf = (item: BasketItem) => costs.get(item.resource.uri)
   const taken = items.map((item) => {
     const there = levelsOf(costOf(item))
@@ -163,7 +168,7 @@ type Saving =
  * Returns up to `most` suggestions to fit the budget. Single steps that suffice come first, in the order of their loss; then the
  * steps that save most.
  */
-export function suggestSavings(plan: Plan, costs: ReadonlyMap<string, TokenCost>, most = 3): readonly Saving[] {
+export function suggestSavings(plan: BasketPlan, costs: ReadonlyMap<string, TokenCost>, most = 3): readonly Saving[] {
   if (plan.over === 0) return []
   const savings = plan.items.flatMap((item): readonly Saving[] => {
     const { uri } = item.resource
@@ -195,7 +200,7 @@ export function estimateTokens({ uri, size, mimeType = '' }: Resource): number |
   // A context contains only a link to a binary content.
   if (/^(?:image|audio|video|font)\//.test(mimeType)) return 30
   // The size of a document does not show the length of its text.
-  const format = formatOf(uri, mimeType)
+  const format = documentFormatOf(uri, mimeType)
   if (format !== undefined && format !== 'html' && format !== 'ipynb') return undefined
   return Math.ceil(size / 3.6)
 }

@@ -141,7 +141,7 @@ export function isBelow(uri: string, directory: string): boolean {
 }
 
 /** The folders above a URI, each with `/` at its end. */
-export function foldersOf(uri: string): readonly string[] {
+export function foldersAbove(uri: string): readonly string[] {
   const end = uri.search(/[?#]/)
   const bare = end === -1 ? uri : uri.slice(0, end)
   const start = /^[A-Za-z][A-Za-z0-9+.-]*:(?:\/\/)?/.exec(bare)?.[0].length ?? 0
@@ -223,7 +223,7 @@ export async function walkBelow(view: View, folder: string, options: BelowOption
 function countsOf(folders: ReadonlySet<string>, files: readonly Resource[]): ReadonlyMap<string, number> {
   const counts = new Map([...folders].map((uri) => [uri, 0]))
   for (const { uri } of files)
-    for (const folder of foldersOf(uri)) {
+    for (const folder of foldersAbove(uri)) {
       const key = counts.has(folder) ? folder : folder.slice(0, -1)
       const count = counts.get(key)
       if (count !== undefined) counts.set(key, count + 1)

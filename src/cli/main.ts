@@ -8,8 +8,8 @@ async function start(): Promise<void> {
   // Dynamic imports, because a static one would be compiled before the cache is enabled.
   const words = process.argv.slice(2)
   if (words[0] === 'pack' && words.includes('--hook')) {
-    const { answerHook, plainHookOptions } = await import('./hosts/answer-hook.ts')
-    const options = plainHookOptions(words)
+    const { answerHook, parseHookOptions } = await import('./hosts/answer-hook.ts')
+    const options = parseHookOptions(words)
     if (options !== undefined) {
       await answerHook(options)
       process.exit()
@@ -18,8 +18,8 @@ async function start(): Promise<void> {
   const isShared = words[0] === 'serve' && words.includes('--stdio')
   const sharing = isShared ? await (await import('./operations/joining/index.ts')).joinServer(words) : undefined
   if (sharing === 'served') process.exit()
-  const { runProcess } = await import('./run.ts')
-  await runProcess(sharing)
+  const { runAndExit } = await import('./run.ts')
+  await runAndExit(sharing)
 }
 
 /** `enableCompileCache` exists from Node 22.8 on. Without a folder, there is no cache. */

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { packageVersion } from './operations/command-line.ts'
 import { examples } from './terminal/exit.ts'
-import { type Io, type Output, openFile, type ProcessIo } from './terminal/io.ts'
+import { type Io, type Output, openFileOutput, type ProcessIo } from './terminal/io.ts'
 import { coloursFor, isColourful } from './terminal/text.ts'
 
 /** The commands that get the option `-o, --output FILE`, which writes their data to a file. Other commands define it themselves. */
@@ -22,7 +22,7 @@ function createFileOutput(io: Io) {
     command.option('-o, --output <file>', 'write the output to a file')
     command.hook('preAction', (_, action) => {
       const { output } = action.opts<{ readonly output?: string }>()
-      if (output !== undefined) out = openFile(output)
+      if (output !== undefined) out = openFileOutput(output)
     })
   }
   return {

@@ -1,11 +1,11 @@
 import { CommanderError } from 'commander'
 import { commandMeantBy, createProgram, replacementHints, welcome } from './program.ts'
 import { exitCodes, explainError } from './terminal/exit.ts'
-import { createIo, outputClosed, type ProcessIo, type Sharing, writeError } from './terminal/io.ts'
+import { createIo, outputClosedError, type ProcessIo, type Sharing, writeError } from './terminal/io.ts'
 import { secretsOfProcess } from './terminal/secrets.ts'
 
 /** Runs a command line. The commands are in program.ts. Returns the exit code. */
-export async function run(words: readonly string[], io: ProcessIo): Promise<number> {
+export async function runCommandLine(words: readonly string[], io: ProcessIo): Promise<number> {
   const [first] = words
   // Write nothing to stdout, which a host would parse as the protocol.
   if (first === undefined) {
@@ -33,7 +33,7 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
     await program.parseAsync([...words], { from: 'user' })
     return exitCodes.ok
   } catch (error) {
-    if (error === outputClosed) return exitCodes.ok
+    if (error === outputClosedError) return exitCodes.ok
     // commander has already printed its message.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
     const { message, exitCode } = explainError(error)
@@ -59,7 +59,7 @@ async function checkVersion(io: ProcessIo): Promise<number> {
 }
 
 /** Runs the command line of this process, and ends the process. `sharing` lets the processes of other hosts join it. */
-export async function runProcess(sharing?: Sharing): Promise<never> {
+export async function runAndExit(sharing?: Sharing): Promise<never> {
   const words = process.argv.slice(2)
   const io = createIo(secretsOfProcess(), sharing)
   // Report errors that no caller awaited, unless the command handles them. Node would print them with all details.
@@ -71,5 +71,5 @@ export async function runProcess(sharing?: Sharing): Promise<never> {
     })
 
   // All output is written, so do not wait for open sockets or timers of libraries.
-  return process.exit(await run(words, io))
+  return process.exit(await runCommandLine(words, io))
 }

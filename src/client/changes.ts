@@ -1,9 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
-import type { Connection, Link } from './connection.ts'
-import { errorHttpStatus, unavailable } from './errors.ts'
-import { createFeed, type NotificationFeed } from './feed.ts'
-import { type Batch, type ChangeSet, createListeners, emptyChangeSet, isEmptyChangeSet } from './listeners.ts'
+import type { Connection, ServerLink } from './connection.ts'
+import { errorHttpStatus, unavailableError } from './errors.ts'
+import { createNotificationFeed, type NotificationFeed } from './feed.ts'
+import {
+  type ChangeSet,
+  createListeners,
+  emptyChangeSet,
+  isEmptyChangeSet,
+  type NotificationBatch,
+} from './listeners.ts'
 
 /** The subscriptions of all listeners of one server. They share one feed. */
 export type RemoteChanges = ReturnType<typeof createRemoteChanges>
@@ -19,9 +25,9 @@ const joinMs = 10
  *
  * @param maxFailures The link is given up after this many failures in a row.
  */
-export function createRemoteChanges(link: Link, maxFailures: number) {
+export function createRemoteChanges(link: ServerLink, maxFailures: number) {
   let changed = new Set<string>()
-  let kinds: Omit<Batch, 'uris'> = { listed: false }
+  let kinds: Omit<NotificationBatch, 'uris'> = { listed: false }
   let timer: NodeJS.Timeout | undefined
 
   const tell = (): void => {
@@ -31,7 +37,7 @@ export function createRemoteChanges(link: Link, maxFailures: number) {
     kinds = { listed: false }
     listeners.tell(batch)
   }
-  const collect = (uris: Iterable<string>, more: Partial<Omit<Batch, 'uris'>> = {}): void => {
+  const collect = (uris: Iterable<string>, more: Partial<Omit<NotificationBatch, 'uris'>> = {}): void => {
     for (const uri of uris) changed.add(uri)
     kinds = { ...kinds, ...more }
     timer ??= setTimeout(tell, joinMs)
@@ -70,7 +76,7 @@ export function createRemoteChanges(link: Link, maxFailures: number) {
 }
 
 /** Returns the list that a notification is about; undefined for a notification about no list. */
-function listChange(method: string): Partial<Omit<Batch, 'uris'>> | undefined {
+function listChange(method: string): Partial<Omit<NotificationBatch, 'uris'>> | undefined {
   if (method === 'notifications/resources/list_changed') return { listed: true }
   if (method === 'notifications/prompts/list_changed') return { prompts: true }
   return method === 'notifications/tools/list_changed' ? { tools: true } : undefined
@@ -95,7 +101,7 @@ const stableMs = 30_000
  * Creates a feed that outlives the streams and connections that carry it. After a loss it is restored with exponential backoff:
  * first on the same connection, then on a new one. A connection that ends while no changes are wanted is not reopened.
  */
-function createSteadyFeed(link: Link, options: SteadyOptions) {
+function createSteadyFeed(link: ServerLink, options: SteadyOptions) {
   const { closing, log } = link
   const { wanted, hear, onGap, maxFailures } = options
   let agreed = emptyChangeSet
@@ -112,7 +118,8 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
   const isIdle = () => isEmptyChangeSet(wanted())
   const watchEnd = (connection: Connection) =>
     void connection.ended.then(() => {
-      if (connection === link.connection && !recovering && isIdle()) giveUp(unavailable('The connection has ended.'))
+      if (connection === link.connection && !recovering && isIdle())
+        giveUp(unavailableError('The connection has ended.'))
     })
   watchEnd(link.connection)
 
@@ -128,7 +135,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
     feed?.close()
     connection.hear(hear)
     since = performance.now()
-    const begun = createFeed(connection, () => {
+    const begun = createNotificationFeed(connection, () => {
       if (feed === begun) void recover()
     })
     feed = begun
@@ -145,7 +152,8 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
     next ??= inTurn(async () => {
       next = undefined
       if (over !== undefined) throw over
-      if (recovering) throw unavailable('The connection to the server was lost, and is being opened again. Try again.')
+      if (recovering)
+        throw unavailableError('The connection to the server was lost, and is being opened again. Try again.')
       return askOn(feed ?? begin(link.connection))
     })
     return next
@@ -158,7 +166,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
     if (!isIdle()) log('warn', 'the connection for changes was lost: connecting again', {})
     for (let isFirst = true; !closing.aborted && !isIdle(); isFirst = false) {
       if (failures >= maxFailures) {
-        giveUp(unavailable(`The connection was lost ${failures} times in a row, and is not opened again.`))
+        giveUp(unavailableError(`The connection was lost ${failures} times in a row, and is not opened again.`))
         break
       }
       const pauseMs = Math.min(maxRetryMs, firstRetryMs * 2 ** failures++) * (0.5 + Math.random() / 2)
@@ -186,7 +194,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
     recovering = false
     feed?.close()
     feed = undefined
-    if (link.connection.isOver) giveUp(unavailable('The connection has ended.'))
+    if (link.connection.isOver) giveUp(unavailableError('The connection has ended.'))
   }
   const reopen = async (): Promise<Connection> => {
     const connection = await link.reopen()

@@ -13,13 +13,13 @@ import { untilAborted, withResolvers } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import { runInSpan, traceContext } from '../core/trace.ts'
-import { toResourceError, unavailable } from './errors.ts'
+import { toResourceError, unavailableError } from './errors.ts'
 import type { ServerStream } from './http.ts'
 import type { About, RequestOptions } from './target.ts'
-import type { Wire } from './wire.ts'
+import type { WireObject } from './wire.ts'
 
 /** The limits of a connection, with the defaults filled in. */
-export interface Limits {
+export interface ConnectionSettings {
   readonly timeoutMs: number
   readonly maxBytes: number
   /** Maximum memory of a command together with all processes that it starts, in bytes. */
@@ -48,7 +48,7 @@ export interface Connection {
   /** Whether requests have headers that repeat arguments of tools: over HTTP, from 2026-07-28 on. */
   readonly hasHeaders: boolean
   /** Sends one request. Throws only ResourceError, or the reason of an aborted signal. */
-  request(method: string, params: Wire, options: RequestOptions | undefined): Promise<Wire>
+  request(method: string, params: WireObject, options: RequestOptions | undefined): Promise<WireObject>
   /** Opens a stream of changes. Resolves when the server has acknowledged it. Undefined before 2026-07-28. */
   listen?(filter: SubscriptionFilter): Promise<McpSubscription>
   /**
@@ -57,7 +57,7 @@ export interface Connection {
    */
   openStanding?(): Promise<ServerStream | undefined>
   /** Sets the listener of all notifications of the server. It replaces the previous one. */
-  hear(listener: (method: string, params: Wire) => void): void
+  hear(listener: (method: string, params: WireObject) => void): void
   readonly isOver: boolean
   /** Resolves when the connection has ended, no matter which side ended it. */
   readonly ended: Promise<void>
@@ -84,7 +84,7 @@ export function newState(): ConnectionState {
 export async function openClient(
   transport: Transport,
   mode: 'auto' | 'legacy',
-  limits: Limits,
+  limits: ConnectionSettings,
   state: ConnectionState,
 ): Promise<Client> {
   const { timeoutMs, signal, log } = limits
@@ -120,7 +120,7 @@ export async function openClient(
  */
 export function bindConnection(
   client: Client,
-  { timeoutMs }: Limits,
+  { timeoutMs }: ConnectionSettings,
   state: ConnectionState,
   goodbye = async () => {},
   openStanding?: Connection['openStanding'],
@@ -141,7 +141,7 @@ export function bindConnection(
     return fault
   }
   const requireOpen = () => {
-    if (state.ended) throw unavailable('The connection has ended. Connect again.')
+    if (state.ended) throw unavailableError('The connection has ended. Connect again.')
   }
   const listen: Connection['listen'] = async (filter) => {
     requireOpen()
@@ -190,7 +190,7 @@ export function bindConnection(
     ...(revision >= firstModern || openStanding === undefined ? {} : { openStanding }),
     hear: (listener) => {
       // The listener validates the notifications: the SDK would drop those that do not match the schema exactly.
-      client.fallbackNotificationHandler = async ({ method, params }) => listener(method, (params ?? {}) as Wire)
+      client.fallbackNotificationHandler = async ({ method, params }) => listener(method, (params ?? {}) as WireObject)
     },
     get isOver() {
       return state.ended
@@ -204,7 +204,7 @@ export function bindConnection(
 }
 
 /** Adds the trace context to the `_meta` of params, for servers behind any transport. */
-function withTrace(params: Wire): Wire {
+function withTrace(params: WireObject): WireObject {
   const trace = traceContext()
   if (trace.traceparent === undefined) return { ...params }
   const { _meta } = params
@@ -220,8 +220,8 @@ function aboutOf(client: Client): About {
 }
 
 /** Schema of the answer that the SDK requires. It accepts everything: the fields are checked one by one later. JSON-RPC guarantees an object. */
-const anyObject: StandardSchemaV1<unknown, Wire> = {
-  '~standard': { version: 1, vendor: 'hikidashi', validate: (value: unknown) => ({ value: value as Wire }) },
+const anyObject: StandardSchemaV1<unknown, WireObject> = {
+  '~standard': { version: 1, vendor: 'hikidashi', validate: (value: unknown) => ({ value: value as WireObject }) },
 }
 
 function versionOfPackage(): string {
@@ -230,10 +230,10 @@ function versionOfPackage(): string {
 }
 
 /** The link to a server: one connection at a time, and a new one after it was lost. */
-export type Link = ReturnType<typeof createLink>
+export type ServerLink = ReturnType<typeof createServerLink>
 
 /** @param open Opens a connection; rejects when the signal aborts. */
-export function createLink(first: Connection, open: (signal: AbortSignal) => Promise<Connection>, log: Log) {
+export function createServerLink(first: Connection, open: (signal: AbortSignal) => Promise<Connection>, log: Log) {
   const controller = new AbortController()
   const closing: AbortSignal = controller.signal
   let connection = first
@@ -244,7 +244,7 @@ export function createLink(first: Connection, open: (signal: AbortSignal) => Pro
       return connection
     },
     log,
-    request: (method: string, params: Wire, options: RequestOptions | undefined) =>
+    request: (method: string, params: WireObject, options: RequestOptions | undefined) =>
       connection.request(method, params, options),
     /** Opens another connection, which replaces this one. */
     reopen: async () => {
@@ -252,7 +252,7 @@ export function createLink(first: Connection, open: (signal: AbortSignal) => Pro
       const next = await open(closing)
       if (closing.aborted) {
         await next.close()
-        throw unavailable('The connection was closed.')
+        throw unavailableError('The connection was closed.')
       }
       connection = next
       // Do not wait for the server of the lost connection.
@@ -267,7 +267,7 @@ export function createLink(first: Connection, open: (signal: AbortSignal) => Pro
     closing,
     close: async () => {
       controller.abort()
-      giveUp(unavailable('The connection was closed.'))
+      giveUp(unavailableError('The connection was closed.'))
       await connection.close()
     },
   }

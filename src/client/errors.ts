@@ -3,7 +3,7 @@ import { type ErrorDetail, isResourceError, ResourceError } from '../core/errors
 import { unreadableCode } from './messages.ts'
 import { contentLinkIn } from './wire.ts'
 
-export const codes = {
+export const rpcErrorCodes = {
   methodNotFound: -32601,
   invalidParams: -32602,
   resourceNotFound: -32002,
@@ -38,14 +38,14 @@ export function toResourceError(error: unknown, method: string): ResourceError {
   if (error instanceof SdkError) return fromSdk(error, method)
   if (!(error instanceof Error)) return new ResourceError('internal', `${method} failed.`, {}, { cause: error })
   // fetch and the SDK have no error classes for the following failures.
-  if (error.message === 'Not connected') return unavailable('The connection has ended. Connect again.', error)
+  if (error.message === 'Not connected') return unavailableError('The connection has ended. Connect again.', error)
   const code = systemCode(error)
   if (code !== undefined || error.message === 'fetch failed')
-    return unavailable(`The server cannot be reached (${code ?? 'network error'}).`, error)
+    return unavailableError(`The server cannot be reached (${code ?? 'network error'}).`, error)
   return new ResourceError('internal', `${method} failed: ${error.message}`, {}, { cause: error })
 }
 
-export function unavailable(message: string, cause?: unknown): ResourceError {
+export function unavailableError(message: string, cause?: unknown): ResourceError {
   return new ResourceError('unavailable', message, {}, { cause })
 }
 
@@ -67,13 +67,13 @@ function fromProtocol(error: ProtocolError, method: string): ResourceError {
   const detail = detailOf(error.data)
   const message = printableText(error.message)
   switch (error.code) {
-    case codes.resourceNotFound:
+    case rpcErrorCodes.resourceNotFound:
       return new ResourceError('not-found', message, {}, options)
-    case codes.invalidParams:
+    case rpcErrorCodes.invalidParams:
       if (isUriAlone(error.data)) return new ResourceError('not-found', message, {}, options)
       if (detail.reason === 'too-large') return new ResourceError('too-large', message, detail, options)
       return new ResourceError('invalid', message, { reason: 'params', ...detail }, options)
-    case codes.methodNotFound:
+    case rpcErrorCodes.methodNotFound:
       return new ResourceError('internal', `The server does not know ${method}.`, { code: error.code }, options)
     case unreadableCode:
       return new ResourceError(
@@ -83,20 +83,20 @@ function fromProtocol(error: ProtocolError, method: string): ResourceError {
         options,
       )
     case streamEndedCode:
-      return unavailable(`The connection ended before ${method} was answered. Try again.`, error)
+      return unavailableError(`The connection ended before ${method} was answered. Try again.`, error)
   }
-  if (detail.reason === 'unavailable') return unavailable(message, error)
+  if (detail.reason === 'unavailable') return unavailableError(message, error)
   return new ResourceError('internal', `${method} failed: ${message}`, { ...detail, code: error.code }, options)
 }
 
 function fromSdk(error: SdkError, method: string): ResourceError {
   switch (error.code) {
     case SdkErrorCode.RequestTimeout:
-      return unavailable(`The server did not answer ${method} in time.`, error)
+      return unavailableError(`The server did not answer ${method} in time.`, error)
     case SdkErrorCode.ConnectionClosed:
     case SdkErrorCode.NotConnected:
     case SdkErrorCode.SendFailed:
-      return unavailable(`The connection ended before ${method} was answered. Connect again.`, error)
+      return unavailableError(`The connection ended before ${method} was answered. Connect again.`, error)
     case SdkErrorCode.InvalidResult:
     case SdkErrorCode.UnsupportedResultType:
     case SdkErrorCode.InputRequiredRoundsExceeded:
@@ -110,7 +110,7 @@ function fromSdk(error: SdkError, method: string): ResourceError {
 function fromHttp(error: SdkHttpError, method: string): ResourceError {
   const { status } = error
   const fault = status === 401 || status === 403 ? undefined : rpcErrorOf(error.data.text)
-  return fault === undefined ? unavailable(httpFault(status), error) : fromProtocol(fault, method)
+  return fault === undefined ? unavailableError(httpFault(status), error) : fromProtocol(fault, method)
 }
 
 /** Returns the JSON-RPC error in the body of an answer; undefined when the body holds none. */

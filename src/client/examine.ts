@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { ProtocolError, specTypeSchemas } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
-import { type CheckResult, failed, ok, type Tell, warning } from '../core/kit/diagnosis.ts'
+import { type CheckResult, failedResult, okResult, type ReportCheck, warningResult } from '../core/kit/diagnosis.ts'
 import { objectOf } from '../core/kit/object.ts'
 import { compileTemplate } from '../core/template.ts'
-import type { Connection, Limits } from './connection.ts'
+import type { Connection, ConnectionSettings } from './connection.ts'
 import { printableText } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
 import { openConnection } from './open.ts'
 import type { Target } from './target.ts'
-import { cursorOf, nonEmptyText, type Wire } from './wire.ts'
+import { cursorOf, nonEmptyText, type WireObject } from './wire.ts'
 
 /** Maximum number of pages of a list that are checked. */
 const maxPages = 50
@@ -24,7 +24,7 @@ const maxFaults = 3
  * schemas of the specification (with the messages of the SDK), whether its pages end, and how it answers for a URI that does not
  * exist. It only reads. Checks that depend on a failed one are left out.
  */
-export async function examine(target: Target, limits: Limits, tell: Tell): Promise<void> {
+export async function examineServer(target: Target, limits: ConnectionSettings, tell: ReportCheck): Promise<void> {
   let connection: Connection
   try {
     connection = await openConnection(target, limits)
@@ -32,10 +32,10 @@ export async function examine(target: Target, limits: Limits, tell: Tell): Promi
     limits.signal.throwIfAborted()
     if (!isResourceError(error)) throw error
     const [found = '', ...fixes] = error.message.split(/(?<=\.) (?=[A-Z])/)
-    return tell('connect', failed(found, fixes.join(' ') || 'Check that it is an MCP server.'))
+    return tell('connect', failedResult(found, fixes.join(' ') || 'Check that it is an MCP server.'))
   }
   try {
-    tell('connect', ok(describeServer(connection)))
+    tell('connect', okResult(describeServer(connection)))
     tell('capabilities', capabilities(connection))
     if (!connection.hasResources) return
     const { resources, found } = await list(connection)
@@ -60,17 +60,17 @@ function describeServer({ about: { name, version }, revision }: Connection): str
 function capabilities({ about, hasResources, tells }: Connection): CheckResult {
   const named = about.capabilities.map(printableText).join(', ') || 'none'
   if (!hasResources)
-    return warning(
+    return warningResult(
       `It has no resources, only: ${named}.`,
       'Use its tools, or declare the capability "resources" in it.',
     )
   const told = [tells.updated ? ['changes of resources'] : [], tells.listed ? ['changes of the list'] : []].flat()
-  return ok(`${named}; it reports ${told.join(' and ') || 'no changes'}`)
+  return okResult(`${named}; it reports ${told.join(' and ') || 'no changes'}`)
 }
 
 async function list(
   connection: Connection,
-): Promise<{ readonly resources: readonly Wire[]; readonly found: CheckResult }> {
+): Promise<{ readonly resources: readonly WireObject[]; readonly found: CheckResult }> {
   const { items, pages, fault, isEnd } = await readListing(
     connection,
     'resources/list',
@@ -81,7 +81,9 @@ async function list(
   const twice = uris.find((uri, i) => uris.indexOf(uri) !== i && i < 5000)
   const amount = `${counted(items.length, 'resource')} on ${counted(pages, 'page')}${isEnd ? '' : ', and more'}`
   const found =
-    twice === undefined ? ok(amount) : failed(`${printableText(twice)} is listed twice.`, 'List each URI once.')
+    twice === undefined
+      ? okResult(amount)
+      : failedResult(`${printableText(twice)} is listed twice.`, 'List each URI once.')
   return { resources: items, found: fault ?? found }
 }
 
@@ -102,9 +104,9 @@ async function templates(connection: Connection): Promise<CheckResult> {
     } catch (error) {
       if (!isResourceError(error)) throw error
       const shown = printableText(String(uriTemplate))
-      return failed(`The template ${shown} is malformed. ${error.message}`, 'Write it as RFC 6570 defines it.')
+      return failedResult(`The template ${shown} is malformed. ${error.message}`, 'Write it as RFC 6570 defines it.')
     }
-  return ok(counted(listed.items.length, 'template'))
+  return okResult(counted(listed.items.length, 'template'))
 }
 
 async function readListing(
@@ -113,28 +115,32 @@ async function readListing(
   schema: 'ListResourcesResult' | 'ListResourceTemplatesResult',
   key: string,
 ) {
-  const items: Wire[] = []
+  const items: WireObject[] = []
   const cursors = new Set<string>()
   let cursor: string | undefined
   for (let pages = 1; ; pages++) {
     const listed = (isEnd: boolean, fault?: CheckResult) => ({ items, pages, isEnd, fault })
-    let answer: Wire
+    let answer: WireObject
     try {
       answer = await connection.request(method, cursor === undefined ? {} : { cursor }, undefined)
     } catch (error) {
       if (!isResourceError(error)) throw error
       const isNone = pages === 1 && key === 'resourceTemplates' && isUnknownMethod(error)
       if (isNone) return listed(true)
-      return listed(false, failed(`${method} failed. ${error.message}`, 'Look at the log of the server.'))
+      return listed(false, failedResult(`${method} failed. ${error.message}`, 'Look at the log of the server.'))
     }
     const fault = await findSchemaViolation(schema, answer)
-    if (fault !== undefined) return listed(false, failed(`The answer to ${method} is malformed: ${fault}.`, conform))
+    if (fault !== undefined)
+      return listed(false, failedResult(`The answer to ${method} is malformed: ${fault}.`, conform))
     const page = answer[key]
     for (const item of Array.isArray(page) ? page : []) items.push(objectOf(item))
     cursor = cursorOf(answer)
     if (cursor === undefined) return listed(true)
     if (cursors.has(cursor))
-      return listed(false, failed(`${method} gave the same cursor twice.`, 'Leave nextCursor out of the last page.'))
+      return listed(
+        false,
+        failedResult(`${method} gave the same cursor twice.`, 'Leave nextCursor out of the last page.'),
+      )
     cursors.add(cursor)
     if (pages === maxPages) return listed(false)
   }
@@ -144,7 +150,7 @@ const conform = 'Correct it in the server: https://modelcontextprotocol.io/speci
 
 async function checkResourceReads(
   connection: Connection,
-  resources: readonly Wire[],
+  resources: readonly WireObject[],
 ): Promise<CheckResult | undefined> {
   const small = resources.filter(({ size }) => typeof size !== 'number' || size <= maxReadBytes).slice(0, maxReads)
   if (small.length === 0) return undefined
@@ -153,19 +159,22 @@ async function checkResourceReads(
     try {
       const answer = await connection.request('resources/read', { uri }, undefined)
       const fault = await findSchemaViolation('ReadResourceResult', answer)
-      if (fault !== undefined) return failed(`The answer to reading ${shown} is malformed: ${fault}.`, conform)
+      if (fault !== undefined) return failedResult(`The answer to reading ${shown} is malformed: ${fault}.`, conform)
       if (Array.isArray(answer.contents) && answer.contents.length === 0)
-        return failed(`Reading ${shown} returns no content.`, 'Return a content, or the error for a missing resource.')
+        return failedResult(
+          `Reading ${shown} returns no content.`,
+          'Return a content, or the error for a missing resource.',
+        )
     } catch (error) {
       if (!isResourceError(error)) throw error
-      return failed(`${shown} is listed, but cannot be read. ${error.message}`, 'Look at the log of the server.')
+      return failedResult(`${shown} is listed, but cannot be read. ${error.message}`, 'Look at the log of the server.')
     }
   }
-  return ok(`${small.length} of the resources that are listed`)
+  return okResult(`${small.length} of the resources that are listed`)
 }
 
 /** Checks that a server accepts a subscription. Undefined if it declares no notifications of changes, or lists no resource. */
-async function subscribe(connection: Connection, resources: readonly Wire[]): Promise<CheckResult | undefined> {
+async function subscribe(connection: Connection, resources: readonly WireObject[]): Promise<CheckResult | undefined> {
   const uri = nonEmptyText(resources[0]?.uri)
   if (!connection.tells.updated || uri === undefined) return undefined
   try {
@@ -176,13 +185,13 @@ async function subscribe(connection: Connection, resources: readonly Wire[]): Pr
       const { honoredFilter, close } = await connection.listen({ resourceSubscriptions: [uri] })
       await close()
       if ((honoredFilter.resourceSubscriptions ?? []).length === 0)
-        return warning(`Changes of ${printableText(uri)} are not reported.`, 'Read it again to notice changes.')
+        return warningResult(`Changes of ${printableText(uri)} are not reported.`, 'Read it again to notice changes.')
     }
-    return ok('a resource can be subscribed to')
+    return okResult('a resource can be subscribed to')
   } catch (error) {
     if (!isResourceError(error)) throw error
     const found = `It declares subscriptions, but refuses one. ${error.message}`
-    return failed(found, 'Accept subscriptions, or do not declare "subscribe".')
+    return failedResult(found, 'Accept subscriptions, or do not declare "subscribe".')
   }
 }
 
@@ -192,26 +201,26 @@ async function unknown(connection: Connection): Promise<CheckResult> {
   try {
     const answer = await connection.request('resources/read', { uri }, undefined)
     const empty = Array.isArray(answer.contents) && answer.contents.length === 0
-    return failed(
+    return failedResult(
       `Reading a URI without a resource returns ${empty ? 'no content' : 'a content'} instead of an error.`,
       'Return the error -32602 with data { "uri" } (before 2026-07-28: -32002).',
     )
   } catch (error) {
     if (!isResourceError(error)) throw error
     const { cause } = error
-    if (!(cause instanceof ProtocolError)) return failed(error.message, 'Look at the log of the server.')
+    if (!(cause instanceof ProtocolError)) return failedResult(error.message, 'Look at the log of the server.')
     const code = Number(cause.code)
     const names = objectOf(cause.data).uri === uri
     if (code === -32_602 || code === -32_002) {
       const found = `A URI without a resource: error ${code}${names ? ', which names the URI' : ''}`
       return names || code === -32_002
-        ? ok(found)
-        : warning(
+        ? okResult(found)
+        : warningResult(
             `${found}, and does not name it.`,
             'Put { "uri" } into the data of the error, so that it means "not found".',
           )
     }
-    return failed(
+    return failedResult(
       `Reading a URI without a resource returns the error ${code}: ${printableText(cause.message)}.`,
       'Return the error -32602 with data { "uri" } (before 2026-07-28: -32002).',
     )
@@ -221,7 +230,7 @@ async function unknown(connection: Connection): Promise<CheckResult> {
 /** Returns how an answer violates the schema of the specification; undefined when it does not. */
 async function findSchemaViolation(
   schema: 'ListResourcesResult' | 'ListResourceTemplatesResult' | 'ReadResourceResult',
-  answer: Wire,
+  answer: WireObject,
 ): Promise<string | undefined> {
   const { issues } = await specTypeSchemas[schema]['~standard'].validate(answer)
   if (issues === undefined) return undefined

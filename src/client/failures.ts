@@ -1,16 +1,16 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
-import { codes, memoryFault, printableText, streamEndedCode } from './errors.ts'
+import { memoryFault, printableText, rpcErrorCodes, streamEndedCode } from './errors.ts'
 import { unreadableCode } from './messages.ts'
 
 /** Whether the server answered that it does not know the method. */
 export function isUnknownMethod(error: unknown): boolean {
-  return isResourceError(error, 'internal') && error.detail.code === codes.methodNotFound
+  return isResourceError(error, 'internal') && error.detail.code === rpcErrorCodes.methodNotFound
 }
 
 /** Whether the server refused a request because its headers differ from its body. It has not run it. */
 export function isHeaderMismatch(error: unknown): boolean {
-  return isResourceError(error, 'internal') && error.detail.code === codes.headerMismatch
+  return isResourceError(error, 'internal') && error.detail.code === rpcErrorCodes.headerMismatch
 }
 
 /** Whether the server itself answered with this failure, as opposed to a failure of the connection to it. */
@@ -36,6 +36,7 @@ export function refusalOf(error: unknown): string | undefined {
   if (isResourceError(error, 'invalid')) return error.message
   if (!isResourceError(error, 'internal') || !(error.cause instanceof ProtocolError)) return undefined
   const { code, message } = error.cause
-  const isOwn = code === unreadableCode || code === codes.methodNotFound || code === codes.headerMismatch
+  const isOwn =
+    code === unreadableCode || code === rpcErrorCodes.methodNotFound || code === rpcErrorCodes.headerMismatch
   return isOwn || message === '' ? undefined : printableText(message)
 }

@@ -3,15 +3,15 @@ import { isResourceError } from '../core/errors.ts'
 import type { Connection } from './connection.ts'
 import { isUnknownMethod } from './failures.ts'
 import type { ServerStream } from './http.ts'
-import { type ChangeSet, type ChangeStream, createSteadyStream, emptyChangeSet, uriKey } from './listeners.ts'
+import { type ChangeSet, type ChangeStream, createChangeStreamManager, emptyChangeSet, uriKey } from './listeners.ts'
 
 /** The notifications of one connection. They arrive through `Connection.hear`. */
-export type NotificationFeed = ReturnType<typeof createFeed>
+export type NotificationFeed = ReturnType<typeof createNotificationFeed>
 
 type FeedTerms = Omit<NotificationFeed, 'isLost'>
 
 /** @param onLost Called once, when the feed is lost. */
-export function createFeed(connection: Connection, onLost: () => void) {
+export function createNotificationFeed(connection: Connection, onLost: () => void) {
   const { tells } = connection
   let isClosed = false
   let isLost = false
@@ -75,7 +75,7 @@ function listening({ listen }: Connection, lose: () => void): FeedTerms {
       close: () => void close(),
     }
   }
-  return createSteadyStream(open, lose)
+  return createChangeStreamManager(open, lose)
 }
 
 const maxInFlight = 8

@@ -3,7 +3,7 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 
 /** Rate limit for what a server sends unasked: notifications, requests, answers to no request, and lines that are not messages. */
-export type FloodLimit = ReturnType<typeof createFlood>
+export type FloodLimit = ReturnType<typeof createFloodLimit>
 
 /** Token bucket: rate in messages per second, and burst in messages. */
 const perSecond = 200
@@ -26,7 +26,7 @@ const eventLinesPerTurn = 64
  * @param onCut Called once, when the connection is cut.
  * @param now Clock, in milliseconds.
  */
-export function createFlood(onCut: () => void, now = () => performance.now()) {
+export function createFloodLimit(onCut: () => void, now = () => performance.now()) {
   let tokens = burst
   let filledAt = now()
   let excess = 0

@@ -2,7 +2,7 @@ import { requireKeys } from '../core/kit/object.ts'
 import { childLimits } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { createRemoteChanges } from './changes.ts'
-import { createLink, type Limits } from './connection.ts'
+import { type ConnectionSettings, createServerLink } from './connection.ts'
 import { openConnection } from './open.ts'
 import type { RemoteView, Target } from './target.ts'
 import { createRemoteView } from './view.ts'
@@ -48,7 +48,7 @@ export async function connect(target: Target, options: ConnectOptions = {}): Pro
   requireTarget(target)
   const log = options.log ?? (() => {})
   const isUrl = 'url' in target
-  const limits = (signal: AbortSignal): Limits => ({
+  const limits = (signal: AbortSignal): ConnectionSettings => ({
     timeoutMs: options.timeoutMs ?? 30_000,
     // The SDK's buffer for the output of a process takes time in proportion to the square of its length.
     maxBytes: options.maxBytes ?? (isUrl ? 64 : 10) * mebibyte,
@@ -59,7 +59,7 @@ export async function connect(target: Target, options: ConnectOptions = {}): Pro
   })
   options.signal?.throwIfAborted()
   const open = (signal: AbortSignal) => openConnection(target, limits(signal))
-  const link = createLink(await open(options.signal ?? new AbortController().signal), open, log)
+  const link = createServerLink(await open(options.signal ?? new AbortController().signal), open, log)
   return createRemoteView(link, createRemoteChanges(link, isUrl ? Number.POSITIVE_INFINITY : maxStarts))
 }
 

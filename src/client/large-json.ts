@@ -1,4 +1,4 @@
-import { breath } from '../core/kit/breath.ts'
+import { eventLoopYield } from '../core/kit/event-loop-yield.ts'
 
 /** Length, in characters, from which a text is parsed in parts, and the least length of a part. `JSON.parse` takes about 2 ms for it. */
 export const partLength = 256 * 1024
@@ -50,7 +50,7 @@ export async function parseLarge(text: string, leastLength = partLength): Promis
       framed = at + 1
     } else if (character === ',' && depth === listDepth && list !== undefined && at - begun >= leastLength) {
       takePart(at)
-      if (breath.due()) await breath.take()
+      if (eventLoopYield.due()) await eventLoopYield.take()
     }
   }
   if (list !== undefined) throw new SyntaxError('A list has no end.')

@@ -18,7 +18,7 @@ export function isEmptyChangeSet({ uris, list, prompts, tools }: ChangeSet): boo
 }
 
 /** Changes that were notified within a short time. */
-export interface Batch extends Omit<ViewChange, 'below'> {
+export interface NotificationBatch extends Omit<ViewChange, 'below'> {
   /** Notifications were missed, so everything in the batch may have changed. */
   readonly missed?: true
 }
@@ -39,7 +39,7 @@ interface ListenersOptions {
   onFault(error: unknown): void
 }
 
-type Listener = (change: ViewChange & Pick<Batch, 'missed'>) => void
+type Listener = (change: ViewChange & Pick<NotificationBatch, 'missed'>) => void
 
 interface Listening {
   readonly listener: Listener
@@ -130,7 +130,7 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
     /** Returns the subscribed URIs that a change of `uri` affects: every spelling of it, and of the directories above it. */
     concernedBy: names.of,
     /** Notifies each listener of the part of a batch that it asked for. */
-    tell: (batch: Batch) => {
+    tell: (batch: NotificationBatch) => {
       for (const listening of [...all]) {
         const change = changeFor(listening, batch)
         if (change === undefined || !all.has(listening)) continue
@@ -146,7 +146,7 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
 }
 
 /** The part of a batch that a listener asked for; undefined if there is none. */
-function changeFor({ uris, list, prompts, tools }: Listening, batch: Batch) {
+function changeFor({ uris, list, prompts, tools }: Listening, batch: NotificationBatch) {
   const told = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
   const ofPrompts = batch.prompts === true && prompts
   const ofTools = batch.tools === true && tools
@@ -224,7 +224,7 @@ export interface ChangeStream {
  * @param onLost Called when the current stream ends by itself.
  * @param spare A stream of up to 2 × wanted + `spare` URIs is kept, because that costs less than a new one.
  */
-export function createSteadyStream(
+export function createChangeStreamManager(
   open: (wanted: ChangeSet) => Promise<ChangeStream | undefined>,
   onLost: () => void,
   spare = 8,

@@ -1,5 +1,5 @@
 import { isObject } from '../core/kit/object.ts'
-import type { Wire } from './wire.ts'
+import type { WireObject } from './wire.ts'
 
 /** JSON-RPC error code with which this client answers its own request when it cannot read the answer of the server. */
 export const unreadableCode = -32_098
@@ -32,11 +32,11 @@ export function normalizeMessage(value: unknown, asked?: RequestId): unknown {
     const { code, message, data } = error
     return { jsonrpc: '2.0', id: answered, error: { code, message, ...(data === null ? {} : { data }) } }
   }
-  return { jsonrpc: '2.0', id: answered, result: resultIn(result as Wire) }
+  return { jsonrpc: '2.0', id: answered, result: resultIn(result as WireObject) }
 }
 
 /** Returns the member of an answer that cannot be read, and why. */
-function answerFault({ jsonrpc, result, error }: Wire): string | undefined {
+function answerFault({ jsonrpc, result, error }: WireObject): string | undefined {
   if (jsonrpc !== '2.0') return 'jsonrpc is not "2.0"'
   if (error !== undefined && error !== null) {
     if (!isObject(error)) return 'error is not an object'
@@ -50,11 +50,11 @@ function answerFault({ jsonrpc, result, error }: Wire): string | undefined {
 }
 
 /** Whether a result is that of `initialize` or `server/discover`. The SDK checks only these by a schema of its own. */
-function isHandshake(result: Wire): boolean {
+function isHandshake(result: WireObject): boolean {
   return 'protocolVersion' in result || 'supportedVersions' in result
 }
 
-function handshakeFault({ protocolVersion, supportedVersions, serverInfo, capabilities, instructions }: Wire) {
+function handshakeFault({ protocolVersion, supportedVersions, serverInfo, capabilities, instructions }: WireObject) {
   if (supportedVersions === undefined && typeof protocolVersion !== 'string')
     return 'result.protocolVersion is not a string'
   if (supportedVersions !== undefined && !Array.isArray(supportedVersions))
@@ -71,8 +71,8 @@ function handshakeFault({ protocolVersion, supportedVersions, serverInfo, capabi
 }
 
 /** Returns a result without the optional members that are null. Lists are read by their readers, to which null is an empty list. */
-function resultIn(result: Wire): Wire {
-  if (isHandshake(result)) return { ...(withoutNulls(result) as Wire), capabilities: capabilitiesIn(result) }
+function resultIn(result: WireObject): WireObject {
+  if (isHandshake(result)) return { ...(withoutNulls(result) as WireObject), capabilities: capabilitiesIn(result) }
   const { _meta, resultType, ...rest } = result
   return {
     ...rest,
@@ -81,7 +81,7 @@ function resultIn(result: Wire): Wire {
   }
 }
 
-function capabilitiesIn({ capabilities }: Wire): unknown {
+function capabilitiesIn({ capabilities }: WireObject): unknown {
   return withoutNulls(capabilities ?? {})
 }
 

@@ -5,8 +5,8 @@ import { untilAborted } from '../core/kit/abort.ts'
 import {
   bindConnection,
   type Connection,
+  type ConnectionSettings,
   type ConnectionState,
-  type Limits,
   newState,
   openClient,
 } from './connection.ts'
@@ -18,9 +18,9 @@ import {
   rpcErrorOf,
   systemCode,
   toResourceError,
-  unavailable,
+  unavailableError,
 } from './errors.ts'
-import { createFlood, type FloodLimit } from './flood.ts'
+import { createFloodLimit, type FloodLimit } from './flood.ts'
 import { type OnTooLarge, sseTransport, streamableHttp } from './http.ts'
 import { unreadableCode } from './messages.ts'
 import { childTransport } from './stdio.ts'
@@ -34,11 +34,11 @@ const goodbyeTimeoutMs = 2000
  *
  * @throws ResourceError `unavailable` when the connection cannot be opened, `invalid` for a URL that is not http or https.
  */
-export function openConnection(target: Target, limits: Limits): Promise<Connection> {
+export function openConnection(target: Target, limits: ConnectionSettings): Promise<Connection> {
   return 'url' in target ? openUrl(target, limits) : openCommand(target, limits)
 }
 
-async function openUrl(target: UrlTarget, limits: Limits): Promise<Connection> {
+async function openUrl(target: UrlTarget, limits: ConnectionSettings): Promise<Connection> {
   const url = parseUrl(target.url)
   const headers = target.headers ?? {}
   const state = newState()
@@ -75,7 +75,7 @@ async function openUrl(target: UrlTarget, limits: Limits): Promise<Connection> {
   }
 }
 
-async function openCommand(target: CommandTarget, limits: Limits): Promise<Connection> {
+async function openCommand(target: CommandTarget, limits: ConnectionSettings): Promise<Connection> {
   const start = async (mode: 'auto' | 'legacy') => {
     const state = newState()
     const flood = floodOf(state, limits)
@@ -111,9 +111,9 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
 }
 
 /** Returns the rate limit for the messages that the server sends without a request. */
-function floodOf(state: ConnectionState, { log }: Limits): FloodLimit {
-  return createFlood(() => {
-    state.fault = unavailable('The server floods the client with unrequested messages: its connection is cut.')
+function floodOf(state: ConnectionState, { log }: ConnectionSettings): FloodLimit {
+  return createFloodLimit(() => {
+    state.fault = unavailableError('The server floods the client with unrequested messages: its connection is cut.')
     log('warn', 'a server floods the client with unrequested messages: its connection is cut')
   })
 }
@@ -139,9 +139,9 @@ function parseUrl(text: string): URL {
  */
 function urlFault(url: URL, error: unknown): ResourceError {
   const shown = `${url.origin}${url.pathname}`
-  const cannot = (what: string) => unavailable(`Cannot connect to ${shown}: ${what}`, error)
+  const cannot = (what: string) => unavailableError(`Cannot connect to ${shown}: ${what}`, error)
   const noServer = (how: string) =>
-    unavailable(`There is no MCP server at ${shown}: ${how}. Check the path, which is often /mcp.`, error)
+    unavailableError(`There is no MCP server at ${shown}: ${how}. Check the path, which is often /mcp.`, error)
   const status = errorHttpStatus(error)
   if ([404, 405, 501].includes(status)) return noServer(`it answered with HTTP ${status}`)
   const target =
@@ -171,14 +171,14 @@ function urlFault(url: URL, error: unknown): ResourceError {
 function commandFault(command: string, error: unknown, words: string): ResourceError {
   const code = systemCode(error)
   if (code === 'ENOENT')
-    return unavailable(
+    return unavailableError(
       `The command ${command} cannot be started: the program does not exist (ENOENT). Install it, or give its full path.`,
       error,
     )
   if (code !== undefined)
-    return unavailable(`The command ${command} cannot be started (${code}). Check that you may run it.`, error)
+    return unavailableError(`The command ${command} cannot be started (${code}). Check that you may run it.`, error)
   const said = words === '' ? '' : ` It said: ${words}`
-  const sentence = (what: string) => unavailable(`${what}${said}`, error)
+  const sentence = (what: string) => unavailableError(`${what}${said}`, error)
   if (isTimeout(error))
     return sentence(
       `The command ${command} was started and did not answer in time. Check that it is an MCP server that speaks over stdio.`,

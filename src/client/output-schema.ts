@@ -1,5 +1,5 @@
 import { isDeeperThan, isObject } from '../core/kit/object.ts'
-import type { Wire } from './wire.ts'
+import type { WireObject } from './wire.ts'
 
 /** Maximum of the product of the lengths of a schema and of a value, in characters of JSON. */
 const maxProduct = 1e9
@@ -15,7 +15,7 @@ const maxDepth = 200
  * because they are only annotations. Nothing is checked for a value that is nested too deep, for a schema with a reference that leads
  * out of it or to itself, or when the check takes too long.
  */
-export async function outputFault(schema: Wire, structured: unknown): Promise<string | undefined> {
+export async function findOutputViolation(schema: WireObject, structured: unknown): Promise<string | undefined> {
   if (isDeeperThan(maxDepth, structured)) return undefined
   if (JSON.stringify(schema).length * JSON.stringify(structured).length > maxProduct) return undefined
   const { CfWorkerJsonSchemaValidator } = await import('@modelcontextprotocol/client/validators/cf-worker')
@@ -24,7 +24,7 @@ export async function outputFault(schema: Wire, structured: unknown): Promise<st
     if (performance.now() > endsAt) throw new Error('The check takes too long.')
   }
   try {
-    const checked = checkable(schema, { visit, isWhole: !isUncheckedInPart(schema) }) as Wire
+    const checked = checkable(schema, { visit, isWhole: !isUncheckedInPart(schema) }) as WireObject
     const answer = new CfWorkerJsonSchemaValidator().getValidator(checked)(structured)
     if (answer.valid) return undefined
     // The last error is the innermost one: `#/sum: Instance type "string" is invalid.`

@@ -10,7 +10,7 @@ import {
 } from '../core/view.ts'
 import {
   type ConvertItems,
-  cacheOf,
+  cacheHintOf,
   completionOf,
   contentsOf,
   cursorOf,
@@ -22,11 +22,11 @@ import {
   promptPageOf,
   resourcePageOf,
   templatePageOf,
-  type Wire,
+  type WireObject,
 } from './wire.ts'
 
 /** Sends one request and resolves to its result. */
-type SendRequest = (method: string, params: Wire, options: CallOptions | undefined) => Promise<Wire>
+type SendRequest = (method: string, params: WireObject, options: CallOptions | undefined) => Promise<WireObject>
 
 type Cursor = string | undefined
 type Options = CallOptions | undefined
@@ -43,8 +43,8 @@ export type Requests = ReturnType<typeof createRequests>
  */
 export function createRequests(ask: SendRequest, decode = decodeBase64, convertItems?: ConvertItems) {
   const pageOf = async <T>(
-    answer: Wire,
-    read: (answer: Wire, convertItems?: ConvertItems) => Promise<Omit<Page<T>, 'nextCursor'>>,
+    answer: WireObject,
+    read: (answer: WireObject, convertItems?: ConvertItems) => Promise<Omit<Page<T>, 'nextCursor'>>,
   ): Promise<Page<T>> => ({
     ...(await read(answer, convertItems)),
     ...defined({ nextCursor: cursorOf(answer) }),
@@ -62,10 +62,10 @@ export function createRequests(ask: SendRequest, decode = decodeBase64, convertI
       pageOf(await ask('resources/directory/read', { uri, ...defined({ cursor }) }, options), directoryPageOf),
     read: async (uri: string, options: Options): Promise<ReadResult> => {
       const answer = await ask('resources/read', { uri }, options)
-      return { contents: contentsOf(answer, uri, decode), cache: cacheOf(answer) }
+      return { contents: contentsOf(answer, uri, decode), cache: cacheHintOf(answer) }
     },
     /** Completes a variable of `ref`: a resource template or a prompt. */
-    complete: async (ref: Wire, { argument, arguments: given }: VariableRequest, options: Options) => {
+    complete: async (ref: WireObject, { argument, arguments: given }: VariableRequest, options: Options) => {
       const context =
         given === undefined || given.size === 0 ? {} : { context: { arguments: Object.fromEntries(given) } }
       return completionOf(await ask('completion/complete', { ref, argument, ...context }, options))

@@ -10,7 +10,7 @@ import {
 } from '@modelcontextprotocol/client/stdio'
 import { defined } from '../core/kit/object.ts'
 import { type MemoryLimit, type ProcessGroup, watchGroup } from '../core/kit/process-group.ts'
-import type { Limits } from './connection.ts'
+import type { ConnectionSettings } from './connection.ts'
 import { tooLargeError } from './errors.ts'
 import { type FloodLimit, paceLines } from './flood.ts'
 import { normalizeMessage } from './messages.ts'
@@ -48,7 +48,7 @@ const maxLine = 8192
 /** Creates the transport to a command, which is not started yet. */
 export function childTransport(
   target: CommandTarget,
-  { stderr, maxBytes, log }: Pick<Limits, 'stderr' | 'maxBytes' | 'log'>,
+  { stderr, maxBytes, log }: Pick<ConnectionSettings, 'stderr' | 'maxBytes' | 'log'>,
   flood: FloodLimit,
   memory: MemoryLimit,
 ) {

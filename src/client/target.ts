@@ -3,7 +3,7 @@ import type { ResourceError } from '../core/errors.ts'
 import type { ToolHints, ToolProgress } from '../core/tool.ts'
 import type { ParamHeader } from '../core/tool-headers.ts'
 import type { CallOptions, PromptContent, View } from '../core/view.ts'
-import type { Wire } from './wire.ts'
+import type { WireObject } from './wire.ts'
 
 /** `fault` of an error: the structured result of a tool breaks the schema that the server declares. */
 export const brokenOutput = 'output'
@@ -60,8 +60,8 @@ export interface RequestOptions extends CallOptions {
 /** A tool as a server lists it. */
 export interface RemoteTool extends Pick<Resource, 'title' | 'description' | 'icons' | 'meta'> {
   readonly name: string
-  readonly inputSchema: Wire
-  readonly outputSchema?: Wire
+  readonly inputSchema: WireObject
+  readonly outputSchema?: WireObject
   readonly annotations?: ToolHints
   /** The arguments that a call repeats in headers. */
   readonly paramHeaders?: readonly ParamHeader[]
@@ -70,7 +70,7 @@ export interface RemoteTool extends Pick<Resource, 'title' | 'description' | 'ic
 /** The result of a tool call. Blocks of unknown kinds are left out. */
 export interface RemoteToolResult {
   readonly content: readonly PromptContent[]
-  readonly structured?: Wire
+  readonly structured?: WireObject
   readonly failed: boolean
 }
 
@@ -83,7 +83,7 @@ export interface RemoteTools {
   /** Calls a tool as it was listed. @throws ResourceError `internal` for a structured result that breaks its schema. */
   call(
     tool: Pick<RemoteTool, 'name' | 'paramHeaders' | 'outputSchema'>,
-    given: Wire,
+    given: WireObject,
     options?: RequestOptions,
   ): Promise<RemoteToolResult>
 }

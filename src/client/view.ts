@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { foreignCursor, invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
-import { flatMapInSlices } from '../core/kit/breath.ts'
+import { flatMapInSlices } from '../core/kit/event-loop-yield.ts'
 import { defined, isObject, objectOf } from '../core/kit/object.ts'
 import { headersOfCall, paramHeadersOf } from '../core/tool-headers.ts'
 import type { CallOptions, ChangeListener, Page, PromptView, Resource, ViewChange } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
-import type { Link } from './connection.ts'
+import type { ServerLink } from './connection.ts'
 import { printableText } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
-import { outputFault } from './output-schema.ts'
+import { findOutputViolation } from './output-schema.ts'
 import {
   createRequests,
   directChildren,
@@ -18,7 +18,16 @@ import {
   type VariableRequest,
 } from './requests.ts'
 import { brokenOutput, type RemoteTool, type RemoteTools, type RemoteView } from './target.ts'
-import { blockOf, cursorOf, decodeBase64, descriptionOf, listOf, metaOf, nonEmptyText, type Wire } from './wire.ts'
+import {
+  blockOf,
+  cursorOf,
+  decodeBase64,
+  descriptionOf,
+  listOf,
+  metaOf,
+  nonEmptyText,
+  type WireObject,
+} from './wire.ts'
 
 const noCache = { ttlMs: 0, scope: 'private' } as const
 
@@ -32,7 +41,7 @@ const contextSince = '2025-06-18'
 /** The first revision in which an empty cursor leads to another page. Before it, servers mean the end of the list. */
 const emptyCursorSince = '2026-07-28'
 
-export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView {
+export function createRemoteView(link: ServerLink, changes: RemoteChanges): RemoteView {
   const requests = createRequests(link.request, decodeBase64, flatMapInSlices)
   const paged = createPaged(link)
   const { hasResources, hasPrompts, hasTools, tells } = link.connection
@@ -44,7 +53,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     hasResources ? (await listPage(requests, paged, cursor, options)).page : { items: [], cache: noCache },
   )
   const complete = async (
-    ref: Wire,
+    ref: WireObject,
     { arguments: given, ...asked }: VariableRequest,
     options: CallOptions | undefined,
   ) => {
@@ -158,9 +167,9 @@ type Paged = <P extends { readonly nextCursor?: string }>(
 ) => Promise<P>
 
 /** A list whose cursor repeats ends there, with a warning. So does one with an empty cursor, before such a cursor was legal. */
-function createPaged(link: Link): Paged {
+function createPaged(link: ServerLink): Paged {
   return async (cursor, get) => {
-    const position = openCursor(cursor)
+    const position = parseCursor(cursor)
     const { nextCursor: raw, ...page } = await get(position.cursor)
     const isLast = raw === '' && link.connection.revision < emptyCursorSince
     const { repeats, ...next } = nextCursor(position, isLast ? undefined : raw)
@@ -256,7 +265,7 @@ const maxPages = 100_000
 const start: WalkPosition = { pages: 0, mark: '' }
 
 /** @throws ResourceError `invalid` for a cursor that this client did not make. */
-export function openCursor(cursor: string | undefined): WalkPosition {
+export function parseCursor(cursor: string | undefined): WalkPosition {
   if (cursor === undefined) return start
   const parts = /^(\d{1,6})\.([\w-]{12})\.(.*)$/s.exec(cursor)
   const [, pages, mark, raw] = parts ?? []
@@ -290,7 +299,7 @@ export function nextCursor(
   return { nextCursor: `${pages}.${isPowerOfTwo ? mark : position.mark}.${raw}` }
 }
 
-function createRemoteTools(link: Link, paged: Paged): RemoteTools {
+function createRemoteTools(link: ServerLink, paged: Paged): RemoteTools {
   /** A client over HTTP must leave out a tool whose declaration of headers is invalid (MCP 2026-07-28, basic/transports). */
   const withHeaders = (tool: RemoteTool): readonly RemoteTool[] => {
     if (!link.connection.hasHeaders) return [tool]
@@ -316,7 +325,7 @@ function createRemoteTools(link: Link, paged: Paged): RemoteTools {
       const fault =
         structuredContent === undefined || structuredContent === null || outputSchema === undefined || isError === true
           ? undefined
-          : await outputFault(outputSchema, structuredContent)
+          : await findOutputViolation(outputSchema, structuredContent)
       if (fault !== undefined)
         throw new ResourceError(
           'internal',

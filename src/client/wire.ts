@@ -19,7 +19,7 @@ import {
  * An object as a server sends it. The functions below convert it to core types. They are lenient when leaving a part out does no
  * harm: a bad date, priority or icon costs that field, and not the page. A resource without a URI is left out.
  */
-export type Wire = Readonly<Record<string, unknown>>
+export type WireObject = Readonly<Record<string, unknown>>
 
 /** Maximum number of values of a completion in MCP. */
 const maxValues = 100
@@ -34,7 +34,7 @@ const convertAtOnce: ConvertItems = async (items, convert) => items.flatMap(conv
 
 /** @throws ResourceError `internal` for an answer without resources. */
 export async function resourcePageOf(
-  answer: Wire,
+  answer: WireObject,
   convertItems = convertAtOnce,
   convert = resourcesIn,
 ): Promise<Omit<Page<Resource>, 'nextCursor'>> {
@@ -42,7 +42,7 @@ export async function resourcePageOf(
   const unavailable = stringItems(addresses)
   return {
     items: await convertItems(listOf(answer, 'resources'), convert),
-    cache: cacheOf(answer),
+    cache: cacheHintOf(answer),
     ...(unavailable.length === 0 ? {} : { unavailable }),
   }
 }
@@ -53,7 +53,7 @@ export async function resourcePageOf(
  * @throws ResourceError `internal` for an answer without resources.
  */
 export function directoryPageOf(
-  answer: Wire,
+  answer: WireObject,
   convertItems = convertAtOnce,
 ): Promise<Omit<Page<Resource>, 'nextCursor'>> {
   const isPlain = ({ uri, mimeType }: Resource) => mimeType === directoryMimeType && !uri.endsWith('/')
@@ -64,7 +64,7 @@ export function directoryPageOf(
 
 /** @throws ResourceError `internal` for an answer without templates. */
 export async function templatePageOf(
-  answer: Wire,
+  answer: WireObject,
   convertItems = convertAtOnce,
 ): Promise<Omit<Page<ResourceTemplate>, 'nextCursor'>> {
   const items = await convertItems(listOf(answer, 'resourceTemplates'), (item): readonly ResourceTemplate[] => {
@@ -74,16 +74,16 @@ export async function templatePageOf(
     const meta = metaOf(wire)
     return [{ uriTemplate, name: nonEmptyText(wire.name) ?? uriTemplate, ...descriptionOf(wire), ...defined({ meta }) }]
   })
-  return { items, cache: cacheOf(answer) }
+  return { items, cache: cacheHintOf(answer) }
 }
 
 /** Returns the server's cursor for the next page. Some servers send `null` with the last page. */
-export function cursorOf({ nextCursor }: Wire): string | undefined {
+export function cursorOf({ nextCursor }: WireObject): string | undefined {
   return typeof nextCursor === 'string' ? nextCursor : undefined
 }
 
 /** Returns the mounts of a hikidashi server, which its first page names; undefined for any other server. */
-export function parseMounts({ _meta }: Wire): readonly Resource[] | undefined {
+export function parseMounts({ _meta }: WireObject): readonly Resource[] | undefined {
   const mounts = objectOf(_meta)[metaKeys.mounts]
   return Array.isArray(mounts) ? resourcesOf(mounts) : undefined
 }
@@ -94,7 +94,7 @@ export function parseMounts({ _meta }: Wire): readonly Resource[] | undefined {
  * @param decode Decodes base64 (RFC 4648, section 4). A browser passes its own function.
  * @throws ResourceError `internal` for a content that is neither text nor base64.
  */
-export function contentsOf(answer: Wire, asked: string, decode = decodeBase64): readonly ResourceContent[] {
+export function contentsOf(answer: WireObject, asked: string, decode = decodeBase64): readonly ResourceContent[] {
   return listOf(answer, 'contents').map((item) => {
     const wire = objectOf(item)
     const facts = {
@@ -113,7 +113,7 @@ export function contentsOf(answer: Wire, asked: string, decode = decodeBase64): 
   })
 }
 
-export function completionOf({ completion }: Wire): Completion {
+export function completionOf({ completion }: WireObject): Completion {
   const { total, hasMore, ...listed } = objectOf(completion)
   const values = listOf(listed, 'values')
   return {
@@ -123,7 +123,7 @@ export function completionOf({ completion }: Wire): Completion {
 }
 
 /** Returns how long an answer may be cached: not at all if the server gives no hint. */
-export function cacheOf({ ttlMs, cacheScope }: Wire): CacheHint {
+export function cacheHintOf({ ttlMs, cacheScope }: WireObject): CacheHint {
   return {
     ttlMs: typeof ttlMs === 'number' && ttlMs > 0 && Number.isFinite(ttlMs) ? ttlMs : 0,
     scope: cacheScope === 'public' ? 'public' : 'private',
@@ -148,17 +148,17 @@ function resourcesIn(item: unknown): readonly Resource[] {
   return [{ uri, name: nonEmptyText(wire.name) ?? lastSegment(uri), ...descriptionOf(wire), ...defined(facts) }]
 }
 
-function resourceVersion({ _meta }: Wire): string | undefined {
+function resourceVersion({ _meta }: WireObject): string | undefined {
   return nonEmptyText(objectOf(_meta)[metaKeys.version])
 }
 
 /** Returns the members of `_meta` except the version. */
-export function metaOf({ _meta }: Wire): Wire | undefined {
+export function metaOf({ _meta }: WireObject): WireObject | undefined {
   const { [metaKeys.version]: _, ...meta } = objectOf(_meta)
   return Object.keys(meta).length > 0 ? meta : undefined
 }
 
-export function descriptionOf(wire: Wire) {
+export function descriptionOf(wire: WireObject) {
   const { audience, priority } = objectOf(wire.annotations)
   const roles = Array.isArray(audience) ? new Set<Audience>(audience.filter(isAudience)) : new Set<Audience>()
   return defined({
@@ -224,14 +224,14 @@ export function lastSegment(uri: string): string {
 }
 
 /** Returns a list of an answer. Null is an empty list, as servers in Go write it. */
-export function listOf(answer: Wire, name: string): readonly unknown[] {
+export function listOf(answer: WireObject, name: string): readonly unknown[] {
   const list = answer[name] ?? (name in answer ? [] : undefined)
   if (!Array.isArray(list)) throw malformedAnswer(`it has no ${name}`)
   return list
 }
 
 /** Returns a URI as the server spells it: with another spelling it would be another resource. */
-function wireUri({ uri }: Wire): string | undefined {
+function wireUri({ uri }: WireObject): string | undefined {
   return typeof uri === 'string' && uri !== '' ? uri : undefined
 }
 
@@ -249,7 +249,7 @@ export function malformedAnswer(what: string): ResourceError {
 
 /** @throws ResourceError `internal` for an answer without prompts. */
 export async function promptPageOf(
-  answer: Wire,
+  answer: WireObject,
   convertItems = convertAtOnce,
 ): Promise<Omit<Page<ListedPrompt>, 'nextCursor'>> {
   const items = await convertItems(listOf(answer, 'prompts'), (item): readonly ListedPrompt[] => {
@@ -268,7 +268,7 @@ export async function promptPageOf(
       },
     ]
   })
-  return { items, cache: cacheOf(answer) }
+  return { items, cache: cacheHintOf(answer) }
 }
 
 function parsePromptArgument(item: unknown): readonly ListedArgument[] {
@@ -281,7 +281,7 @@ function parsePromptArgument(item: unknown): readonly ListedArgument[] {
 }
 
 /** @throws ResourceError `internal` for an answer without messages, or with a content of an unknown type. */
-export function filledPromptOf(answer: Wire, decode = decodeBase64): FilledPrompt<PromptContent> {
+export function filledPromptOf(answer: WireObject, decode = decodeBase64): FilledPrompt<PromptContent> {
   const description = nonEmptyText(answer.description)
   const messages = listOf(answer, 'messages').map((item): PromptMessage<PromptContent> => {
     const { role, content } = objectOf(item)
@@ -293,7 +293,7 @@ export function filledPromptOf(answer: Wire, decode = decodeBase64): FilledPromp
 }
 
 /** Returns the content of a block; undefined for one of an unknown type. */
-export function blockOf(wire: Wire, decode = decodeBase64): PromptContent | undefined {
+export function blockOf(wire: WireObject, decode = decodeBase64): PromptContent | undefined {
   const { type, text, data, mimeType } = wire
   if (type === 'text' && typeof text === 'string') return { text: text.toWellFormed() }
   if ((type === 'image' || type === 'audio') && typeof data === 'string')

@@ -8,7 +8,7 @@ import { allowAddresses } from '../schema/shapes.ts'
 import { resolveSecret } from '../schema/values.ts'
 import { parseDocument } from './document.ts'
 import { type Finding, servedFileFinding } from './problem.ts'
-import type { Surroundings } from './store.ts'
+import type { ConfigEnvironment } from './store.ts'
 
 /** Authorization over HTTP: its part of the configuration schema, and the loading of its secrets and files. */
 
@@ -196,7 +196,7 @@ export interface Auth extends Omit<AuthFile, 'issuers'> {
 /** Loads the settings of authentication, with their secrets. Values that do not match the schema are skipped, and reported elsewhere. */
 export async function loadAuth(
   value: unknown,
-  { folder, env, servedBy }: Surroundings,
+  { folder, env, servedBy }: ConfigEnvironment,
 ): Promise<{ readonly auth: Auth | undefined; readonly findings: readonly Finding[] }> {
   const { data } = auth.safeParse(value)
   if (data === undefined) return { auth: undefined, findings: [] }

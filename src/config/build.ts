@@ -5,7 +5,7 @@ import { defined } from '../core/kit/object.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { LongResultBounds, LongResults } from '../core/shared.ts'
 import { parseAddress } from '../core/uri.ts'
-import { type LazyStore, lazyStore, type MountSettings, type Searchable } from '../providers/source.ts'
+import { type LazyStore, lazyStore, type MountSettings, type MountsToSearch } from '../providers/source.ts'
 import type { OpeningState } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
@@ -82,7 +82,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
   let catalog: Catalog | undefined
   const plannedAt = (address: string) =>
     planned.find((mount) => parseAddress(mount.address).text === parseAddress(address).text)
-  const searchable: Searchable = {
+  const searchable: MountsToSearch = {
     reader: (address) => catalog?.reader(address),
     addresses: planned.flatMap(({ address, config }) => (mountSource(config).isUnsearched === true ? [] : [address])),
     refined: async (address) => {

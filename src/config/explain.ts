@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { memberOf } from '../core/kit/object.ts'
-import { describeType, nearest, refusal, typeNames, unknownWord } from '../schema/refusals.ts'
+import { describeType, nearestWord, refusal, typeNames, unknownWordRefusal } from '../schema/refusals.ts'
 import type { Schema } from '../schema/types.ts'
 import { loadConfigSchema } from './schema.ts'
 import { outsideMount } from './schema-parts.ts'
@@ -12,7 +12,7 @@ export type Issue = z.core.$ZodIssue
 export type CheckedValue<Output> = { readonly data: Output } | { readonly issues: readonly Issue[] }
 
 /** Validates a refused value a second time, with the same schema in zod. The result of zod is final. */
-export function explain<Output>(schema: Schema<Output>, value: unknown): CheckedValue<Output> {
+export function validateWithZod<Output>(schema: Schema<Output>, value: unknown): CheckedValue<Output> {
   const { success, data, error } = toZod(schema).safeParse(value, { error: describeIssue })
   return success ? { data: data as Output } : { issues: error.issues }
 }
@@ -89,7 +89,7 @@ function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
       return refusal(`The value is ${describeType(issue.input)}.`, `It must be ${wanted}.`)
     }
     case 'invalid_value':
-      return unknownWord(issue.input, issue.values.map(String), 'value')
+      return unknownWordRefusal(issue.input, issue.values.map(String), 'value')
     case 'invalid_union':
       return issue.discriminator === undefined ? undefined : describeDiscriminator(issue)
     case 'too_small':
@@ -116,8 +116,8 @@ function describeDiscriminator({
   const known = Array.isArray(options) ? options.map(String) : []
   if (value === undefined)
     return refusal('The key is missing.', `Add it: ${known.map((name) => JSON.stringify(name)).join(' or ')}.`)
-  const unknown = unknownWord(value, known, discriminator)
-  const isNear = typeof value === 'string' && nearest(value, known) !== undefined
+  const unknown = unknownWordRefusal(value, known, discriminator)
+  const isNear = typeof value === 'string' && nearestWord(value, known) !== undefined
   return isNear
     ? unknown
     : `${unknown} To use a source of your own, write the path of its module, such as "./my-source.js", or the name of its package.`

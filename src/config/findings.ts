@@ -1,9 +1,9 @@
 import { isResourceError } from '../core/errors.ts'
 import { memberOf, objectOf } from '../core/kit/object.ts'
 import { overviewUri } from '../core/meta.ts'
-import { type Address, overlap, parseAddress } from '../core/uri.ts'
+import { type Address, isOverlapping, parseAddress } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
-import { partsOfRefusal, unknownKey } from '../schema/refusals.ts'
+import { partsOfRefusal, unknownKeyRefusal } from '../schema/refusals.ts'
 import type { Issue } from './explain.ts'
 import type { Finding } from './problem.ts'
 import { clients } from './schema.ts'
@@ -17,7 +17,7 @@ export function findingsOf(issue: Issue): readonly KeyFinding[] {
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
   if (issue.code === 'unrecognized_keys') {
     const known = JSON.parse(issue.message) as readonly string[]
-    return issue.keys.map((key) => ({ path: [...path, key], ...unknownKey(key, known), at: 'key' }))
+    return issue.keys.map((key) => ({ path: [...path, key], ...unknownKeyRefusal(key, known), at: 'key' }))
   }
   if (issue.code === 'invalid_union' && issue.discriminator === undefined) {
     // The branch of the union whose type matched gives a better message than "none of several types".
@@ -36,7 +36,7 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
     const path = ['mounts', address]
     try {
       const parsed = parseAddress(address)
-      const other = seen.find((mount) => overlap(parsed, mount.parsed))
+      const other = seen.find((mount) => isOverlapping(parsed, mount.parsed))
       seen.push({ address, parsed })
       if (other !== undefined)
         findings.push({
@@ -64,7 +64,7 @@ export function overviewFindings(config: unknown, addresses: readonly string[]):
   if (memberOf(config, 'overview') === false) return []
   const own = parseAddress(overviewUri)
   return addresses
-    .filter((address) => isAddress(address) && overlap(parseAddress(address), own))
+    .filter((address) => isAddress(address) && isOverlapping(parseAddress(address), own))
     .map((address) => ({
       path: ['mounts', address],
       message: `The address overlaps with the overview of the server, ${overviewUri}.`,

@@ -7,7 +7,7 @@ import { isGitDirectory } from '../providers/checkout.ts'
 import { createFormats } from '../providers/settings/formats.ts'
 import { pathExists } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
-import { defaultConfig, stateFolder } from './state-folder.ts'
+import { defaultConfigName, stateFolder } from './state-folder.ts'
 
 /** The advice for a path that is not of the expected kind, by that kind. */
 const remedies = {
@@ -16,7 +16,7 @@ const remedies = {
 }
 
 /** Checks that a file or a folder exists. Returns the findings at `key`, or none. */
-export async function checkPath(
+export async function pathExistenceFindings(
   kind: 'file' | 'folder',
   path: string,
   key: Finding['path'] = [],
@@ -53,7 +53,7 @@ export function defaultStoreFile(
 }
 
 /** The sources in a folder, recognized by the names of its direct children. */
-export interface FolderNames {
+export interface FolderSources {
   /** The direct children of the folder. */
   readonly names: readonly string[]
   /** Whether the folder is the root of a git repository. */
@@ -79,7 +79,7 @@ const promptFolders = ['prompts', '.github/prompts', '.claude/commands']
 const skillFolders = ['.claude/skills', '.agents/skills', 'skills']
 
 /** Examines the names at the top of a folder. Rejects like `readdir` if it cannot be read. */
-export async function inspectFolder(folder: string): Promise<FolderNames> {
+export async function inspectFolder(folder: string): Promise<FolderSources> {
   const entries = await readdir(folder, { withFileTypes: true })
   const formatOf = createFormats({})
   const names = entries.map(({ name }) => name)
@@ -91,7 +91,7 @@ export async function inspectFolder(folder: string): Promise<FolderNames> {
     names,
     git: hasGit,
     ...(hasRepository && !hasGit ? { lacksGit: true } : {}),
-    settings: names.some((name) => name !== defaultConfig && formatOf(name) !== undefined),
+    settings: names.some((name) => name !== defaultConfigName && formatOf(name) !== undefined),
     dotenv: entries.some((entry) => entry.name === '.env' && entry.isFile()),
     prompts: await promptsIn(folder),
     skills: await skillsIn(folder),

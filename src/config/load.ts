@@ -5,7 +5,7 @@ import { memberOf, objectOf } from '../core/kit/object.ts'
 import { isLoopback } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
 import type { FindingContext, Source } from '../providers/source.ts'
-import { access as accessSchema, listen as listenSchema } from '../schema/fields.ts'
+import { access as accessSchema, listenAddress as listenSchema } from '../schema/fields.ts'
 import { isInside, resolveFolder, resolveSecret, secretSourcesIn } from '../schema/values.ts'
 import type { StoreOptions } from '../store/index.ts'
 import { type Auth, loadAuth } from './auth.ts'
@@ -20,12 +20,12 @@ import {
   replicasFindings,
   searchFindings,
 } from './findings.ts'
-import { checkPath } from './folder.ts'
+import { pathExistenceFindings } from './folder.ts'
 import { type ConfigProblem, type Finding, locateFinding, servedFileFinding } from './problem.ts'
 import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
 import { loadMountSchemas, type MountSchemas, type OutsideSources } from './schema-parts.ts'
 import { loadStore } from './store.ts'
-import { type Withheld, withheldParts, withoutParts } from './untrusted.ts'
+import { type WithheldPart, withheldParts, withoutParts } from './untrusted.ts'
 
 /** A valid configuration, with its secrets read. */
 export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 'store'> {
@@ -44,7 +44,7 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
   /** Whether a person named or trusts the configuration. */
   readonly isTrusted: boolean
   /** The parts that are left out, because the user has not trusted the configuration. */
-  readonly withheld: readonly Withheld[]
+  readonly withheld: readonly WithheldPart[]
   /** The mounts whose folder or file is missing, each with the problem to report. Each use tries to open them again. */
   readonly absent: readonly { readonly address: string; readonly problem: ConfigProblem }[]
 }
@@ -147,8 +147,8 @@ async function judge(
 ): Promise<CheckedValue<ConfigFile>> {
   const { data } = configSchemaOf(mount).safeParse(value)
   if (data !== undefined) return { data }
-  const { explain } = await import('./explain.ts')
-  return explain(await loadConfigSchema(outside), value)
+  const { validateWithZod } = await import('./explain.ts')
+  return validateWithZod(await loadConfigSchema(outside), value)
 }
 
 /** Loads the sources from outside that mounts name. In a configuration that is not trusted, they are named, and not loaded. */
@@ -206,7 +206,7 @@ async function absences(
   const looked = [...mounts].map(async ([address, mount]) => {
     const findings = await Promise.all(
       pathsOf(mount, schemas).map(({ key, kind, name }) =>
-        checkPath(kind === 'file' ? kind : 'folder', resolveFolder(name, folder), ['mounts', address, key]),
+        pathExistenceFindings(kind === 'file' ? kind : 'folder', resolveFolder(name, folder), ['mounts', address, key]),
       ),
     )
     return findings.flat().map((finding) => ({ address, finding }))

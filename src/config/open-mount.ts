@@ -2,11 +2,11 @@ import { compileAccess } from '../core/access.ts'
 import type { Mount } from '../core/catalog.ts'
 import { fallbackTo, invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
-import type { Measurements } from '../core/log.ts'
+import type { MetricsRegistry } from '../core/log.ts'
 import type { MountKind } from '../core/mount-kind.ts'
 import type { Provider } from '../core/provider.ts'
 import {
-  type DocumentFacts,
+  type DocumentRules,
   locatePath,
   type MountSettings,
   type OpenContext,
@@ -17,10 +17,10 @@ import type { MountOptions } from '../schema/fields.ts'
 import type { documentsShape } from '../schema/shapes.ts'
 import { type DeferredOptions, type DeferredProvider, deferred } from '../wrap/deferred.ts'
 import { documents } from '../wrap/documents.ts'
-import { limited, type Outcome } from '../wrap/limited.ts'
+import { limited, type SourceOutcome } from '../wrap/limited.ts'
 import { linked } from '../wrap/linked.ts'
 import { polled } from '../wrap/polled.ts'
-import { folderIn, isSearch, methodsOf, mountSource, type PlannedMount } from './plan.ts'
+import { folderOption, isSearch, methodsOf, mountSource, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 
 /**
@@ -144,10 +144,10 @@ export async function openLazily(
 /** Counts the outcomes of requests to a mount, if measurements are on. Its address is not a label: it may be a file path. */
 export function countOutcomes(
   provider: string,
-  { measurements, mountNumber = 0 }: { readonly measurements?: Measurements; readonly mountNumber?: number },
-): { readonly observe?: (outcome: Outcome) => void } {
+  { measurements, mountNumber = 0 }: { readonly measurements?: MetricsRegistry; readonly mountNumber?: number },
+): { readonly observe?: (outcome: SourceOutcome) => void } {
   if (measurements === undefined) return {}
-  const counts = new Map<Outcome, number>()
+  const counts = new Map<SourceOutcome, number>()
   measurements.add(() => [
     {
       name: 'hikidashi_source_answers_total',
@@ -201,7 +201,7 @@ async function withDocuments(
   provider: Provider,
   options: DocumentOptions,
   { redaction, log, scrubber, store, languages }: Omit<OpenContext, 'address' | 'folder' | 'documents'>,
-  { headings = [], except, findsTwins = false, frontMatter: usual }: DocumentFacts = {},
+  { headings = [], except, findsTwins = false, frontMatter: usual }: DocumentRules = {},
 ): Promise<Provider> {
   const { language, encodings, frontMatter = usual, readings = true, redact = 'off' } = options
   // Loaded only with redaction, because the detectors are large.
@@ -240,8 +240,8 @@ function languagesIn({ languages, access = [] }: DocumentOptions): readonly stri
 }
 
 /** The absolute path of the folder that a mount serves; `undefined` if it serves none. */
-export function folderOf(planned: PlannedMount): string | undefined {
-  const name = folderIn(planned.config)
+export function servedFolderPath(planned: PlannedMount): string | undefined {
+  const name = folderOption(planned.config)
   return name === undefined ? undefined : locatePath(name, planned).path
 }
 
@@ -250,7 +250,7 @@ export function folderOf(planned: PlannedMount): string | undefined {
  *
  * @throws ResourceError `invalid` for a folder that cannot be opened.
  */
-export async function openMountLeftOut(planned: PlannedMount) {
+export async function openLeftOutExplainer(planned: PlannedMount) {
   const load = mountSource(planned.config).leftOut
   if (load === undefined) return undefined
   const { leftOut } = await load()

@@ -4,7 +4,15 @@ import type { Principal } from '../core/provider.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import { parseAddress } from '../core/uri.ts'
 import type { MountOpening, OpenedCatalog } from './build.ts'
-import { isSearch, mountNoun, type PlannedMount, reportsChanges, searchesOf, seesAnyOf, servesFiles } from './plan.ts'
+import {
+  createVisibilityTest,
+  isSearch,
+  mountNoun,
+  type PlannedMount,
+  reportsChanges,
+  searchesOf,
+  servesFiles,
+} from './plan.ts'
 
 export interface OverviewSources {
   /** The name of the server. */
@@ -64,7 +72,7 @@ async function rowsFor({ mounts, opened }: OverviewSources, principal: Principal
 
 function rowsBefore(mounts: readonly PlannedMount[], principal: Principal): readonly OverviewRow[] {
   return mounts
-    .filter(({ config }) => seesAnyOf(config)(principal))
+    .filter(({ config }) => createVisibilityTest(config)(principal))
     .map((mount) => ({
       mount,
       address: parseAddress(mount.address).text,

@@ -1,6 +1,6 @@
 import { invalid, isResourceError, valueOr } from '../core/errors.ts'
 import { overviewUri } from '../core/meta.ts'
-import type { Views } from '../core/opening.ts'
+import type { ViewFactory } from '../core/opening.ts'
 import type { Principal } from '../core/provider.ts'
 import { formatTemplate, parseAddress, parseUri } from '../core/uri.ts'
 import type {
@@ -14,7 +14,7 @@ import type {
   View,
 } from '../core/view.ts'
 import type { OverviewSources } from './overview-text.ts'
-import { isSearch, mountNoun, type PlannedMount, seesAnyOf, servesFiles } from './plan.ts'
+import { createVisibilityTest, isSearch, mountNoun, type PlannedMount, servesFiles } from './plan.ts'
 
 const resource: Resource = {
   uri: overviewUri,
@@ -35,7 +35,7 @@ const maxSpellings = 16
  * has only facts that are known without opening a mount. With the overview, the list is never empty, even when nothing is mounted
  * or no mount answers. The overview belongs to no mount, so it is not searched, checked or packed.
  */
-export function withOverview(views: Views, sources: OverviewSources): Views {
+export function withOverview(views: ViewFactory, sources: OverviewSources): ViewFactory {
   const { opened, mounts, compareIntervalMs = 2000 } = sources
   const textFor = async (principal: Principal): Promise<string> => {
     const { writeOverview } = await import('./overview-text.ts')
@@ -217,7 +217,7 @@ const maxAddress = 100
 export function guideFor(mounts: readonly PlannedMount[]): (principal: Principal) => string {
   const known = mounts.flatMap((mount) => {
     const address = addressOf(mount)
-    return address === undefined ? [] : [{ ...mount, address, sees: seesAnyOf(mount.config) }]
+    return address === undefined ? [] : [{ ...mount, address, sees: createVisibilityTest(mount.config) }]
   })
   return (principal) => write(known.filter(({ sees }) => sees(principal)))
 }

@@ -5,12 +5,12 @@ import { invalid, isResourceError, valueOr } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { Log } from '../core/log.ts'
-import type { Abilities, Views } from '../core/opening.ts'
+import type { Abilities, ViewFactory } from '../core/opening.ts'
 import { isPath } from '../core/path.ts'
 import type { Principal, Provider } from '../core/provider.ts'
 import { createResolver } from '../core/router.ts'
 import type { IndexFeeder } from '../core/tool.ts'
-import { fileAddress, formatUri, overlap, parseAddress } from '../core/uri.ts'
+import { fileAddress, formatUri, isOverlapping, parseAddress } from '../core/uri.ts'
 import type { View } from '../core/view.ts'
 import { sourceNamed } from '../providers/index.ts'
 import type { PathLimits, Source } from '../providers/source.ts'
@@ -54,14 +54,14 @@ export function mountSource({ provider }: MountConfig): Source {
 }
 
 /** Returns the name of the folder that a mount serves, as its options have it; undefined if it serves none. */
-export function folderIn(config: MountConfig): string | undefined {
+export function folderOption(config: MountConfig): string | undefined {
   const { folder } = mountSource(config)
   const name = folder === undefined ? undefined : config[folder.option]
   return typeof name === 'string' ? name : undefined
 }
 
 function aliasesIn(address: string, config: MountConfig, folder: string): Pick<PlannedMount, 'aliases'> {
-  const name = mountSource(config).folder?.prefix === undefined ? folderIn(config) : undefined
+  const name = mountSource(config).folder?.prefix === undefined ? folderOption(config) : undefined
   return name === undefined ? {} : aliasesOf(address, resolveFolder(name, folder))
 }
 
@@ -178,7 +178,7 @@ export function searchedMounts(mounts: readonly PlannedMount[]): readonly Planne
  *
  * @throws ResourceError `invalid` for addresses that overlap.
  */
-export function scopesIn(mounts: readonly PlannedMount[]): (uri: string) => readonly string[] {
+export function createScopeFinder(mounts: readonly PlannedMount[]): (uri: string) => readonly string[] {
   const create = () =>
     createResolver(
       mounts.map(({ address, aliases, config: { scopes } }) => ({ address, ...defined({ aliases, scopes }) })),
@@ -212,8 +212,8 @@ const ownAddress = 'skill://hikidashi'
  * Adds skills to views: the skills of mounts with `skills`, and hikidashi's own skills, which are in no list of resources. Skills
  * are searched and loaded at the first request for them.
  */
-export function withMountedSkills(views: Views, mounts: readonly PlannedMount[], log: Log): Views {
-  const isTaken = mounts.some(({ address }) => overlap(parseAddress(address), parseAddress(ownAddress)))
+export function withMountedSkills(views: ViewFactory, mounts: readonly PlannedMount[], log: Log): ViewFactory {
+  const isTaken = mounts.some(({ address }) => isOverlapping(parseAddress(address), parseAddress(ownAddress)))
   const below = mounts.flatMap(({ address, config }) => rootsOf(address, config))
   const open = doneOnce(() => openSkills(isTaken ? below : [...below, ownAddress], log))
   const extended = (view: View, principal: Principal): View => {
@@ -277,7 +277,7 @@ export function mountNoun(config: MountConfig): string {
 }
 
 /** Whether rules and scopes let a principal see anything of a mount. */
-export function seesAnyOf({ access, scopes = [] }: MountConfig): (principal: Principal) => boolean {
+export function createVisibilityTest({ access, scopes = [] }: MountConfig): (principal: Principal) => boolean {
   const rules = access === undefined ? undefined : compileAccess(access)
   return (principal) =>
     scopes.every((scope) => principal.scopes?.includes(scope) ?? true) && rules?.reach?.(principal, '') !== 'none'

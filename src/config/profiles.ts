@@ -45,7 +45,7 @@ function noteOf({ most, pages }: { readonly most?: number | undefined; readonly 
 }
 
 /** Creates a function that returns the profile of a client, by its name and version. */
-export function profilesOf(
+export function createProfileFinder(
   config: ClientsConfig | undefined,
   catalog: Pick<Catalog, 'narrowed'>,
 ): (client: { readonly name: string; readonly version: string } | undefined) => Profile {

@@ -7,7 +7,7 @@ import type { Scrubber } from '../core/scrub.ts'
 import type { LazyStore } from '../providers/source.ts'
 import { findTesseract, type InstalledOcr, missingLanguages, readPicture } from '../providers/tesseract.ts'
 import { redactedKey } from '../wrap/redacted/cleaner.ts'
-import { createScans, type KeptScans, type PictureReader, type ScanReading, type Scans } from '../wrap/scans.ts'
+import { createScanQueue, type KeptScans, type PictureReader, type ScanQueue, type ScanReading } from '../wrap/scans.ts'
 
 interface OcrConfig {
   readonly languages: readonly string[]
@@ -30,9 +30,9 @@ const collection = 'ocr'
 const bounds = { rows: 100_000, bytes: 256 * 1024 * 1024 }
 
 /** Opens OCR of scans, as a mount configures it: with `tesseract`, and with results in the store. */
-export function openScans({ languages, maxPages, timeout }: OcrConfig, settings: ScanSettings): Scans {
+export function openScans({ languages, maxPages, timeout }: OcrConfig, settings: ScanSettings): ScanQueue {
   const { log, store } = settings
-  return createScans({
+  return createScanQueue({
     reader: createPictureReader(languages),
     log,
     ...defined({ maxPages, timeoutMs: timeout }),

@@ -2,7 +2,16 @@ import { memberOf } from '../core/kit/object.ts'
 import { sourceNamed, sources } from '../providers/index.ts'
 import type { FindingContext, Source, SourceSchema } from '../providers/source.ts'
 import * as z from '../schema/builder.ts'
-import { count, duration, durationFrom, listen, type MountOptions, mountShape, size, text } from '../schema/fields.ts'
+import {
+  count,
+  duration,
+  durationFrom,
+  listenAddress,
+  type MountOptions,
+  mountShape,
+  size,
+  text,
+} from '../schema/fields.ts'
 import { type Finding, refusal } from '../schema/refusals.ts'
 import {
   type Effect,
@@ -126,7 +135,7 @@ const seconds = durationFrom('1s')
 
 /** The settings for HTTP: address, authentication and limits. */
 export const http = z.strictObject({
-  listen: listen.optionalKey(
+  listen: listenAddress.optionalKey(
     'The address at which `serve` listens: a port on the loopback interface (8787), or "HOST:PORT". With this key `serve` uses HTTP, unless you pass --stdio.',
   ),
   path: z

@@ -5,7 +5,7 @@ import { refusal } from '../schema/refusals.ts'
 import { resolveSecret } from '../schema/values.ts'
 import { type Finding, servedFileFinding } from './problem.ts'
 import { http, loadMountSchemas, type MountConfig, type OutsideSources } from './schema-parts.ts'
-import { type Surroundings, store } from './store.ts'
+import { type ConfigEnvironment, store } from './store.ts'
 
 /** Maximum number of secrets whose cursors are accepted at the same time. */
 const maxSecrets = 4
@@ -19,7 +19,7 @@ const cursorSecrets = z.union([z.array(secret).min(1).max(maxSecrets), secret], 
 })
 
 /** Returns the secrets of cursors, in the order of the configuration, and the findings about them. */
-export async function loadCursorSecrets(value: unknown, { folder, env, servedBy }: Surroundings) {
+export async function loadCursorSecrets(value: unknown, { folder, env, servedBy }: ConfigEnvironment) {
   const values: string[] = []
   const findings: Finding[] = []
   for (const [index, given] of (Array.isArray(value) ? value : [value]).entries()) {

@@ -2,7 +2,7 @@ import { basename, resolve } from 'node:path'
 import { escapeGlob } from '../core/glob.ts'
 import { defined } from '../core/kit/object.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
-import { type FolderNames, inspectFolder } from './folder.ts'
+import { type FolderSources, inspectFolder } from './folder.ts'
 import { type PlannedMount, planFolders } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 import type { DocumentSurvey } from './survey.ts'
@@ -31,10 +31,10 @@ interface SetUpOptions {
 
 /**
  * Returns the mounts of a folder: its files, history, settings, environment, prompts, skills and databases, if it has them. The
- * search is separate ({@link searchMount}), since one search covers several folders. `hikidashi init` writes the same mounts.
+ * search is separate ({@link createSearchMount}), since one search covers several folders. `hikidashi init` writes the same mounts.
  */
-export function setUpMounts(
-  { names, git, bare = false, settings, dotenv, prompts, skills }: FolderNames,
+export function standardMounts(
+  { names, git, bare = false, settings, dotenv, prompts, skills }: FolderSources,
   { address, name, label, sqlite = [], documents }: SetUpOptions,
 ): readonly SetUpMount[] {
   const titled = (title: string) => (label === undefined ? title : `${title} · ${label}`)
@@ -98,7 +98,7 @@ function wordOf(folder: string): string {
 }
 
 /** The search over the mounts of one or several folders. */
-export function searchMount(name: string, mounts: readonly SetUpMount[]): SetUpMount {
+export function createSearchMount(name: string, mounts: readonly SetUpMount[]): SetUpMount {
   const over = mounts.filter(({ searched }) => searched).map(({ address }) => address)
   return { address: `search://${name}`, config: { provider: 'search', title: 'Search', over } }
 }
@@ -156,13 +156,13 @@ export async function planSetUp(folders: readonly string[], options: { readonly 
       if (glance === undefined || address === undefined) return []
       const label = isOne ? {} : { label: basename(root) }
       const options = { address, name, ...label, sqlite: databases[index] ?? [] }
-      return setUpMounts(glance, options).map((mount) => ({
+      return standardMounts(glance, options).map((mount) => ({
         root,
         mount,
         ...(mount.address === address && defined({ aliases })),
       }))
     })
-    const search = searchMount(
+    const search = createSearchMount(
       isOne ? (names[0] ?? 'root') : 'all',
       found.map(({ mount }) => mount),
     )

@@ -14,4 +14,4 @@ export function stateFolder(env: Readonly<Record<string, string | undefined>> = 
 }
 
 /** The file name of the configuration in the current folder. */
-export const defaultConfig = 'hikidashi.json'
+export const defaultConfigName = 'hikidashi.json'

@@ -42,7 +42,7 @@ export const store = z
   )
 
 /** The folder and the environment from which the secrets of a configuration are read, and its served folders. */
-export interface Surroundings {
+export interface ConfigEnvironment {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
   /** Returns the address of the mount that serves the folder of a file. */
@@ -53,7 +53,7 @@ export interface Surroundings {
 export async function loadStore(
   value: unknown,
   mounts: ReadonlyMap<string, unknown>,
-  { folder, env, servedBy }: Surroundings,
+  { folder, env, servedBy }: ConfigEnvironment,
 ): Promise<{ readonly store: StoreOptions; readonly findings: readonly Finding[] }> {
   const { data = {} } = store.safeParse(value ?? {})
   const { sqlite, postgres, schema, connections } = data

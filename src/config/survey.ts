@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { defined } from '../core/kit/object.ts'
 import { openWithin } from '../core/kit/within.ts'
-import { checkoutAround, isCopyIn, isGitDirectory } from '../providers/checkout.ts'
+import { checkoutAround, isGitDirectory, isOtherCheckoutIn } from '../providers/checkout.ts'
 import { isExcludedByDefault } from '../providers/files/ignores.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
-import { twinsOf } from '../wrap/twins.ts'
-import { type FolderNames, inspectFolder } from './folder.ts'
+import { translationPathsOf } from '../wrap/translations.ts'
+import { type FolderSources, inspectFolder } from './folder.ts'
 
 type SurveyedLanguage = 'ja' | 'zh' | 'ko'
 
@@ -17,12 +17,12 @@ export interface DocumentSurvey {
   /** Language of the texts that are not in UTF-8, or several languages. Undefined: all texts are in UTF-8. */
   readonly language?: SurveyedLanguage | SurveyedLanguage[]
   /** Whether a document exists in several languages. */
-  readonly twins: boolean
+  readonly translations: boolean
   readonly frontMatter: boolean
 }
 
 /** Contents of a folder for which `init` writes mounts. */
-export interface Survey extends FolderNames, DocumentSurvey {
+export interface Survey extends FolderSources, DocumentSurvey {
   /** The name of the variable in `.env` that holds the URL of a PostgreSQL database. The URL is not stored. */
   readonly postgres?: string
   /** Files of SQLite, by their paths in the folder. */
@@ -62,7 +62,9 @@ export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
   const language = all.length > 1 ? all : all[0]
   return {
     ...defined({ language }),
-    twins: paths.some((path) => twinsOf(path, languages).some((twin) => there.has(twin.path))),
+    translations: paths.some((path) =>
+      translationPathsOf(path, languages).some((translation) => there.has(translation.path)),
+    ),
     frontMatter,
   }
 }
@@ -111,7 +113,7 @@ async function findFiles(folder: string, pattern: RegExp, most: number): Promise
     for await (const { directory, entries } of severalAtATime(looked, (one) => listDirectory(folder, one))) {
       const names = entries.map(({ name }) => name)
       if (isGitDirectory((name) => names.includes(name))) continue
-      if (directory !== '' && names.includes('.git') && (await isCopyIn(folder, directory, top))) continue
+      if (directory !== '' && names.includes('.git') && (await isOtherCheckoutIn(folder, directory, top))) continue
       for (const entry of entries) {
         const path = `${directory}${entry.name}`
         if (entry.isDirectory() && !entry.name.startsWith('.') && !isExcludedByDefault(`${path}/`))

@@ -124,7 +124,7 @@ async function readRecord(path: string): Promise<TrustRecord | undefined> {
 }
 
 /** A part of a configuration that is not used until its user trusts the configuration. */
-export interface Withheld {
+export interface WithheldPart {
   /** The address of a mount, or the name of a setting such as `audit`. */
   readonly name: string
   readonly part: 'mount' | 'setting'
@@ -141,7 +141,7 @@ type Raw = Readonly<Record<string, unknown>>
  * @param folder The absolute path of the folder that contains the configuration.
  * @param schemas The schemas of all sources that the mounts name.
  */
-export function withheldParts(document: unknown, folder: string, schemas: MountSchemas): readonly Withheld[] {
+export function withheldParts(document: unknown, folder: string, schemas: MountSchemas): readonly WithheldPart[] {
   const { mounts: written, ...others } = objectOf(document)
   const settings = Object.entries(others).flatMap(([key, value]) => settingOf(key, value, { folder, address: '' }))
   const isStoreWithheld = settings.some(({ name }) => name === 'store')
@@ -152,7 +152,7 @@ export function withheldParts(document: unknown, folder: string, schemas: MountS
   return [...settings, ...mounts, ...emptySearches(objectOf(written), gone)]
 }
 
-function settingOf(key: string, value: unknown, context: EffectContext): readonly Withheld[] {
+function settingOf(key: string, value: unknown, context: EffectContext): readonly WithheldPart[] {
   const part = { name: key, part: 'setting' } as const
   const schema = Object.hasOwn(settingsShape, key) ? settingsShape[key as keyof typeof settingsShape] : undefined
   const parsed = schema?.safeParse(value)
@@ -167,7 +167,7 @@ function mountOf(
   isStoreWithheld: boolean,
   schemas: MountSchemas,
   context: EffectContext,
-): readonly Withheld[] {
+): readonly WithheldPart[] {
   const part = { name: address, part: 'mount' } as const
   const parsed = schemas.mount.safeParse(value)
   if (!parsed.success) return [{ ...part, effects: [] }]
@@ -180,7 +180,7 @@ function mountOf(
 }
 
 /** Searches whose mounts are all left out. */
-function emptySearches(mounts: Raw, gone: ReadonlySet<string>): readonly Withheld[] {
+function emptySearches(mounts: Raw, gone: ReadonlySet<string>): readonly WithheldPart[] {
   return Object.entries(mounts).flatMap(([name, value]) => {
     const over = searchedBy(value)
     if (over === undefined || gone.has(name)) return []
@@ -190,9 +190,10 @@ function emptySearches(mounts: Raw, gone: ReadonlySet<string>): readonly Withhel
 }
 
 /** Returns a configuration without the withheld parts. Searches keep the remaining mounts. */
-export function withoutParts<Config extends object>(config: Config, withheld: readonly Withheld[]): Config {
+export function withoutParts<Config extends object>(config: Config, withheld: readonly WithheldPart[]): Config {
   if (withheld.length === 0) return config
-  const names = (part: Withheld['part']) => new Set(withheld.flatMap((one) => (one.part === part ? [one.name] : [])))
+  const names = (part: WithheldPart['part']) =>
+    new Set(withheld.flatMap((one) => (one.part === part ? [one.name] : [])))
   const [mounts, settings] = [names('mount'), names('setting')]
   const kept = Object.entries(config).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
     if (settings.has(key)) return []

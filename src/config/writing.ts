@@ -16,17 +16,17 @@ export interface WritableMount extends Mount {
 /** The tools that write into a catalog, and the paths that accept posts. */
 export interface WriteAccess {
   tools(principal: Principal): readonly Tool[]
-  /** Returns the endpoint at a path below {@link postsUnder}. Undefined when there is none that the principal may post to. */
+  /** Returns the endpoint at a path below {@link postPathPrefix}. Undefined when there is none that the principal may post to. */
   postingAt(path: string, principal: Principal): PostEndpoint | undefined
 }
 
 /** Prefix of all paths that accept posts. */
-export const postsUnder = '/results/'
+export const postPathPrefix = '/results/'
 /** Maximum number of results in one post. */
 const mostAtOnce = 100
 
 /** Returns the write access of a catalog; undefined if nobody may write anything. */
-export function writingOf(catalog: Catalog): WriteAccess | undefined {
+export function createWriteAccess(catalog: Catalog): WriteAccess | undefined {
   const writable = catalog.mounts.filter(isWritable).filter(({ writers }) => writers.length > 0)
   if (writable.length === 0) return undefined
   const mayWrite = (principal: Principal) => (mount: WritableMount) =>
@@ -65,7 +65,7 @@ export function isWritable(mount: Mount): mount is WritableMount {
 
 /** Returns the path for posting results to a mount: its address without the scheme. */
 export function postPath(address: string): string {
-  return `${postsUnder}${parseAddress(address).text.replace(/^[^:]*:\/\/\/?/, '')}`
+  return `${postPathPrefix}${parseAddress(address).text.replace(/^[^:]*:\/\/\/?/, '')}`
 }
 
 /** Whether an id needs no escape in a URI. The provider refuses every other id, with its own reason. */

@@ -6,7 +6,7 @@ import type { ContextCall } from './asked.ts'
 import { assemble, measure } from './assemble.ts'
 import { manifestFor } from './manifest.ts'
 import { rankAll } from './rank.ts'
-import { createContextReader, excluderOf, matcherOf } from './reader.ts'
+import { createContextReader, createExcluder, createUriMatcher } from './reader.ts'
 import { formatIsoTime, toOutputBlocks } from './render.ts'
 import { type AssembleOptions, type Candidate, defaultLimits, type Explanation, type OmittedItem } from './types.ts'
 
@@ -66,10 +66,10 @@ async function suggested(view: View, options: AssembleOptions, limit: number): P
     ...options.limits,
     read: Math.min(most.suggested, options.limits?.read ?? most.suggested),
   }
-  const reader = createContextReader(view, limits, await excluderOf(view, options), options)
+  const reader = createContextReader(view, limits, await createExcluder(view, options), options)
   const { candidates, notes, freshness } = await rankAll(view, options, limits, reader)
   // Pinned resources are part of the context already.
-  const pinned = matcherOf((options.pins ?? []).map((pin) => (typeof pin === 'string' ? pin : pin.uri)))
+  const pinned = createUriMatcher((options.pins ?? []).map((pin) => (typeof pin === 'string' ? pin : pin.uri)))
   const all = candidates.filter(({ resource }) => !pinned(resource.uri))
   const shown = all.slice(0, limit)
   const lines = shown.map(({ resource: { uri, title, name }, explanation: { score } }) => {

@@ -13,7 +13,7 @@ const maxProbes = 32
  * @param maxUnits Maximum length of a text.
  * @param onAdd Called with each new text and its number.
  */
-export function createAsciiTable(maxTexts: number, maxUnits: number, onAdd: (text: string, number: number) => void) {
+export function createTextInterner(maxTexts: number, maxUnits: number, onAdd: (text: string, number: number) => void) {
   const mask = 2 ** Math.ceil(Math.log2(2 * maxTexts)) - 1
   /** The number of the text in a slot, plus 1; 0: the slot is free. */
   const slots = new Uint16Array(mask + 1)

@@ -1,6 +1,6 @@
 import { invalid } from '../core/errors.ts'
 import { defined, objectSchema } from '../core/kit/object.ts'
-import { type Arguments, argumentsIn, type JsonObject } from '../core/tool.ts'
+import { type ArgumentReader, createArgumentReader, type JsonObject } from '../core/tool.ts'
 import { encodings } from './tokens.ts'
 import { type AssembleOptions, formats, levels, type ManifestEntry, type Pin } from './types.ts'
 
@@ -99,7 +99,7 @@ export interface ContextCall {
 
 /** @throws ResourceError `invalid`, which names the argument. */
 export function parseContextCall(given: JsonObject, now: () => number): ContextCall {
-  const args = argumentsIn(given, inputSchema)
+  const args = createArgumentReader(given, inputSchema)
   const suggest = args.flag('suggest')
   const measure = args.flag('measure')
   if (suggest && measure) throw invalid('"suggest" and "measure" exclude each other. Leave one out.', 'argument')
@@ -183,7 +183,7 @@ function entryIn(value: unknown, name: string): ManifestEntry {
   return { uri: uriIn(uri, `${name}.uri`), level: wanted, tokens: 0, ranges: lines, ...defined({ prefix }) }
 }
 
-function timeIn(args: Arguments): number | undefined {
+function timeIn(args: ArgumentReader): number | undefined {
   const text = args.text('now', 40)
   if (text === undefined) return undefined
   const time = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN

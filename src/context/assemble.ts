@@ -3,10 +3,10 @@ import { invalid, ResourceError } from '../core/errors.ts'
 import { defined, requireKeys } from '../core/kit/object.ts'
 import type { View } from '../core/view.ts'
 import { type CopyFinder, createCopyFinder, shinglesOf } from './collapse.ts'
-import { type FormedResource, type FormOptions, formsOf, type ResourceForm } from './forms.ts'
-import { countCommonEntries, orderItems, type PackedResources, packAfter, prefixesOf } from './prefix.ts'
+import { type FormedResource, type FormOptions, formsOfCandidate, type ResourceForm } from './forms.ts'
+import { countCommonEntries, orderItems, type PackedResources, packKeepingPrefix, prefixDigests } from './prefix.ts'
 import { rankAll } from './rank.ts'
-import { createContextReader, decodeUriPath, excluderOf } from './reader.ts'
+import { createContextReader, createExcluder, decodeUriPath } from './reader.ts'
 import { blocksOf, formatIsoTime, type RenderedPart, type Renderer, rendererOf } from './render.ts'
 import { openCounter } from './tokens.ts'
 import {
@@ -14,12 +14,12 @@ import {
   type AssembledItem,
   type AssembleOptions,
   type Candidate,
-  checkOptions,
   type Level,
   type LevelTokens,
   type Limits,
   type ManifestEntry,
   type OmittedItem,
+  resolveLimits,
 } from './types.ts'
 import { sectionsOf } from './windows.ts'
 
@@ -40,12 +40,12 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   requireKeys('The view of assemble(view, options)', view, { list: 'a function', read: 'a function' })
   requireKeys('assemble(view, options)', { options }, { options: 'an object' })
   const { encoding = 'o200k_base', format = 'markdown', reserve = 0.03, signal } = options
-  const limits = checkOptions(options)
+  const limits = resolveLimits(options)
   // While the encoding is loaded, resources are listed and read.
   const opening = openCounter(encoding)
   opening.catch(() => {})
   const renderer = rendererOf(format)
-  const reader = createContextReader(view, limits, await excluderOf(view, options), options)
+  const reader = createContextReader(view, limits, await createExcluder(view, options), options)
   const { candidates, terms, notes, freshness } = await rankAll(view, options, limits, reader)
 
   const counter = await opening
@@ -75,7 +75,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
     if (index % 256 === 255 || reading !== undefined) await turn()
     signal?.throwIfAborted()
     const same = reading !== undefined && 'text' in reading ? await twinOf(candidate, reading, collapse) : undefined
-    if (same === undefined) formed.push(await formsOf(candidate, reading, forming, index))
+    if (same === undefined) formed.push(await formsOfCandidate(candidate, reading, forming, index))
     else {
       const { resource, explanation } = candidate
       duplicates.push({ uri: resource.uri, reason: 'duplicate', of: same, explanation })
@@ -88,7 +88,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const cap = options.cap ?? Math.floor(capShare * options.budget)
   const count = (part: RenderedPart) => counter.count(renderer.part(part, 1), signal)
   const bounds = { budget: usable, cap, frame, items: limits.items }
-  const packing = await packAfter(formed, earlier, { renderer, count }, bounds)
+  const packing = await packKeepingPrefix(formed, earlier, { renderer, count }, bounds)
   if (packing === undefined) throw overBudgetError(formed, frame, usable)
   const { items, packed } = packing
 
@@ -98,7 +98,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   })
   const chosen = orderItems(taken, earlier, renderer)
   const parts = chosen.map(({ form }) => form.part)
-  const prefixes = prefixesOf(parts, renderer)
+  const prefixes = prefixDigests(parts, renderer)
   const manifest = chosen.map((each, index) => manifestOf(each, prefixes[index]))
   return {
     text: joinParts(
@@ -272,10 +272,10 @@ export async function measure(
 ): Promise<PinMeasurements> {
   const { encoding = 'o200k_base', format = 'markdown', signal } = options
   const given = { ...options, budget: 0, pinsOnly: true }
-  const limits = checkOptions(given)
+  const limits = resolveLimits(given)
   const counter = await openCounter(encoding)
   const renderer = rendererOf(format)
-  const reader = createContextReader(view, limits, await excluderOf(view, options), options)
+  const reader = createContextReader(view, limits, await createExcluder(view, options), options)
   const { candidates, terms } = await rankAll(view, given, limits, reader)
   const readings = await reader.read(candidates.map(({ resource }) => resource.uri))
   const forming = { counter, renderer, format, terms, most: Number.POSITIVE_INFINITY, countLevels: true, signal }
@@ -287,7 +287,7 @@ export async function measure(
     const { resource } = candidate
     const reading = readings[index]
     const missing = reading !== undefined && 'fault' in reading && reading.fault === 'not-found'
-    const { forms, levels, notes } = await formsOf(candidate, reading, forming, index)
+    const { forms, levels, notes } = await formsOfCandidate(candidate, reading, forming, index)
     const [form] = forms
     if (form === undefined) continue
     const { tokens, part } = form

@@ -2,7 +2,7 @@ import { defined } from '../core/kit/object.ts'
 import type { View } from '../core/view.ts'
 import { parseQuery } from '../text/analyser.ts'
 import { assemble } from './assemble.ts'
-import type { Memory } from './memory.ts'
+import type { ReadingCache } from './memory.ts'
 import type { AssembledItem, Limits } from './types.ts'
 
 /** Default budget of a brief in tokens, and default score below which the brief is empty. */
@@ -16,7 +16,7 @@ export interface BriefOptions {
   /** Minimum score, from 0 to 1. Default {@link briefDefaults}. */
   readonly minScore?: number
   readonly now: number
-  readonly memory?: Memory
+  readonly memory?: ReadingCache
   readonly signal?: AbortSignal
 }
 

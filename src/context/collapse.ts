@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import { fnv1aHash } from '../text/words.ts'
 
 /** Digest and shingle hashes of a text, for comparing it with other texts. */
@@ -22,7 +22,7 @@ const slice = 65_536
  * Cache of shingles by the digest of their text, because most texts are compared again by the next call. Sizes in bytes, with the
  * overhead of an entry.
  */
-const recent = createRecent<Shingles>(12 * 2 ** 20, ({ all }) => all.byteLength + 400)
+const recent = createLruCache<Shingles>(12 * 2 ** 20, ({ all }) => all.byteLength + 400)
 
 /** The hashes of all sequences of five words. Texts without spaces are taken character by character. */
 export async function shinglesOf(text: string, sha256: string): Promise<Shingles> {

@@ -1,4 +1,4 @@
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { outlineOf } from '../text/structure.ts'
 import type { TextReading } from './memory.ts'
@@ -77,7 +77,7 @@ export const maxTokenBytes = 128
  *
  * @param index The index of the candidate, from 0: the leaders have larger windows.
  */
-export async function formsOf(
+export async function formsOfCandidate(
   candidate: Candidate,
   reading: ReadOutcome | undefined,
   given: FormOptions,
@@ -213,8 +213,8 @@ interface Count {
  * Cache of outlines and numbers of tokens for later calls. Both follow from the text alone, so callers share them. Sizes in
  * bytes.
  */
-const outlines = createRecent<string>(8 * 2 ** 20, (outline) => 2 * outline.length + 200)
-const counts = createRecent<Count>(8 * 2 ** 20, ({ bytes }) => bytes)
+const outlines = createLruCache<string>(8 * 2 ** 20, (outline) => 2 * outline.length + 200)
+const counts = createLruCache<Count>(8 * 2 ** 20, ({ bytes }) => bytes)
 
 function outlineFor({ text, sha256 }: TextReading, path: string, mimeType: string | undefined) {
   const digest = JSON.stringify([sha256, path.slice(path.lastIndexOf('/') + 1), mimeType])

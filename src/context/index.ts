@@ -1,6 +1,6 @@
 import type { View } from '../core/view.ts'
 import { rankAll } from './rank.ts'
-import { createContextReader, excluderOf } from './reader.ts'
+import { createContextReader, createExcluder } from './reader.ts'
 import { type AssembleOptions, type Candidate, defaultLimits } from './types.ts'
 
 /** Assembles a context for a prompt from a view: the resources that help with a query, within a budget of tokens. */
@@ -34,6 +34,6 @@ export {
 /** Returns the candidates that `assemble` chooses from, best first, each with its score and the reasons for it. */
 export async function rank(view: View, options: Omit<AssembleOptions, 'budget'>): Promise<readonly Candidate[]> {
   const limits = { ...defaultLimits, ...options.limits }
-  const reader = createContextReader(view, limits, await excluderOf(view, options), options)
+  const reader = createContextReader(view, limits, await createExcluder(view, options), options)
   return (await rankAll(view, { ...options, budget: 0 }, limits, reader)).candidates
 }

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Resource } from '../core/view.ts'
 import { bm25, rarityIn, rarityOf, type TermCounts } from '../text/relevance.ts'
 import { bagOf, createBagCount, createTermCount } from '../text/words.ts'
-import type { Memory } from './memory.ts'
+import type { ReadingCache } from './memory.ts'
 import { type ContextReader, decodeUriPath, type ReadOutcome } from './reader.ts'
 import { compareUris, type ScoredDocument, scaleScores } from './searched.ts'
 import type { Limits } from './types.ts'
@@ -34,7 +34,7 @@ export async function matchWords(
   isRead: (resource: Resource) => boolean,
   reader: ContextReader,
   limits: Limits,
-  memory?: Memory,
+  memory?: ReadingCache,
   minTermsOf: (resource: Resource) => number = () => 1,
 ): Promise<LexicalResult> {
   const countIn = createTermCount(terms)
@@ -147,7 +147,7 @@ export async function estimateRarity(
   others: readonly Resource[],
   terms: readonly string[],
   reader: ContextReader,
-  memory: Memory | undefined,
+  memory: ReadingCache | undefined,
 ): Promise<readonly number[]> {
   const sample = spread(others)
   const { known, unitsOf } = bagsIn(memory, sample)
@@ -180,7 +180,7 @@ function spread<T>(list: readonly T[]): readonly T[] {
 }
 
 /** The cached bags of words of resources, by URI, and the length of each. */
-function bagsIn(memory: Memory | undefined, resources: readonly Resource[]) {
+function bagsIn(memory: ReadingCache | undefined, resources: readonly Resource[]) {
   const known = new Map(resources.map((resource) => [resource.uri, memory?.bag(resource)] as const))
   const unitsOf = (uri: string) => {
     const bag = known.get(uri)

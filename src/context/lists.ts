@@ -2,7 +2,7 @@ import { encodePath } from '../core/uri.ts'
 import type { Resource } from '../core/view.ts'
 import { bm25, type TermCounts } from '../text/relevance.ts'
 import { estimateRarity, isReadable, type LexicalResult, matchWords } from './lexical.ts'
-import type { Memory } from './memory.ts'
+import type { ReadingCache } from './memory.ts'
 import { type ContextReader, decodeUriPath, folderOf } from './reader.ts'
 import {
   compareUris,
@@ -13,7 +13,7 @@ import {
   sumsOf,
 } from './searched.ts'
 import type { Limits } from './types.ts'
-import { bestSection, type Section, sectionsOf } from './windows.ts'
+import { bestSectionScore, type Section, sectionsOf } from './windows.ts'
 
 /**
  * Weights of the ranked lists. `name`: names. `label`: folders and names that a label of the query names. `words`: whole texts. `section`:
@@ -57,7 +57,7 @@ interface ListInputs {
   isDouble(uri: string): boolean
   readonly reader: ContextReader
   readonly limits: Limits
-  readonly memory: Memory | undefined
+  readonly memory: ReadingCache | undefined
 }
 
 /** Searches resources in all ways except by their neighbours. */
@@ -110,7 +110,7 @@ async function besideSearch(
   terms: ReadonlySet<string>,
   reader: ContextReader,
   limits: Limits,
-  memory: Memory | undefined,
+  memory: ReadingCache | undefined,
 ): Promise<readonly RankedList[]> {
   const isIn = (uri: string) => {
     const resource = known.get(uri)
@@ -129,7 +129,7 @@ async function besideSearch(
   const rarity = await estimateRarity(counts, texts.length === 0 ? [] : others, [...terms], reader, memory)
   const scores = bm25(counts, rarity)
   const words = scaleScores(texts.map(([uri], index) => [uri, scores[index] ?? 0] as const))
-  const sections = scaleScores(texts.map(([uri, of]) => [uri, bestSection(of, rarity)] as const))
+  const sections = scaleScores(texts.map(([uri, of]) => [uri, bestSectionScore(of, rarity)] as const))
   return [
     { name: 'words', entries: words, weight: weights.wordsBesideSearch },
     { name: 'section', entries: sections, weight: weights.sectionBesideSearch },
@@ -159,7 +159,7 @@ async function bySection(
     .filter((uri) => hasWords.has(uri))
     .slice(0, sectioned)
   const texts = await sectionsOfAll(known, leaders, terms, reader)
-  return scaleScores(texts.map(([uri, sections]) => [uri, bestSection(sections, rarity)] as const))
+  return scaleScores(texts.map(([uri, sections]) => [uri, bestSectionScore(sections, rarity)] as const))
 }
 
 /** Reads resources, and splits texts into their sections. */

@@ -1,4 +1,4 @@
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import type { Resource } from '../core/view.ts'
 import type { Bag } from '../text/words.ts'
 
@@ -7,7 +7,7 @@ import type { Bag } from '../text/words.ts'
  * version: others may change without notice. Each call lists again, so resources that are no longer listed, or have another
  * version, are not taken from the cache.
  */
-export interface Memory {
+export interface ReadingCache {
   /** The terms of a resource. `undefined`: this version is not cached. `null`: it is not text. */
   bag(resource: Resource): Bag | null | undefined
   keepBag(resource: Resource, bag: Bag | null): void
@@ -35,12 +35,12 @@ interface KnownReading extends Omit<TextReading, 'text'> {
  * Creates the caches of all callers of a server. Each caller has its own, because callers may see different resources. Equal
  * texts are stored once; a caller gets a text only if its own read returned the same text.
  */
-export function createMemory(): (caller: string) => Memory {
-  const bags = createRecent<Bag | { readonly bag: null }>(maxBytes.bags, (bag) =>
+export function createReadingCaches(): (caller: string) => ReadingCache {
+  const bags = createLruCache<Bag | { readonly bag: null }>(maxBytes.bags, (bag) =>
     'bag' in bag ? overheadBytes : overheadBytes + bag.hashes.byteLength + bag.counts.byteLength,
   )
-  const readings = createRecent<KnownReading>(maxBytes.readings, ({ keyLength }) => overheadBytes + keyLength)
-  const texts = createRecent<{ readonly text: string; readonly bytes: number }>(maxBytes.texts, ({ bytes }) => bytes)
+  const readings = createLruCache<KnownReading>(maxBytes.readings, ({ keyLength }) => overheadBytes + keyLength)
+  const texts = createLruCache<{ readonly text: string; readonly bytes: number }>(maxBytes.texts, ({ bytes }) => bytes)
   return (caller) => {
     const keyOf = ({ uri, version }: Resource) =>
       version === undefined ? undefined : JSON.stringify([caller, uri, version])

@@ -43,7 +43,7 @@ function createDigests({ head, part }: Renderer) {
 }
 
 /** Returns for each part the digest of the text from the beginning of the context to the end of the part. */
-export function prefixesOf(parts: readonly RenderedPart[], renderer: Renderer): readonly string[] {
+export function prefixDigests(parts: readonly RenderedPart[], renderer: Renderer): readonly string[] {
   const digests = createDigests(renderer)
   return parts.map((part, index) => digests.take(part, index + 1))
 }
@@ -111,7 +111,7 @@ async function rebuilt(
  * @param count Counts the tokens of a part.
  * @returns `undefined` if the required resources do not fit.
  */
-export async function packAfter(
+export async function packKeepingPrefix(
   formed: readonly FormedResource[],
   earlier: readonly ManifestEntry[],
   { renderer, count }: { readonly renderer: Renderer; readonly count: (part: RenderedPart) => Promise<number> },

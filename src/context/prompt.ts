@@ -78,15 +78,14 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
     const signal = call?.signal
     try {
       return await turns.run(share, signal, async () => {
-        const [{ assemble }, { toOutputBlocks: piecesOf }] = await Promise.all([
-          import('./assemble.ts'),
-          import('./render.ts'),
-        ])
+        const [{ assemble }, { toOutputBlocks }] = await Promise.all([import('./assemble.ts'), import('./render.ts')])
         const { blocks = [] } = await assemble(view, {
           ...asked.options,
           ...defined({ signal, changes, limits, memory }),
         })
-        const messages = piecesOf(blocks).map((content): PromptMessage<PromptContent> => ({ role: 'user', content }))
+        const messages = toOutputBlocks(blocks).map(
+          (content): PromptMessage<PromptContent> => ({ role: 'user', content }),
+        )
         const question: PromptMessage<PromptContent> = { role: 'user', content: { text: query } }
         return { description: `Resources that help with: ${query.slice(0, 200)}`, messages: [...messages, question] }
       })

@@ -8,7 +8,7 @@ import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from '../text/analyser.ts'
 import { createLabelScore } from '../text/relevance.ts'
 import { findCandidates, neighboursOf } from './lists.ts'
-import { type ContextReader, canonicalUri, createAddressFinder, excluderOf, folderOf, isHistory } from './reader.ts'
+import { type ContextReader, canonicalUri, createAddressFinder, createExcluder, folderOf, isHistory } from './reader.ts'
 import {
   compareUris,
   endAtRepeatedPage,
@@ -86,7 +86,7 @@ export async function rankAll(
   reader: ContextReader,
 ): Promise<Ranked> {
   const { query = '', pins = [], mounts, audience = 'assistant', signal } = options
-  const isExcluded = await excluderOf(view, options)
+  const isExcluded = await createExcluder(view, options)
   if (options.pinsOnly === true) return onlyPins(view, options, isExcluded)
   const listed = await listAll(view, limits, signal)
   reader.expect(listed.resources)

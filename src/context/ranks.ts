@@ -33,7 +33,7 @@ const slice = 16_384
  *
  * @param tokens The module of an encoding, or the file that the build makes of it.
  */
-export async function ranksOf(tokens: Buffer | readonly EncodedToken[]) {
+export async function buildTokenRanks(tokens: Buffer | readonly EncodedToken[]) {
   const { lengths, bytes: held } = Buffer.isBuffer(tokens) ? parseTokenFile(tokens) : tokenListOf(tokens)
   const mask = 2 ** Math.ceil(Math.log2(2 * lengths.length + 1)) - 1
   /** The rank in a slot, plus 1; 0: the slot is free. */
@@ -72,7 +72,7 @@ export async function ranksOf(tokens: Buffer | readonly EncodedToken[]) {
   }
 }
 
-export type Ranks = Awaited<ReturnType<typeof ranksOf>>
+export type TokenRanks = Awaited<ReturnType<typeof buildTokenRanks>>
 
 /** Returns the hash that `hashTextRange` returns for the same bytes as a text. */
 function hashOfBytes(bytes: Uint8Array, start: number, end: number): number {

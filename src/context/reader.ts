@@ -209,7 +209,7 @@ export function canonicalUri(uri: string): string {
 }
 
 /** Whether a URI is one of these, or lies below one that ends in `/`. All spellings of a resource are equal. */
-export function matcherOf(uris: readonly string[]): (uri: string) => boolean {
+export function createUriMatcher(uris: readonly string[]): (uri: string) => boolean {
   if (uris.length === 0) return () => false
   const all = uris.map(canonicalUri)
   const exact = new Set(all)
@@ -224,17 +224,17 @@ export function matcherOf(uris: readonly string[]): (uri: string) => boolean {
 }
 
 /**
- * Resolves to the test of URIs that are left out ({@link matcherOf}). A text with an asterisk is a glob: over the paths in all mounts,
+ * Resolves to the test of URIs that are left out ({@link createUriMatcher}). A text with an asterisk is a glob: over the paths in all mounts,
  * or below the scheme and host that it names.
  *
  * @throws ResourceError `invalid` (reason `argument`) for a malformed glob.
  */
-export async function excluderOf(
+export async function createExcluder(
   view: View,
   { excludes = [], signal }: Pick<AssembleOptions, 'excludes' | 'signal'>,
 ): Promise<(uri: string) => boolean> {
   const isGlob = (text: string) => text.includes('*')
-  const isNamed = matcherOf(excludes.filter((text) => !isGlob(text)))
+  const isNamed = createUriMatcher(excludes.filter((text) => !isGlob(text)))
   const globs = excludes.filter(isGlob).map((text) => {
     const [, origin, path = text] = /^([a-z][a-z0-9+.-]*:\/\/[^/]*)\/(.*)$/is.exec(text) ?? []
     return { origin, matches: compileGlob(origin === undefined ? path : decodedGlob(path)) }

@@ -5,13 +5,13 @@ import { overviewUri } from '../core/meta.ts'
 import type { Audience } from '../core/provider.ts'
 import {
   type FoundHit,
+  findSearchMounts,
   freshnessOf,
   notesAboveHits,
-  parseFound,
+  parseSearchAnswer,
   parseSearchStatus,
   type SearchAnswer,
   type SearchMount,
-  searchMounts,
   staleNote,
 } from '../core/search-answer.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../core/view.ts'
@@ -62,12 +62,12 @@ export async function searchAll(
   const notes: string[] = []
   const answers: SearchAnswer[] = []
   const searched = searchable(query)
-  for (const reason of searchMounts(templates)) {
+  for (const reason of findSearchMounts(templates)) {
     const [answer, status] = await Promise.all([
       tryReadText(view, () => reason.uriOf({ query: searched, limit, audience, ...(fresh ? { fresh } : {}) }), options),
       tryReadText(view, () => reason.status, options),
     ])
-    const found = answer === undefined ? undefined : parseFound(answer)
+    const found = answer === undefined ? undefined : parseSearchAnswer(answer)
     signal?.throwIfAborted()
     if (found === undefined) {
       notes.push(`the search at ${reason.address} does not answer`)

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { ResourceError } from '../core/errors.ts'
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import { ownCopy } from '../core/kit/own-copy.ts'
 import { createHeap } from '../core/kit/sorted.ts'
-import { createAsciiTable, fnvBasis, fnvPrime } from './ascii-table.ts'
-import type { Ranks } from './ranks.ts'
+import { createTextInterner, fnvBasis, fnvPrime } from './ascii-table.ts'
+import type { TokenRanks } from './ranks.ts'
 
 /** A tokenizer of models. */
 export type Encoding = 'o200k_base' | 'cl100k_base'
@@ -36,7 +36,7 @@ export const maxCounted = 4_000_000
 
 interface Vocabulary {
   readonly pattern: RegExp
-  readonly ranks: Ranks
+  readonly ranks: TokenRanks
   /** The bytes of a text in UTF-8, as characters from 0 to 255. */
   readonly toBinaryString: (text: string) => string
 }
@@ -58,29 +58,29 @@ export function openCounter(encoding: Encoding): Promise<Counter> {
 
 async function loadVocabulary(encoding: Encoding): Promise<Vocabulary> {
   // A server starts with this module, and counts tokens later.
-  const { toBinaryString, ranksOf } = await import('./ranks.ts')
+  const { toBinaryString, buildTokenRanks } = await import('./ranks.ts')
   if (encoding === 'o200k_base') {
     const [{ O200KBase }, { default: tokens }] = await Promise.all([
       import('gpt-tokenizer/encodingParams/o200k_base'),
       import('gpt-tokenizer/bpeRanks/o200k_base'),
     ])
-    return { pattern: O200KBase([]).tokenSplitRegex, ranks: await ranksOf(tokens), toBinaryString }
+    return { pattern: O200KBase([]).tokenSplitRegex, ranks: await buildTokenRanks(tokens), toBinaryString }
   }
   const [{ Cl100KBase }, { default: tokens }] = await Promise.all([
     import('gpt-tokenizer/encodingParams/cl100k_base'),
     import('gpt-tokenizer/bpeRanks/cl100k_base'),
   ])
-  return { pattern: Cl100KBase([]).tokenSplitRegex, ranks: await ranksOf(tokens), toBinaryString }
+  return { pattern: Cl100KBase([]).tokenSplitRegex, ranks: await buildTokenRanks(tokens), toBinaryString }
 }
 
 function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: Vocabulary): Counter {
   /** The tokens of each ASCII piece. They are few, so they are counted at once. */
   const tokensOf = new Uint8Array(remembered.pieces)
-  const pieces = createAsciiTable(remembered.pieces, remembered.units, (piece, number) => {
+  const pieces = createTextInterner(remembered.pieces, remembered.units, (piece, number) => {
     tokensOf[number] = mergeShort(piece, ranks)
   })
   const others = new Map<string, number>()
-  const texts = createRecent<number>(20_000)
+  const texts = createLruCache<number>(20_000)
 
   function* otherSteps(piece: string): Generator<void, number> {
     const known = others.get(piece)
@@ -148,7 +148,7 @@ const shortBytes = 64
 const [endOf, rankOf] = [new Uint8Array(shortBytes), new Int32Array(shortBytes)]
 
 /** The tokens of a short piece: the plain algorithm, which for these takes the least time and no memory. */
-function mergeShort(piece: string, ranks: Ranks): number {
+function mergeShort(piece: string, ranks: TokenRanks): number {
   if (ranks.get(piece) !== undefined) return 1
   let count = piece.length
   /** The rank of the pair that begins at a token. */
@@ -185,7 +185,7 @@ const span = 2 ** 24
  *
  * It yields now and then, so that the caller can continue it later.
  */
-export function* mergeSteps(piece: string, ranks: Ranks): Generator<void, number> {
+export function* mergeSteps(piece: string, ranks: TokenRanks): Generator<void, number> {
   if (ranks.get(piece) !== undefined) return 1
   const size = piece.length
   const next = new Int32Array(size)

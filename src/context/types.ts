@@ -3,7 +3,7 @@ import type { Audience } from '../core/provider.ts'
 import type { SearchAnswer } from '../core/search-answer.ts'
 import type { ToolLink } from '../core/tool.ts'
 import type { Resource } from '../core/view.ts'
-import type { Memory } from './memory.ts'
+import type { ReadingCache } from './memory.ts'
 import { type Encoding, encodings } from './tokens.ts'
 
 /**
@@ -65,7 +65,7 @@ export interface AssembleOptions {
   /** Whether the searches wait until every change before the call is in their index. */
   readonly fresh?: boolean
   /** Cache of the readings of earlier calls by the same caller. The answer is the same without it. */
-  readonly memory?: Memory
+  readonly memory?: ReadingCache
 }
 
 export interface Limits {
@@ -227,7 +227,7 @@ export interface Annotations {
  *
  * @throws ResourceError `invalid`, which names each fault.
  */
-export function checkOptions(options: AssembleOptions): Limits {
+export function resolveLimits(options: AssembleOptions): Limits {
   const { budget, reserve = 0.03, cap = 1, encoding = 'o200k_base', format = 'markdown', now, halfLife = 1 } = options
   const limits = { ...defaultLimits, ...options.limits }
   const isCount = (value: number) => Number.isSafeInteger(value) && value >= 0

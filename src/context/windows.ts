@@ -1,5 +1,5 @@
 import { impactOf, rarityOf, type TermCounts } from '../text/relevance.ts'
-import { startsIn } from '../text/structure.ts'
+import { sectionStartsIn } from '../text/structure.ts'
 import { createTermCount } from '../text/words.ts'
 import type { LineRange } from './types.ts'
 
@@ -163,7 +163,7 @@ export function sectionsOf(of: Sectioned, terms: ReadonlySet<string>): readonly 
 }
 
 /** The score of the best section: BM25, with the rarity of each term among all texts. */
-export function bestSection(sections: readonly Section[], rarity: readonly number[]): number {
+export function bestSectionScore(sections: readonly Section[], rarity: readonly number[]): number {
   const scoreOf = ({ counts, length }: TermCounts) => {
     const relative = length / sectionBm25.averageLength
     return counts.reduce((sum, times, term) => sum + (rarity[term] ?? 0) * impactOf(times, relative, sectionBm25), 0)
@@ -178,7 +178,7 @@ function shortenLine(line: string): string {
 
 /** Splits a text before headings and declarations, and long parts at empty lines. */
 function splitSections(lines: readonly string[], { path, mimeType }: Sectioned): readonly LineRange[] {
-  const starts = startsIn(lines, path, mimeType)
+  const starts = sectionStartsIn(lines, path, mimeType)
   const sections: { start: number; end: number }[] = []
   let start = 0
   const cut = (end: number) => {

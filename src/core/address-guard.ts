@@ -7,7 +7,7 @@ import { type AddressBlock, addressBlock, addressBytes, type HttpUrl, isAllowedA
 import { runInSpan, traceContext } from './trace.ts'
 
 /** Error code of a request that a guard refuses, or of a look-up whose host resolves to a refused address. */
-export const refusedHost = 'EREFUSEDHOST'
+export const refusedHostCode = 'EREFUSEDHOST'
 
 /** Resolves a host to all of its addresses. */
 export type Resolve = (
@@ -54,7 +54,7 @@ export function createGuard(allowed: readonly AddressBlock[], resolve: Resolve =
       if (addressBytes(host) !== undefined && !allows(host)) return notPublic
       return undefined
     },
-    lookup: createGuardedLookup((address) => !allows(address), refusedHost, resolve),
+    lookup: createGuardedLookup((address) => !allows(address), refusedHostCode, resolve),
   }
 }
 
@@ -140,7 +140,7 @@ const maxPreliminary = 16
  * sent, the guard checks the URL, then every address of the host, then the address of the connection. A redirect is an answer
  * like any other. Proxy variables of the environment have no effect.
  *
- * Rejects with an error of Node, or, when the guard refuses, with the code {@link refusedHost} and a message for the operator.
+ * Rejects with an error of Node, or, when the guard refuses, with the code {@link refusedHostCode} and a message for the operator.
  */
 export function sendGuarded(guard: Guard, request: GuardedRequest): Promise<IncomingMessage> {
   const { host, port, scheme } = request.url
@@ -197,5 +197,5 @@ function send(guard: Guard, { url, headers, body, signal, ca }: GuardedRequest):
 }
 
 function hostRefusalError(why: string): Error {
-  return Object.assign(new Error(why), { code: refusedHost })
+  return Object.assign(new Error(why), { code: refusedHostCode })
 }

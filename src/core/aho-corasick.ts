@@ -99,7 +99,7 @@ export const unitsInBytes = (bytes: Uint8Array): Units => ({
 })
 
 /** Creates a search that can be continued in the next piece of input. */
-export function createScan(automaton: Automaton) {
+export function createPatternScanner(automaton: Automaton) {
   const { begins, depth, longest } = automaton
   let state = 0
   return {

@@ -2,7 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { type ListRestriction, narrowMounts } from './access.ts'
 import type { Clock } from './changes.ts'
-import { type ChangeLimits, type Changes, createChanges, type DegradedMount } from './changes.ts'
+import {
+  type ChangeLimits,
+  type ChangeSubscriptions,
+  createChangeSubscriptions,
+  type DegradedMount,
+} from './changes.ts'
 import { completeTemplate } from './completion.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
 import type { EarlierTexts } from './earlier.ts'
@@ -23,7 +28,7 @@ import { createListing, isVisible, type Listing } from './listing.ts'
 import type { Log } from './log.ts'
 import { createMount, type Mounted, type MountOptions } from './mount.ts'
 import { createMountReader, type MountReader } from './mount-reader.ts'
-import { type CatalogState, createCursorSeal, createPaging, type Paging } from './paging.ts'
+import { type CatalogState, completePaging, createCursorSeal, type Paging } from './paging.ts'
 import { baseName } from './path.ts'
 import { createPrompts } from './prompts.ts'
 import type { Content, Context, Principal, ReadRequest } from './provider.ts'
@@ -95,13 +100,13 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const state: CatalogState = {
     mounts: sortMounts(mounts),
     seal: createCursorSeal(options.secret ?? randomBytes(32), options.earlierSecrets),
-    paging: createPaging(options.pages),
+    paging: completePaging(options.pages),
     log: options.log ?? (() => {}),
     earlier: doneOnce(options.earlier ?? (async () => (await import('./earlier.ts')).earlierInMemory())),
   }
   const listing = createListing(state)
   const directories = createDirectoryReader(state)
-  const changes = createChanges(state, route, options.changes, options.clock)
+  const changes = createChangeSubscriptions(state, route, options.changes, options.clock)
   return {
     mounts: options.mounts,
     view: (principal) => createView({ state, listing, directories, changes, route }, principal),
@@ -149,7 +154,7 @@ interface Parts {
   readonly state: CatalogState
   readonly listing: Listing
   readonly directories: DirectoryReader
-  readonly changes: Changes
+  readonly changes: ChangeSubscriptions
   readonly route: (uri: ParsedUri) => { readonly mount: Mounted; readonly path: string } | undefined
 }
 

@@ -24,7 +24,7 @@ export interface ChangeLimits {
   readonly listIntervalMs: number
 }
 
-export const defaultLimits: ChangeLimits = {
+export const defaultChangeLimits: ChangeLimits = {
   perSubscription: 1000,
   perPrincipal: 20_000,
   total: 200_000,
@@ -365,13 +365,13 @@ export interface DegradedMount {
 }
 
 /** Creates the subscriptions of all principals. Each mount has one watch, which runs while anyone listens. */
-export function createChanges(
+export function createChangeSubscriptions(
   state: CatalogState,
   route: FindMount,
   limits: Partial<ChangeLimits> = {},
   clock: Clock = systemClock,
 ) {
-  const most = { ...defaultLimits, ...limits }
+  const most = { ...defaultChangeLimits, ...limits }
   const watches = new Map<Mounted, MountWatch>()
   for (const mount of state.mounts) {
     const watch = createMountWatch(mount, state.log)
@@ -406,4 +406,4 @@ export function createChanges(
   }
 }
 
-export type Changes = ReturnType<typeof createChanges>
+export type ChangeSubscriptions = ReturnType<typeof createChangeSubscriptions>

@@ -1,6 +1,6 @@
 import { fallbackTo, invalid } from './errors.ts'
 import type { Mounted, MountTemplate } from './mount.ts'
-import { baseName, canonicalPath, isComposable, isPath } from './path.ts'
+import { baseName, canonicalPath, hasEquivalentSpellings, isPath } from './path.ts'
 import type { Completion, Context } from './provider.ts'
 import { children } from './tree.ts'
 import type { ViewCompletionRequest } from './view.ts'
@@ -9,7 +9,7 @@ import type { ViewCompletionRequest } from './view.ts'
 export const maxCompletions = 100
 
 /** Completes a typed text with the values that begin with it. At most {@link maxCompletions} of them are returned. */
-export function completionOf(values: readonly string[], typed = ''): Completion {
+export function completeFromValues(values: readonly string[], typed = ''): Completion {
   const begin = canonicalPath(typed)
   const fitting = values.filter((value) => canonicalPath(value).startsWith(begin))
   return { values: fitting.slice(0, maxCompletions), total: fitting.length, hasMore: fitting.length > maxCompletions }
@@ -196,7 +196,7 @@ async function completeFromTree(
     if (values.length === maxCompletions) return { values, hasMore: true }
     take(child.path)
   }
-  if (values.length > 0 || !isComposable(typed)) return completionOf(values)
+  if (values.length > 0 || !hasEquivalentSpellings(typed)) return completeFromValues(values)
 
   // The source may list the directory, and the names in it, in another composition of their letters.
   const listed = directory === '' ? '' : ((await tryFindEntry(mount, directory, context))?.path ?? directory)
@@ -207,7 +207,7 @@ async function completeFromTree(
     if (values.length === maxCompletions) return { values, hasMore: true }
     take(`${directory}${child.path.slice(listed.length)}`)
   }
-  return completionOf(values)
+  return completeFromValues(values)
 }
 
 async function exists(mount: Mounted, path: string, context: Context): Promise<boolean> {

@@ -3,7 +3,7 @@ import { cursorScope, isVisible, itemSizeBound } from './listing.ts'
 import { metaKeys } from './meta.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder } from './paging.ts'
-import { baseName, canonicalPath, isComposable } from './path.ts'
+import { baseName, canonicalPath, hasEquivalentSpellings } from './path.ts'
 import type { Content, Context, Entry } from './provider.ts'
 import { type Child, children } from './tree.ts'
 import { encodeSegment } from './uri.ts'
@@ -58,7 +58,7 @@ export function createDirectoryReader(state: CatalogState): DirectoryReader {
         }
       last = child.path
     }
-    if (builder.items.length === 0 && (cursor === undefined || isComposable(directory))) {
+    if (builder.items.length === 0 && (cursor === undefined || hasEquivalentSpellings(directory))) {
       const listed = await requireDirectory(mount, directory, context)
       if (listed !== directory) return page(mount, listed, cursor, context)
     }

@@ -62,7 +62,7 @@ const formatsByExtension: ReadonlyMap<string, DocumentFormat> = new Map(
 )
 
 /** The format of a document, by the extension of its path, or else by its MIME type. */
-export function formatOf(path: string, mimeType: string | undefined): DocumentFormat | undefined {
+export function documentFormatOf(path: string, mimeType: string | undefined): DocumentFormat | undefined {
   const extension = /\.(\w{3,5})$/.exec(path)?.[1]?.toLowerCase() ?? ''
   const named = formatsByExtension.get(extension)
   if (named !== undefined || mimeType === undefined) return named
@@ -70,7 +70,7 @@ export function formatOf(path: string, mimeType: string | undefined): DocumentFo
   return formats.find((format) => types[format].some((beginning) => type.startsWith(beginning)))
 }
 
-export function formsOf(format: DocumentFormat): readonly ReadingForm[] {
+export function readingFormsOf(format: DocumentFormat): readonly ReadingForm[] {
   return format === 'pdf' ? ['text'] : ['text', 'markdown']
 }
 

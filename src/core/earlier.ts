@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { unifiedDiff } from './kit/line-diff.ts'
-import { createRecent } from './kit/lru.ts'
+import { createLruCache } from './kit/lru.ts'
 import { metaKeys } from './meta.ts'
 import type { Content } from './provider.ts'
 
@@ -20,7 +20,7 @@ const maxKept = 32 * 1024 * 1024
 
 /** Keeps texts in memory, until the process ends. */
 export function earlierInMemory(): EarlierTexts {
-  const kept = createRecent<string>(maxKept, (text) => text.length)
+  const kept = createLruCache<string>(maxKept, (text) => text.length)
   return {
     clean: (text) => text,
     get: async (key) => kept.get(key),
@@ -29,7 +29,7 @@ export function earlierInMemory(): EarlierTexts {
 }
 
 /** Facts about an answer to a read since a version, in `_meta`. */
-export interface DeltaFacts {
+export interface DeltaMetadata {
   /** The version that the caller has. */
   readonly since: string
   /** `unchanged`: the text is the same; `diff`: the answer is a unified diff; `whole`: it is the whole content. */
@@ -88,8 +88,8 @@ export async function readSince<T extends Content>(
 ): Promise<readonly T[]> {
   const [content, ...others] = contents
   if (content === undefined) return contents
-  const answer = (one: T, facts: Omit<DeltaFacts, 'since'>, more: object = {}): readonly T[] => {
-    const meta = { ...one.meta, [metaKeys.delta]: { since, ...facts } satisfies DeltaFacts }
+  const answer = (one: T, facts: Omit<DeltaMetadata, 'since'>, more: object = {}): readonly T[] => {
+    const meta = { ...one.meta, [metaKeys.delta]: { since, ...facts } satisfies DeltaMetadata }
     return [{ ...one, ...more, meta } as T, ...others]
   }
   if (others.length > 0 || !('text' in content) || content.text.length > maxKeptText) {

@@ -48,7 +48,7 @@ export interface ByteRange {
   readonly end?: number
 }
 
-export interface ContentFacts {
+export interface ContentMetadata {
   /** Path of this content, when it differs from the requested one (a read may return several contents). */
   readonly path?: string
   readonly title?: string
@@ -65,7 +65,7 @@ export interface ContentFacts {
 }
 
 /** One content of a read: text, or bytes, or a stream of bytes of known length. */
-export type Content = ContentFacts &
+export type Content = ContentMetadata &
   (
     | { readonly text: string }
     | { readonly bytes: Uint8Array }

@@ -1,4 +1,4 @@
-import { followFor } from './kit/abort.ts'
+import { followAbortFor } from './kit/abort.ts'
 import { defined } from './kit/object.ts'
 import type { Mounted } from './mount.ts'
 import { hidesNothing, indexer } from './mount-reader.ts'
@@ -55,7 +55,7 @@ type EntryVersions = ReadonlyMap<string, string>
 export async function listingOf(mount: Mounted, caller: AbortSignal): Promise<EntryVersions | undefined> {
   const { provider } = mount
   if (provider.listsChanges?.(mount.restricted) !== true) return undefined
-  const { signal, release } = followFor(caller, listingMs)
+  const { signal, release } = followAbortFor(caller, listingMs)
   const found = new Map<string, string>()
   try {
     for await (const entry of provider.list(

@@ -128,7 +128,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
       items: builder.items,
       ...(isWhole ? {} : { nextCursor: seal.seal(scope, JSON.stringify([before + builder.items.length, last])) }),
       cache: sharedCache(mounts, context.principal),
-      ...missingOf(failed, context.principal),
+      ...unavailableMounts(failed, context.principal),
     }
   }
 
@@ -156,7 +156,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
       items: builder.items,
       ...(nextCursor === undefined ? {} : { nextCursor }),
       cache: sharedCache(mounts, context.principal),
-      ...missingOf(failed, context.principal),
+      ...unavailableMounts(failed, context.principal),
     })
 
     const asked = from(position, context)
@@ -201,7 +201,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     }
     const asked = await Promise.all(from(position, context).map(templatesOf))
     const failed = asked.filter(({ all }) => all === undefined).map(({ mount }) => mount)
-    const shared = { cache: sharedCache(mounts, context.principal), ...missingOf(failed, context.principal) }
+    const shared = { cache: sharedCache(mounts, context.principal), ...unavailableMounts(failed, context.principal) }
     for (const { mount, after, all = [] } of asked) {
       for (let index = after === undefined ? 0 : Number(after) + 1; index < all.length; index++) {
         const template = all[index]
@@ -277,7 +277,10 @@ function seesIn(mount: Mounted, principal: Principal): (path: string) => boolean
 }
 
 /** Names the mounts that did not answer, except those that the principal may not see. */
-export function missingOf(failed: readonly Mounted[], principal: Principal): Pick<Page<unknown>, 'unavailable'> {
+export function unavailableMounts(
+  failed: readonly Mounted[],
+  principal: Principal,
+): Pick<Page<unknown>, 'unavailable'> {
   const unavailable = failed.filter((mount) => mount.access(principal, '')).map(({ address }) => address.text)
   return unavailable.length === 0 ? {} : { unavailable }
 }

@@ -20,7 +20,7 @@ interface MeasuredSample {
 }
 
 /** Creates a registry of the metrics of a process: any part of it may add some, and an exporter reads all of them. */
-export function createMeasurements() {
+export function createMetricsRegistry() {
   const measures = new Set<() => readonly MetricFamily[]>()
   return {
     /** Adds a function that measures at each read. Returns a function that removes it. */
@@ -43,4 +43,4 @@ export function createMeasurements() {
   }
 }
 
-export type Measurements = ReturnType<typeof createMeasurements>
+export type MetricsRegistry = ReturnType<typeof createMetricsRegistry>

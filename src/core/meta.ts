@@ -46,7 +46,7 @@ export const metaKeys = {
 export const overviewUri = 'hikidashi://overview'
 
 /** The page of a document at its source, for people, and its revision. */
-export interface Origin {
+export interface DocumentOrigin {
   /** An http or https URL. */
   readonly link?: string
   /** Name of the revision in the source; opaque. */
@@ -57,17 +57,19 @@ export interface Origin {
 const maxRevision = 200
 
 /** Returns the origin in the metadata of a document. A link that is not an http or https URL is left out: people may click on it. */
-export function originIn(meta: Readonly<Record<string, unknown>> | undefined): Origin {
+export function documentOriginIn(meta: Readonly<Record<string, unknown>> | undefined): DocumentOrigin {
   // A link of the operator's configuration takes precedence over one of the source.
   return { ...told(meta?.[metaKeys.drive]), ...told(meta?.[metaKeys.source]) }
 }
 
-function told(value: unknown): Origin {
-  return typeof value === 'object' && value !== null ? originOf(value as Readonly<Record<string, unknown>>) : {}
+function told(value: unknown): DocumentOrigin {
+  return typeof value === 'object' && value !== null
+    ? parseDocumentOrigin(value as Readonly<Record<string, unknown>>)
+    : {}
 }
 
 /** Returns the origin in an object with the members `link` and `revision`. */
-export function originOf({ link, revision }: Readonly<Record<string, unknown>>): Origin {
+export function parseDocumentOrigin({ link, revision }: Readonly<Record<string, unknown>>): DocumentOrigin {
   const url = webLink(link)
   const isRevision = typeof revision === 'string' && revision.length <= maxRevision && /^[^\p{Cc}]+$/u.test(revision)
   return { ...(url === undefined ? {} : { link: url }), ...(isRevision ? { revision } : {}) }

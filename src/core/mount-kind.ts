@@ -49,7 +49,7 @@ export interface MountKind {
 }
 
 /** Maximum length of a noun and of a label, in characters. */
-export const longestLabel = 60
+export const maxLabelLength = 60
 
 /** Returns the kind in the metadata of a mount. Members of another form are left out, because a server may send anything. */
 export function kindIn(meta: Readonly<Record<string, unknown>> | undefined): MountKind | undefined {
@@ -76,5 +76,5 @@ export function isLabel(value: unknown): value is MountLabel {
 }
 
 export function isLabelText(value: unknown): value is string {
-  return typeof value === 'string' && value.trim() !== '' && value.length <= longestLabel
+  return typeof value === 'string' && value.trim() !== '' && value.length <= maxLabelLength
 }

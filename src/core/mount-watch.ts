@@ -1,4 +1,4 @@
-import { followFor, sleep, untilAborted, withResolvers } from './kit/abort.ts'
+import { followAbortFor, sleep, untilAborted, withResolvers } from './kit/abort.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
 import { canonicalPath } from './path.ts'
@@ -522,7 +522,7 @@ async function catchUpWith(provider: Provider, flush: () => void, signal: AbortS
 
 /** Returns the result of a promise; false after a time-out, or when the signal aborts. */
 function settledWithin(ms: number, promise: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
-  const own = followFor(signal, ms)
+  const own = followAbortFor(signal, ms)
   return untilAborted(promise, own.signal)
     .catch(() => false)
     .finally(own.release)

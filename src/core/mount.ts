@@ -7,7 +7,7 @@ import type { MountKind } from './mount-kind.ts'
 import { baseName, comparePaths, parentOf } from './path.ts'
 import type { Context, Entry, Icon, ListQuery, Principal, Provider, Template } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
-import { filterListing, type List } from './tree.ts'
+import { filterListing, type ListEntries } from './tree.ts'
 import { type Address, encodePath, formatTemplate, formatUri, nameOfAddress, parseAddress } from './uri.ts'
 import { type CacheHint, directoryMimeType, type Resource } from './view.ts'
 
@@ -64,7 +64,7 @@ export interface Mounted {
   /** The mount itself, as a directory. */
   readonly root: Resource
   /** Lists the entries that the principal may see, in path order. */
-  list(context: Context): List
+  list(context: Context): ListEntries
   /** Returns the entry at a path if the principal may see it. */
   find(path: string, context: Context): Promise<Entry | undefined>
   /** Returns the entry at a path, regardless of access. */
@@ -121,9 +121,9 @@ export function createMount(options: MountOptions): Mounted {
     return template
   }
 
-  const list = (context: Context): List => {
+  const list = (context: Context): ListEntries => {
     const { principal } = context
-    const all: List = (query: ListQuery) => provider.list(query, context)
+    const all: ListEntries = (query: ListQuery) => provider.list(query, context)
     if (!restricted) return all
     const isClosed = (directory: string) => reach(principal, directory) === 'none'
     const visible = filterListing(all, (entry) => access(principal, entry.path), isClosed)

@@ -57,10 +57,10 @@ export interface Abilities {
 }
 
 /** The source of views: a catalog, or one that is still being opened. */
-export type Views = Pick<Catalog, 'view' | 'narrowed'>
+export type ViewFactory = Pick<Catalog, 'view' | 'narrowed'>
 
 /** Creates the views of a catalog that is still being opened. Their abilities are known at once; every method waits for the catalog. */
-export function createOpeningViews(opening: PendingOpen<Catalog>, abilities: Abilities): Views {
+export function createOpeningViews(opening: PendingOpen<Catalog>, abilities: Abilities): ViewFactory {
   return {
     view: (principal) => createOpeningView(opening, abilities, (catalog) => catalog.view(principal)),
     narrowed: (narrowing) => {

@@ -104,7 +104,7 @@ const defaults: Paging = { first: 1024, most: 16_000, bytes: 4 * 1024 * 1024, sc
 const growth = 32
 
 /** Completes page sizes with the defaults. Throws ResourceError `invalid` for a value that is not a positive whole number. */
-export function createPaging(options: Partial<Paging> = {}): Paging {
+export function completePaging(options: Partial<Paging> = {}): Paging {
   const paging = { ...defaults, ...options }
   for (const [name, value] of Object.entries(paging))
     if (!Number.isSafeInteger(value) || value < 1)

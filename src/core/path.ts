@@ -49,7 +49,7 @@ export function canonicalPath(path: string): string {
 }
 
 /** Whether a path may have several canonically equivalent spellings. */
-export function isComposable(path: string): boolean {
+export function hasEquivalentSpellings(path: string): boolean {
   return /[^ -~]/.test(path)
 }
 
@@ -74,7 +74,7 @@ export function afterSubtree(directory: string): string {
 }
 
 /** Returns `after` relative to a prefix, to resume the listing below it; `''` to list all of it, undefined when all of it comes before `after`. */
-export function resumeIn(prefix: string, after: string | undefined): string | undefined {
+export function resumeKeyIn(prefix: string, after: string | undefined): string | undefined {
   if (after === undefined) return ''
   if (after.startsWith(prefix)) return after.slice(prefix.length)
   return comparePaths(after, prefix) < 0 ? '' : undefined

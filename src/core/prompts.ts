@@ -1,9 +1,9 @@
 import { pathsOfNames } from './access.ts'
-import type { Changes } from './changes.ts'
-import { completionOf, maxCompletions } from './completion.ts'
+import type { ChangeSubscriptions } from './changes.ts'
+import { completeFromValues, maxCompletions } from './completion.ts'
 import { cleanText, cleanTexts, contentLength } from './entry.ts'
 import { fallbackTo, invalid, isResourceError, type ResourceError } from './errors.ts'
-import { cursorScope, missingOf, withListDeadline } from './listing.ts'
+import { cursorScope, unavailableMounts, withListDeadline } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder } from './paging.ts'
 import { baseName, comparePaths } from './path.ts'
@@ -32,7 +32,7 @@ const [maxEmbeddedBytes, maxContents] = [4 * 1024 * 1024, 100]
  */
 export function createPrompts(
   state: CatalogState,
-  changes: Changes,
+  changes: ChangeSubscriptions,
   view: Pick<View, 'read' | 'complete'>,
   contextOf: (options: { readonly signal?: AbortSignal } | undefined) => Context,
 ): PromptView | undefined {
@@ -58,7 +58,7 @@ export function createPrompts(
     }
     const named = visiblePrompts((await Promise.all(asked.map(listOf))).flat(), context.principal)
     if (failure !== undefined && failed.length === asked.length) throw failure
-    return { named, missing: missingOf(failed, context.principal) }
+    return { named, missing: unavailableMounts(failed, context.principal) }
   }
 
   const find = async (name: string, context: Context): Promise<MountPrompt> => {
@@ -242,5 +242,5 @@ function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<
 
 /** Completes with the values that begin with the typed text, ignoring case. */
 function completeFrom(values: readonly string[], typed: string): Completion {
-  return completionOf(values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase())))
+  return completeFromValues(values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase())))
 }

@@ -3,7 +3,15 @@ import type { Audience, ByteRange, Content, Description, Entry } from './entry.t
 import type { Degradation, IndexFeeder, RecordStore, Tools } from './tool.ts'
 
 export type { Context, Principal } from './call.ts'
-export type { Audience, ByteRange, Content, ContentFacts, Description, Entry, Icon } from './entry.ts'
+export type {
+  Audience,
+  ByteRange,
+  Content,
+  ContentMetadata,
+  Description,
+  Entry,
+  Icon,
+} from './entry.ts'
 export type { Degradation } from './tool.ts'
 
 /** A part of an entry that is indexed by itself, such as a row of a table. */
@@ -23,7 +31,7 @@ export interface ReadRequest {
   readonly path: string
   readonly params: Params
   /**
-   * The requested range. A provider that can read a range reads only that, and returns it in {@link ContentFacts.range}. Others
+   * The requested range. A provider that can read a range reads only that, and returns it in {@link ContentMetadata.range}. Others
    * ignore it. A range that begins at or after the end is `invalid` (reason `range`), except at 0 of an empty resource.
    */
   readonly range?: ByteRange

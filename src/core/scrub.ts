@@ -2,7 +2,7 @@ import {
   type Automaton,
   compilePatternSet,
   compilePatterns,
-  createScan,
+  createPatternScanner,
   holdsPattern,
   type PatternSet,
   seekInText,
@@ -98,7 +98,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
       if (all.size === 0) return text
       // Most texts do not even contain the beginning of a secret.
       if (seekInText(text, forText().begins, 0, text.length) >= text.length - 2) return text
-      const found = createScan(forText()).find(unitsInText(text), 0, text.length)
+      const found = createPatternScanner(forText()).find(unitsInText(text), 0, text.length)
       if (found.length === 0) return text
       const pieces: string[] = []
       let from = 0
@@ -112,7 +112,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
     scrubBytes: (bytes) => {
       // Most bytes contain no secret, and this search takes a fraction of the time of a scan.
       if (all.size === 0 || !isInBytes(bytes)) return bytes
-      const found = createScan(forBytes()).find(unitsInBytes(bytes), 0, bytes.length)
+      const found = createPatternScanner(forBytes()).find(unitsInBytes(bytes), 0, bytes.length)
       return found.length === 0 ? bytes : replaceBytes(bytes, mergeSpans(found), bytes.length)
     },
     stream: () =>
@@ -140,7 +140,7 @@ function replaceBytes(bytes: Uint8Array, spans: readonly Span[], to: number): Ui
 /** Creates the stream of a scrubber. If `isIn` finds no secret in a long piece, only the end of the piece needs the slower scan. */
 function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean) {
   const longest = automaton.depth.reduce((most, depth) => Math.max(most, depth), 0)
-  let scan = createScan(automaton)
+  let scan = createPatternScanner(automaton)
   let held: Buffer = Buffer.alloc(0)
   let spans: readonly Span[] = []
   /** Returns the bytes before `until`, or before a span that crosses it, and holds the rest. */
@@ -167,7 +167,7 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
       // Do not copy a long piece without a secret: copies of 1 MiB each filled the memory until the garbage collector paused the process.
       if (spans.length === 0 && bytes.length > longest && !isIn(bytes) && !isAcross(before, bytes)) {
         // The state of the scan depends only on the last `longest` bytes, so it is computed from those alone.
-        scan = createScan(automaton)
+        scan = createPatternScanner(automaton)
         scan.find(unitsInBytes(bytes), bytes.length - longest, bytes.length)
         const begun = bytes.length - scan.pending
         held = Buffer.from(bytes.subarray(begun))

@@ -1,7 +1,7 @@
 import type { Description } from './entry.ts'
 import { invalid } from './errors.ts'
 import { defined, isCount, isObject, jsonIn, stringItems } from './kit/object.ts'
-import { type Origin, originOf } from './meta.ts'
+import { type DocumentOrigin, parseDocumentOrigin } from './meta.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
 import type { IndexGaps } from './tool.ts'
@@ -48,7 +48,7 @@ export interface PartialMount extends IndexGaps {
 }
 
 /** A hit: a part of a document, with the link and the revision of the document if its source provides them. */
-export interface FoundHit extends Origin, Pick<Description, 'title' | 'mimeType' | 'priority' | 'audience'> {
+export interface FoundHit extends DocumentOrigin, Pick<Description, 'title' | 'mimeType' | 'priority' | 'audience'> {
   /** URI of the matching part of the document. */
   readonly uri: string
   /** URI of the whole document, as it is listed. */
@@ -116,7 +116,7 @@ export interface SearchMount {
   readonly title?: string
   readonly description?: string
   /**
-   * Returns the URI of the answer to a query, whose content {@link parseFound} parses. The query may be any text.
+   * Returns the URI of the answer to a query, whose content {@link parseSearchAnswer} parses. The query may be any text.
    *
    * @throws ResourceError `invalid` if the URI would be too long.
    */
@@ -124,7 +124,7 @@ export interface SearchMount {
 }
 
 /** Returns the searches among the templates of a view. */
-export function searchMounts(templates: readonly ResourceTemplate[]): readonly SearchMount[] {
+export function findSearchMounts(templates: readonly ResourceTemplate[]): readonly SearchMount[] {
   return templates.flatMap(({ uriTemplate, title, description, mimeType }) => {
     if (mimeType !== foundMimeType) return []
     const compiled = compiledOf(uriTemplate)
@@ -156,7 +156,7 @@ function compiledOf(template: string): UriTemplate | undefined {
 }
 
 /** Parses the answer of a search; undefined for any other text. Unknown members are left out. */
-export function parseFound(text: string): SearchAnswer | undefined {
+export function parseSearchAnswer(text: string): SearchAnswer | undefined {
   const value = jsonIn(text)
   if (!isObject(value) || typeof value.query !== 'string' || !Array.isArray(value.hits)) return undefined
   const hits = value.hits.map(parseHit)
@@ -228,7 +228,7 @@ export function freshnessOf(
 }
 
 /** Returns the answers to show: if any search has found the words, those with hits of single characters are left out. */
-export function withWords<Answer extends Pick<SearchAnswer, 'hits' | 'fallback'>>(
+export function preferWordHits<Answer extends Pick<SearchAnswer, 'hits' | 'fallback'>>(
   answers: readonly Answer[],
 ): readonly Answer[] {
   const hasWords = answers.some(({ hits, fallback }) => hits.length > 0 && fallback === undefined)
@@ -257,7 +257,7 @@ function parseHit(value: unknown): FoundHit | undefined {
     score,
     ...(typeof priority === 'number' ? { priority } : {}),
     ...(audience.length === 0 ? {} : { audience }),
-    ...originOf(value),
+    ...parseDocumentOrigin(value),
     snippet: {
       text: snippet.text,
       marks: marksIn(snippet.marks, snippet.text.length),

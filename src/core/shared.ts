@@ -91,7 +91,7 @@ export interface ResultFile {
 }
 
 /** A file of a long result of a tool, without its content. */
-export interface ResultFileFacts extends Omit<ResultFile, 'body'> {
+export interface ResultFileMetadata extends Omit<ResultFile, 'body'> {
   /** Size of the content in bytes. */
   readonly size: number
   readonly isText: boolean
@@ -102,7 +102,7 @@ export interface LongResult {
   readonly id: string
   readonly made: number
   readonly expires: number
-  readonly files: readonly ResultFileFacts[]
+  readonly files: readonly ResultFileMetadata[]
 }
 
 export interface LongResultBounds {
@@ -142,11 +142,11 @@ export interface SizedResult {
   readonly bytes: number
 }
 
-export function bytesIn(files: readonly ResultFile[]): number {
+export function totalFileBytes(files: readonly ResultFile[]): number {
   return files.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0)
 }
 
-export function resultFileFacts({ body, ...facts }: ResultFile): ResultFileFacts {
+export function resultFileMetadata({ body, ...facts }: ResultFile): ResultFileMetadata {
   return { ...facts, size: Buffer.byteLength(body), isText: typeof body === 'string' }
 }
 

@@ -156,7 +156,7 @@ const maxText = 8192
  *
  * @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call.
  */
-export function argumentsIn(sent: JsonObject, schema: JsonObject) {
+export function createArgumentReader(sent: JsonObject, schema: JsonObject) {
   const given = fitArguments(sent, schema)
   const { properties = {} } = schema as { readonly properties?: JsonObject }
   const known = Object.keys(properties)
@@ -222,9 +222,9 @@ export function argumentsIn(sent: JsonObject, schema: JsonObject) {
   }
 }
 
-export type Arguments = ReturnType<typeof argumentsIn>
+export type ArgumentReader = ReturnType<typeof createArgumentReader>
 
-export const readOnly = { readOnly: true, destructive: false, idempotent: true, openWorld: false } as const
+export const readOnlyHints = { readOnly: true, destructive: false, idempotent: true, openWorld: false } as const
 
 /** The result of storing a record: its id, status and times, without its content. */
 export interface Stored {
@@ -257,7 +257,7 @@ export type Degradation = 'limited' | 'lost' | 'unavailable'
  * State of the index of a mount: `waiting` for its turn; `comparing` the listing with the index, and reading changes; `current`: it
  * equals the listing; `unavailable`: the source or the store does not answer, and is retried later.
  */
-export type MountState = 'waiting' | 'comparing' | 'current' | 'unavailable'
+export type MountIndexState = 'waiting' | 'comparing' | 'current' | 'unavailable'
 
 /** How far an index is behind its source. */
 export interface Freshness {
@@ -269,7 +269,7 @@ export interface Freshness {
 
 export interface MountProgress extends Freshness {
   readonly address: string
-  readonly state: MountState
+  readonly state: MountIndexState
   /** Time at which the mount entered this state, in milliseconds since 1970. */
   readonly since: number
   /** Number of documents compared with the index; `of`: number of all, as far as it is known. */

@@ -1,8 +1,8 @@
 import { pathsOfNames } from './access.ts'
-import type { Changes } from './changes.ts'
+import type { ChangeSubscriptions } from './changes.ts'
 import { base64Of, cleanText, cleanTexts } from './entry.ts'
 import { invalid, isResourceError } from './errors.ts'
-import { missingOf, withListDeadline } from './listing.ts'
+import { unavailableMounts, withListDeadline } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import type { CatalogState } from './paging.ts'
 import type { Context, Principal } from './provider.ts'
@@ -18,7 +18,7 @@ interface MountedTool {
 /** Creates the tools of all mounts as one principal sees them. Undefined when no mount has any. */
 export function createTools(
   state: CatalogState,
-  changes: Changes,
+  changes: ChangeSubscriptions,
   contextOf: (options: { readonly signal?: AbortSignal } | undefined) => Context,
 ): ToolView | undefined {
   const sources = state.mounts.filter(({ provider }) => provider.tools !== undefined)
@@ -48,7 +48,7 @@ export function createTools(
       const failed = asked.filter((_, index) => found[index] === undefined)
       return {
         tools: visibleTools(all, reserved, context.principal).map((named) => toolOf(named, context.principal)),
-        ...missingOf(failed, context.principal),
+        ...unavailableMounts(failed, context.principal),
       }
     },
   }

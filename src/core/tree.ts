@@ -4,7 +4,7 @@ import type { Entry, ListQuery } from './provider.ts'
 /** A direct child of a directory: an entry, or a directory (whose path ends in `/`), with its title if the source has one. */
 export type Child = { readonly path: string; readonly entry?: Entry; readonly title?: string }
 
-export type List = (query: ListQuery) => AsyncIterable<Entry>
+export type ListEntries = (query: ListQuery) => AsyncIterable<Entry>
 
 /** Number of entries of one directory that are skipped one by one before the listing is restarted after the directory. */
 const maxSkipped = 16
@@ -15,7 +15,7 @@ const maxSkipped = 16
  * Directories are found by skip-scan: the first path below one reveals it, and the listing then resumes after everything in it.
  * So the cost is one seek per large directory, regardless of its size. A source that yields directories never has to seek.
  */
-export async function* children(list: List, directory: string, after?: string): AsyncGenerator<Child> {
+export async function* children(list: ListEntries, directory: string, after?: string): AsyncGenerator<Child> {
   let from = after?.endsWith('/') ? afterSubtree(after) : after
   let last = after
   for (;;) {
@@ -54,10 +54,10 @@ export async function* children(list: List, directory: string, after?: string): 
  * to its end after some entries, so the cost does not reveal how many entries are in there.
  */
 export function filterListing(
-  list: List,
+  list: ListEntries,
   keep: (entry: Entry) => boolean,
   isClosed: (directory: string) => boolean = () => false,
-): List {
+): ListEntries {
   return async function* (query) {
     let after = query.after
     for (;;) {

@@ -157,7 +157,7 @@ export function nameOfAddress({ scheme, authority, segments }: Address): string 
 }
 
 /** Whether one address lies at or under another. A `data:` URI has nothing under it, regardless of the slashes in its data. */
-export function overlap(a: Address, b: Address): boolean {
+export function isOverlapping(a: Address, b: Address): boolean {
   const isBelow = (one: Address, other: Address) => one.scheme !== 'data' && one.text.startsWith(`${other.text}/`)
   return a.text === b.text || isBelow(a, b) || isBelow(b, a)
 }

@@ -1,8 +1,8 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { AnswerPage, PageAnswer } from './page.ts'
+import type { PageAnswer, PageHandler } from './page.ts'
 
-export { type AnswerPage, createPage } from './page.ts'
+export { createPageHandler, type PageHandler } from './page.ts'
 
 interface GuardOptions {
   /** Called when the token has opened the session. */
@@ -61,7 +61,7 @@ export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
     token,
     /** Wraps the page, and refuses all other requests without a session. */
     guard:
-      (page: AnswerPage): AnswerPage =>
+      (page: PageHandler): PageHandler =>
       async (request) => {
         const [path] = (request.url ?? '').split('?', 1)
         if (path === `${base}session`) return open(request)

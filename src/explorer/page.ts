@@ -14,7 +14,7 @@ export type PageAnswer = {
 } & ({ readonly body: Uint8Array } | { readonly message: string })
 
 /** Answers a request for the page. `undefined`: the request is for something else. */
-export type AnswerPage = (request: IncomingMessage) => PageAnswer | undefined | Promise<PageAnswer | undefined>
+export type PageHandler = (request: IncomingMessage) => PageAnswer | undefined | Promise<PageAnswer | undefined>
 
 interface PageOptions {
   /** The path of the MCP endpoint. The page is in the same folder. By default `/mcp`. */
@@ -69,11 +69,11 @@ const compressGzip = promisify(gzip)
  *
  * @throws ResourceError `invalid` when the page was not built.
  */
-export async function createPage({
+export async function createPageHandler({
   path = '/mcp',
   folder = builtPage(),
   isPrivate = false,
-}: PageOptions = {}): Promise<AnswerPage> {
+}: PageOptions = {}): Promise<PageHandler> {
   const base = path.slice(0, path.lastIndexOf('/') + 1)
   const name = path.slice(base.length)
   const files = await filesOf(folder)

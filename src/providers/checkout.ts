@@ -88,7 +88,7 @@ export async function isOtherCheckout(target: string, root: string, around: read
 }
 
 /** Does the same as {@link isOtherCheckout} for a folder below a root, which may be in the working tree `around`. */
-export async function isCopyIn(root: string, folder: string, around: Checkout | undefined): Promise<boolean> {
+export async function isOtherCheckoutIn(root: string, folder: string, around: Checkout | undefined): Promise<boolean> {
   const [top, at] = await Promise.all([realpath(root), realpath(join(root, folder))])
   const target = gitDirIn(await smallText(join(at, '.git')).catch(() => ''), at)
   return target !== undefined && (await isOtherCheckout(target, top, around === undefined ? [] : [around.commonDir]))

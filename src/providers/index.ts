@@ -9,7 +9,7 @@ export const sources: Readonly<Record<SourceName, Source>> = table
 const outside = new Map<string, Source>()
 
 /** Keeps a source from outside, so that mounts with the URL of its module as `provider` are found. */
-export function keepOutside(url: string, source: Source): void {
+export function registerOutsideSource(url: string, source: Source): void {
   outside.set(url, source)
 }
 

@@ -4,12 +4,12 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { errorCodeOf, isResourceError, unavailable } from '../core/errors.ts'
 import { isObject, memberOf, requireProvider } from '../core/kit/object.ts'
-import { isLabel, isLabelText, longestLabel, mountIcons } from '../core/mount-kind.ts'
+import { isLabel, isLabelText, maxLabelLength, mountIcons } from '../core/mount-kind.ts'
 import type { Provider } from '../core/provider.ts'
 import type * as z from '../schema/builder.ts'
 import { documentEffects, documentsShape } from '../schema/shapes.ts'
 import { requireSecret, resolveFolder } from '../schema/values.ts'
-import { keepOutside, sourceNamed } from './index.ts'
+import { registerOutsideSource, sourceNamed } from './index.ts'
 import type { OpenContext, OptionsOf, Source, SourceSchema } from './source.ts'
 
 /** The mount that a source from outside is opened for. */
@@ -124,7 +124,7 @@ export async function loadOutside(name: string, url: string): Promise<Source | O
       fix: 'docs/writing-a-provider.md shows one.',
     }
   const made = sourceFrom(source as OutsideSource<z.Shape>)
-  keepOutside(url, made)
+  registerOutsideSource(url, made)
   return made
 }
 
@@ -159,13 +159,13 @@ function sourceFault(value: unknown): string | undefined {
 /** Returns, as a sentence, which text or icon for the explorer is invalid; undefined if none is. */
 function shownFault({ noun, icon, ...texts }: Readonly<Record<string, unknown>>): string | undefined {
   if (noun !== undefined && !isLabelText(noun))
-    return `Its "noun" must be a string of at most ${longestLabel} characters.`
+    return `Its "noun" must be a string of at most ${maxLabelLength} characters.`
   if (icon !== undefined && !mountIcons.some((name) => name === icon))
     return `Its "icon" must be one of ${mountIcons.join(', ')}.`
   const odd = (['label', 'purpose'] as const).find((name) => texts[name] !== undefined && !isLabel(texts[name]))
   return odd === undefined
     ? undefined
-    : `Its "${odd}" must be { en, ja }, of strings of at most ${longestLabel} characters; "ja" may be missing.`
+    : `Its "${odd}" must be { en, ja }, of strings of at most ${maxLabelLength} characters; "ja" may be missing.`
 }
 
 function sourceFrom(outside: OutsideSource<z.Shape>): Source {

@@ -101,7 +101,7 @@ interface OutputOptions {
  *
  * @param program An absolute path.
  */
-export function outputOf(
+export function runProgram(
   program: string,
   args: readonly string[],
   limits: ChildLimits,

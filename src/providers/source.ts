@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Within } from '../core/kit/within.ts'
-import type { Log, Measurements } from '../core/log.ts'
+import type { FolderBounds } from '../core/kit/within.ts'
+import type { Log, MetricsRegistry } from '../core/log.ts'
 import type { MountIcon, MountLabel } from '../core/mount-kind.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Provider } from '../core/provider.ts'
@@ -170,7 +170,7 @@ export interface SourceAccount {
 }
 
 /** The options of a mount, by the module of its schema. */
-export type OptionsIn<Module extends { readonly source: { readonly shape: z.Shape } }> = OptionsOf<
+export type OptionsOfModule<Module extends { readonly source: { readonly shape: z.Shape } }> = OptionsOf<
   Module['source']['shape']
 >
 
@@ -206,7 +206,7 @@ export function defineSource<const Shape extends z.Shape>(source: SourceSchema<S
 }
 
 /** Facts about the files of a provider that are served as documents. */
-export interface DocumentFacts {
+export interface DocumentRules {
   /** Globs over Markdown documents whose first heading is their title. Default none. */
   readonly headings?: readonly string[]
   /** Globs over files that are served although their names are those of credentials. Default none. */
@@ -219,7 +219,7 @@ export interface DocumentFacts {
 
 /** Limits of the paths of a mount: the symbolic links that are followed below the folder, and whether a path may lie outside of it. */
 export interface PathLimits {
-  readonly symlinks: Within['symlinks']
+  readonly symlinks: FolderBounds['symlinks']
   readonly outside: boolean
 }
 
@@ -230,7 +230,7 @@ export type FolderContext = Pick<OpenContext, 'folder' | 'confined'>
 export function locatePath(
   name: string,
   { folder, confined }: FolderContext,
-): { readonly path: string; readonly within?: Within } {
+): { readonly path: string; readonly within?: FolderBounds } {
   const path = resolveFolder(name, folder)
   if (confined === undefined || (confined.outside && !isInside(path, folder))) return { path }
   return { path, within: { folder, symlinks: confined.symlinks } }
@@ -254,7 +254,7 @@ export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 
   /** The languages in which documents may have translations. Undefined if the mount names none, and empty if access rules hide some paths. */
   readonly languages?: readonly string[]
   /** Serves the files of a provider as documents, as the options of the mount say (`documentsShape`). */
-  documents(provider: Provider, facts?: DocumentFacts): Promise<Provider>
+  documents(provider: Provider, facts?: DocumentRules): Promise<Provider>
 }
 
 /**
@@ -281,15 +281,15 @@ export interface MountSettings {
   readonly replicas?: SharedChanges
   /** Storage of long results of tools. */
   readonly spill?: SpilledOptions
-  readonly measurements?: Measurements
+  readonly measurements?: MetricsRegistry
   /** The other mounts, once all of them are open. */
-  readonly searchable?: Searchable
+  readonly searchable?: MountsToSearch
   /** Number of the mount, from 1: its name where its address must not be shown. */
   readonly mountNumber?: number
 }
 
 /** The mounts that a search reads. They are opened together with it, and exist once the catalog does. */
-export interface Searchable {
+export interface MountsToSearch {
   reader(address: string): MountReader | undefined
   /** Returns the options with which a mount is opened, if they depend on its source. */
   refined(address: string): Promise<object | undefined>

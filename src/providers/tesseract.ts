@@ -3,7 +3,7 @@ import { constants, setPriority, tmpdir } from 'node:os'
 import { unavailable } from '../core/errors.ts'
 import { childLimits } from '../core/kit/workers.ts'
 import type { Picture } from '../readings/formats.ts'
-import { findProgram, outputOf } from './program.ts'
+import { findProgram, runProgram } from './program.ts'
 
 /** Time-out of OCR of one page, and of the question for the languages, in milliseconds. */
 const [pageMs, questionMs] = [60_000, 10_000]
@@ -73,7 +73,7 @@ async function run(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<string> {
-  const output = await outputOf(program, args, childLimits.ocr(timeoutMs), {
+  const output = await runProgram(program, args, childLimits.ocr(timeoutMs), {
     env: environment(),
     cwd: tmpdir(),
     ...(input === undefined ? {} : { input }),

@@ -11,8 +11,8 @@ import { readHtml } from './html.ts'
 import { type Attributes, collectBytes, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { readRtf } from './rtf.ts'
 import { decodeSymbol, decodeSymbols } from './symbols.ts'
-import { createTables } from './tables.ts'
-import { createDocumentWriter, type Writer } from './writer.ts'
+import { createTableStack } from './tables.ts'
+import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 /** Elements that are not part of the text: deletions, field codes, pronunciation, earlier properties. */
 const skipped = new Set([
@@ -60,7 +60,7 @@ export async function readDocx(
 }
 
 interface Surroundings {
-  readonly writer: Writer
+  readonly writer: DocumentWriter
   readonly styles: ReadonlyMap<string, ParagraphStyle>
   readonly numbering: Awaited<ReturnType<typeof readNumbering>>
   readonly form: ReadingForm
@@ -117,7 +117,7 @@ async function readBody(zip: Zip, part: string, surroundings: Surroundings): Pro
 const filePath = /^(?:[a-z]:[\\/]|\\\\|file:)/i
 
 /** The alternative text of a picture, apart from the words around it. */
-function pictureIn(before: string, alternative: string, { image, plain }: Writer): string {
+function pictureIn(before: string, alternative: string, { image, plain }: DocumentWriter): string {
   if (alternative === '' || filePath.test(alternative)) return ''
   return `${/(?:^|\s)$/.test(before) ? '' : ' '}${image(plain(alternative))} `
 }
@@ -130,7 +130,7 @@ function createDocxBodyWriter(
 ) {
   // Text boxes have paragraphs inside of a paragraph, and cells have tables inside.
   const paragraphs: Paragraph[] = []
-  const tables = createTables(writer)
+  const tables = createTableStack(writer)
   const anchors: { readonly before: string; readonly target: string | undefined }[] = []
   let inText = false
   let runs = 0

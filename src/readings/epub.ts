@@ -9,8 +9,16 @@ import {
   unreadableError,
 } from './formats.ts'
 import { readHtmlPage } from './html.ts'
-import { type Attributes, collectBytes, openZip, partName, partNamed, walkXml, type Zip } from './package.ts'
-import { createDocumentWriter, type Writer } from './writer.ts'
+import {
+  type Attributes,
+  collectBytes,
+  normalizePartName,
+  openZip,
+  resolvePartName,
+  walkXml,
+  type Zip,
+} from './package.ts'
+import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 const maxChapters = 5000
 
@@ -31,7 +39,7 @@ export async function readEpub(bytes: Uint8Array, form: ReadingForm, limits: Rea
 }
 
 interface ChapterOptions {
-  readonly writer: Writer
+  readonly writer: DocumentWriter
   readonly form: ReadingForm
   readonly limits: ReadingLimits
   /** The name of the chapter in the table of contents. */
@@ -58,7 +66,7 @@ async function writeChapter(zip: Zip, part: string, { writer, form, limits, labe
 
 /** The part that a reference in another part leads to, in the one spelling in which parts are compared. */
 function partIn(from: string, reference: string): string {
-  return partName(partNamed(from, reference))
+  return normalizePartName(resolvePartName(from, reference))
 }
 
 interface BookContents {

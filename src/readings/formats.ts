@@ -1,7 +1,13 @@
 import type { DocumentFormat, ReadingForm } from '../core/documents.ts'
 import { type ErrorReason, ResourceError, tooLarge } from '../core/errors.ts'
 
-export { type DocumentFormat, formatOf, formsOf, namesEncodings, type ReadingForm } from '../core/documents.ts'
+export {
+  type DocumentFormat,
+  documentFormatOf,
+  namesEncodings,
+  type ReadingForm,
+  readingFormsOf,
+} from '../core/documents.ts'
 
 /** Job of the worker. */
 export interface ReadingJob {
@@ -65,7 +71,7 @@ export function unreadableError(message: string, reason: 'unreadable' | 'withhel
 export const [scanFault, waitingFault] = ['scan', 'scan-waiting']
 
 /** The message of the error for a PDF without text. */
-export const onlyPictures = 'The document contains no text, only pictures: its pages may have been scanned.'
+export const onlyPicturesMessage = 'The document contains no text, only pictures: its pages may have been scanned.'
 
 export function documentTooLargeError(message: string): ResourceError {
   return tooLarge(message)

@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
-import { createDocumentWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 /** Elements that are not displayed as text. */
 const skipped = new Set(['script', 'style', 'template', 'iframe', 'object', 'noembed', 'noframes'])
@@ -119,7 +119,7 @@ function createDrawings() {
 }
 
 /** The line that is being read, with its open inline elements. */
-function createLine(writer: Writer) {
+function createLine(writer: DocumentWriter) {
   let inline = ''
   /**
    * Whether the line is empty or ends in white space. It is a variable, because looking at the end of the line would copy the
@@ -187,7 +187,7 @@ function createLine(writer: Writer) {
 }
 
 /** The open lists, from the outermost on, each with the number of its next item; undefined for bullets. */
-function createLists(writer: Writer) {
+function createLists(writer: DocumentWriter) {
   const lists: { number: number | undefined }[] = []
   let itemOpen = false
   return {
@@ -213,7 +213,7 @@ function createLists(writer: Writer) {
 }
 
 /** The formula (MathML) that is being read: its TeX, in an annotation or an attribute, or else the text of its elements. */
-function createFormula(writer: Writer) {
+function createFormula(writer: DocumentWriter) {
   let depth = 0
   /** Depth of the annotation that is being read. Annotations other than TeX repeat the formula in another notation. */
   let annotation: { readonly depth: number; readonly isTex: boolean } | undefined
@@ -240,7 +240,7 @@ function createFormula(writer: Writer) {
 }
 
 /** The row of a table that is being read. */
-function createRow(writer: Writer, line: ReturnType<typeof createLine>) {
+function createRow(writer: DocumentWriter, line: ReturnType<typeof createLine>) {
   let cells: string[] | undefined
   const endCell = () => {
     cells?.push(line.soFar())
@@ -261,7 +261,7 @@ function createRow(writer: Writer, line: ReturnType<typeof createLine>) {
   }
 }
 
-function createPage(writer: Writer) {
+function createPage(writer: DocumentWriter) {
   const line = createLine(writer)
   const formula = createFormula(writer)
   const lists = createLists(writer)

@@ -7,8 +7,8 @@ import { detectEncoding } from '../text/encoding/detect.ts'
 import { isCompound } from './binary/compound.ts'
 import { openMsg } from './binary/msg.ts'
 import {
+  documentFormatOf,
   documentTooLargeError,
-  formatOf,
   type Reading,
   type ReadingForm,
   type ReadingJob,
@@ -17,9 +17,9 @@ import {
 } from './formats.ts'
 import { readHtmlPage } from './html.ts'
 import type { AttachedPart, StoredMessage } from './message.ts'
-import { recognise } from './recognise.ts'
+import { recogniseFormat } from './recognise.ts'
 import { readRtf } from './rtf.ts'
-import { createDocumentWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 /** Reads a document that is attached to a mail. */
 export type ReadAttached = (job: ReadingJob & { readonly form: ReadingForm }) => Promise<Reading>
@@ -27,7 +27,7 @@ export type ReadAttached = (job: ReadingJob & { readonly form: ReadingForm }) =>
 const [maxMessages, maxAttachments, maxDepth, maxNesting] = [10_000, 2000, 4, 50]
 
 interface Mailbox {
-  readonly writer: Writer
+  readonly writer: DocumentWriter
   readonly form: ReadingForm
   readonly limits: ReadingLimits
   readonly readAttached: ReadAttached
@@ -173,9 +173,9 @@ async function writeBytes(
   depth: number,
 ): Promise<void> {
   const { writer, form, limits, readAttached } = mailbox
-  const named = formatOf(name, mimeType)
+  const named = documentFormatOf(name, mimeType)
   if (named !== undefined) {
-    const format = await recognise(bytes, named, limits.unpacked)
+    const format = await recogniseFormat(bytes, named, limits.unpacked)
     if (format === 'mail' || format === 'msg') await writeInner(bytes, mailbox, depth)
     else writer.document((await readAttached({ format: named, form, bytes, limits })).text)
   } else if (/^(?:text|message)\//.test(mimeType)) {

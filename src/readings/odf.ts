@@ -7,8 +7,8 @@ import {
 } from './formats.ts'
 import { readHtmlPage } from './html.ts'
 import { type Attributes, collectBytes, openZip, walkXml, type Zip } from './package.ts'
-import { createTables } from './tables.ts'
-import { createDocumentWriter, type Writer } from './writer.ts'
+import { createTableStack } from './tables.ts'
+import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 /** Elements that are not part of the text: deletions, pronunciation, comments, settings, declarations. */
 const skipped = new Set([
@@ -132,7 +132,7 @@ function countIn(attribute: string | undefined, most: number): number {
 }
 
 /** The open paragraphs, each in a box or note of the one before, with their links and notes. */
-function createParagraphs(writer: Writer, formulas: ReadonlyMap<string, string>, most: number) {
+function createParagraphs(writer: DocumentWriter, formulas: ReadonlyMap<string, string>, most: number) {
   const paragraphs: OpenParagraph[] = []
   const anchors: { readonly before: string; readonly target: string | undefined }[] = []
   const notes: string[] = []
@@ -209,14 +209,14 @@ function createParagraphs(writer: Writer, formulas: ReadonlyMap<string, string>,
 
 /** Writes the elements of a body, as they open and close. */
 function createOdfBodyWriter(
-  writer: Writer,
+  writer: DocumentWriter,
   { parents, numbered, titles }: BodyFacts,
   formulas: ReadonlyMap<string, string>,
   most: number,
 ) {
   const paragraphs = createParagraphs(writer, formulas, most)
   const lists = createLists(writer, numbered)
-  const tables = createTables(writer)
+  const tables = createTableStack(writer)
   const sheets = createSheets(writer)
   let [hidden, pages, tableDepth] = [0, 0, 0]
   let [isSpreadsheet, isPresentation] = [false, false]
@@ -284,7 +284,7 @@ function createOdfBodyWriter(
 }
 
 /** The open lists, from the outermost on. */
-function createLists(writer: Writer, numbered: BodyFacts['numbered']) {
+function createLists(writer: DocumentWriter, numbered: BodyFacts['numbered']) {
   const lists: { readonly style: string; number: number; isNew: boolean }[] = []
   /** The last number in each style, for lists that continue another. */
   const last = new Map<string, number>()
@@ -323,7 +323,7 @@ function createLists(writer: Writer, numbered: BodyFacts['numbered']) {
 }
 
 /** The tables of a spreadsheet. Cells and rows may be repeated; those without a value are written only between others. */
-function createSheets(writer: Writer) {
+function createSheets(writer: DocumentWriter) {
   let row: string[] = []
   let column = 0
   let repeats = 1

@@ -28,10 +28,10 @@ export async function openZip(bytes: Uint8Array, limit: number) {
   let left = limit
 
   return {
-    has: (name: string): boolean => entries.has(partName(name)),
+    has: (name: string): boolean => entries.has(normalizePartName(name)),
     /** @throws ResourceError `invalid` for a part that is missing, encrypted or damaged, `too-large` beyond the limit. */
     read: async function* (name: string) {
-      const entry = entries.get(partName(name))
+      const entry = entries.get(normalizePartName(name))
       if (entry === undefined)
         throw unreadableError(`The document is damaged: it has no part ${JSON.stringify(name.slice(0, 100))}.`)
       if ((entry.generalPurposeBitFlag & 1) !== 0)
@@ -79,7 +79,7 @@ function readZipEntries(file: yauzl.ZipFile): Promise<ReadonlyMap<string, yauzl.
     file.on('entry', (entry: yauzl.Entry) => {
       if (entries.size >= maxEntries)
         return reject(documentTooLargeError(`The document has more than ${maxEntries} parts.`))
-      const name = partName(String(entry.fileName))
+      const name = normalizePartName(String(entry.fileName))
       if (!entries.has(name)) entries.set(name, entry)
       file.readEntry()
     })
@@ -88,7 +88,7 @@ function readZipEntries(file: yauzl.ZipFile): Promise<ReadonlyMap<string, yauzl.
 }
 
 /** Names of parts are equal without regard to case and to percent-encoding (ECMA-376, part 2, section 6.2.2). */
-export function partName(name: string): string {
+export function normalizePartName(name: string): string {
   const plain = name.replaceAll('\\', '/').replace(/^\/+/, '').toLowerCase()
   try {
     return decodeURIComponent(plain)
@@ -182,7 +182,7 @@ function asDamage(error: unknown): Error {
 }
 
 /** Returns the name of the part to which a reference in another part leads. */
-export function partNamed(part: string, target: string): string {
+export function resolvePartName(part: string, target: string): string {
   const path = target.replaceAll('\\', '/').replace(/#.*$/s, '')
   return posix.join('/', path.startsWith('/') ? '' : posix.dirname(part), path).slice(1)
 }
@@ -354,7 +354,7 @@ export async function relationshipsOf(zip: Zip, part: string): Promise<readonly 
   await walkXml(zip.read(name), {
     open: (element, { Id = '', Type = '', Target = '', TargetMode }) => {
       if (element !== 'rel:Relationship' || found.length >= 100_000) return
-      const target = TargetMode === 'External' ? Target : partNamed(part, Target)
+      const target = TargetMode === 'External' ? Target : resolvePartName(part, Target)
       const slash = Type.lastIndexOf('/')
       const type = prefixOf(Type.slice(0, Math.max(0, slash))) === 'r' ? Type.slice(slash + 1) : Type
       found.push({ id: Id, type, target })
@@ -381,5 +381,5 @@ async function mainPartByType(zip: Zip): Promise<string | undefined> {
       if (/[.]main\+xml$/.test(ContentType) && zip.has(PartName)) main ??= PartName
     },
   })
-  return main === undefined ? undefined : partNamed('', main)
+  return main === undefined ? undefined : resolvePartName('', main)
 }

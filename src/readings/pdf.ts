@@ -4,7 +4,7 @@ import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { pdfiumMemoryBytes } from '../core/kit/workers.ts'
 import {
   documentTooLargeError,
-  onlyPictures,
+  onlyPicturesMessage,
   type Picture,
   type Reading,
   type ReadingLimits,
@@ -164,7 +164,7 @@ function readPdfPages(
   })
   if (!hasText && pictures.length === 0 && (ocr?.size ?? 0) === 0)
     throw unreadableError('The document contains no text: its pages are empty or damaged.')
-  if (!hasText && ocr === undefined) throw unreadableError(onlyPictures)
+  if (!hasText && ocr === undefined) throw unreadableError(onlyPicturesMessage)
   return { text: writer.finish(), parts: count, hasText, ...(pictures.length === 0 ? {} : { pictures }) }
 }
 

@@ -7,7 +7,7 @@ import {
 } from './formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { decodeSymbols, isSymbolFont } from './symbols.ts'
-import { createDocumentWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 const maxSlides = 5000
 
@@ -69,7 +69,7 @@ function isRepeated({ kind = '' }: Shape): boolean {
   return ['dt', 'ftr', 'hdr'].includes(kind)
 }
 
-function writeShape(writer: Writer, { kind, lines, rows }: Shape): void {
+function writeShape(writer: DocumentWriter, { kind, lines, rows }: Shape): void {
   writer.end()
   // The lines of a body are list items. In a text box, only lines that look like list items are.
   const isList = (kind === 'body' || kind === 'obj') && lines.filter(({ text }) => text.trim() !== '').length > 1
@@ -80,7 +80,7 @@ function writeShape(writer: Writer, { kind, lines, rows }: Shape): void {
   for (const row of rows) writer.row(row)
 }
 
-async function shapesOf(zip: Zip, part: string, writer: Writer): Promise<readonly Shape[]> {
+async function shapesOf(zip: Zip, part: string, writer: DocumentWriter): Promise<readonly Shape[]> {
   const shapes: Shape[] = []
   let shape: Shape = { kind: undefined, lines: [], rows: [] }
   let line: { depth: number; text: string } | undefined

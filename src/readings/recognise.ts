@@ -33,7 +33,7 @@ const signs: readonly (readonly [sign: RegExp, format: DocumentFormat])[] = [
 ]
 
 /** Returns the format of a file by its content, or else by its name. `text`: plain text. */
-export async function recognise(
+export async function recogniseFormat(
   bytes: Uint8Array,
   named: DocumentFormat,
   limit: number,

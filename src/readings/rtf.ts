@@ -7,7 +7,7 @@ import {
   unreadableError,
 } from './formats.ts'
 import { decodeSymbols, isSymbolFont } from './symbols.ts'
-import { createDocumentWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 /** Destinations that are not part of the text. Those with `\*` that are not in {@link shown} are not part of it either. */
 const skipped = new Set(
@@ -186,7 +186,7 @@ function outermostGroup(): Group {
 }
 
 /** Reads the groups and words of a document. */
-function createRtfTokenHandler(writer: Writer, most: number): TokenHandler & { readonly end: () => void } {
+function createRtfTokenHandler(writer: DocumentWriter, most: number): TokenHandler & { readonly end: () => void } {
   const declarations = createDeclarations()
   const lines = createLines(writer)
   const groups: Group[] = []
@@ -375,7 +375,7 @@ function createDeclarations() {
 }
 
 /** Writes the paragraphs, rows and notes of a document. */
-function createLines(writer: Writer) {
+function createLines(writer: DocumentWriter) {
   let cell: string[] = []
   let row: string[] = []
   const notes: string[] = []

@@ -1,7 +1,7 @@
-import type { Writer } from './writer.ts'
+import type { DocumentWriter } from './writer.ts'
 
 /** The open tables, each in a cell of the one before. */
-export function createTables(writer: Writer) {
+export function createTableStack(writer: DocumentWriter) {
   const tables: { row: string[]; cell: string[] }[] = []
   return {
     begin: () => {

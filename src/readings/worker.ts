@@ -23,7 +23,7 @@ import { readNotebook } from './notebook.ts'
 import { readOdf } from './odf.ts'
 import { drawPdfPage, readPdf } from './pdf.ts'
 import { readPptx } from './pptx.ts'
-import { recognise } from './recognise.ts'
+import { recogniseFormat } from './recognise.ts'
 import { readRtf } from './rtf.ts'
 import { createDocumentWriter } from './writer.ts'
 import { readSheets, readXlsx } from './xlsx.ts'
@@ -34,7 +34,7 @@ import { readSheets, readXlsx } from './xlsx.ts'
  */
 export async function readDocument({ format: named, form, bytes, limits, page, ocr }: ReadingJob): Promise<Reading> {
   if (bytes.length === 0) throw unreadableError('The document is empty.')
-  const format = await recognise(bytes, named, limits.unpacked)
+  const format = await recogniseFormat(bytes, named, limits.unpacked)
   if (form === 'csv') {
     if (format === 'xlsx') return readSheets(bytes, limits)
     throw unreadableError('The document is not a workbook, so it has no sheets.')

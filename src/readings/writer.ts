@@ -4,7 +4,7 @@ import { documentTooLargeError, type ReadingForm } from './formats.ts'
  * Writes a document, block by block, as plain text or as Markdown. The texts of a block come from `plain`, `link` and the other
  * functions, which escape everything that Markdown would interpret.
  */
-export type Writer = ReturnType<typeof createDocumentWriter>
+export type DocumentWriter = ReturnType<typeof createDocumentWriter>
 
 type Block = 'item' | 'row' | 'other'
 

@@ -9,7 +9,7 @@ import {
 import { formatNumber, formatText, type NumberKind, numberKindOf } from './number-formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { decodeSymbols } from './symbols.ts'
-import { createDocumentWriter, type Writer } from './writer.ts'
+import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 /** Elements that are not part of a text: pronunciation, formulas, extensions. */
 const skipped = new Set(['x:rPh', 'x:phoneticPr', 'x:f', 'x:extLst'])
@@ -42,7 +42,7 @@ export async function readSheets(bytes: Uint8Array, limits: ReadingLimits): Prom
   return { text: '', parts, sheets: writer.sheets }
 }
 
-type Rows = Pick<Writer, 'plain' | 'heading' | 'row' | 'end'>
+type Rows = Pick<DocumentWriter, 'plain' | 'heading' | 'row' | 'end'>
 
 /** Writes the sheets, and returns their number. */
 async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Rows): Promise<number> {

@@ -8,11 +8,11 @@
  */
 import { isObject } from '../core/kit/object.ts'
 import type {
-  Kinds,
+  DiscriminatedUnion,
   Literal,
   Members,
   output,
-  Parsed,
+  ParseResult,
   RefinementCtx,
   Refusal,
   Schema,
@@ -79,7 +79,7 @@ const numberOrLength = (value: unknown): number =>
 
 // One prototype for all schemas: each start makes a thousand of them.
 const methods = {
-  safeParse(this: Made, value: unknown): Parsed<unknown> {
+  safeParse(this: Made, value: unknown): ParseResult<unknown> {
     const data = this.judge(value)
     return data === refused ? { success: false } : { success: true, data }
   },
@@ -183,7 +183,7 @@ function union<const Options extends readonly Schema<unknown>[]>(
 function discriminatedUnion<const Options extends readonly Schema<unknown>[]>(
   key: string,
   options: Options,
-): Kinds<Options> {
+): DiscriminatedUnion<Options> {
   // At most one option accepts a value, because each has another literal at the key.
   const { judge } = union(options) as unknown as Made
   return makeSchema('discriminatedUnion', [key, options], judge, { options })

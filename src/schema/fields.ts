@@ -3,7 +3,7 @@ import { compileGlob } from '../core/glob.ts'
 import { compileTemplate } from '../core/template.ts'
 import * as z from './builder.ts'
 import { refusal } from './refusals.ts'
-import { parseDuration, parseListen, parseSize } from './values.ts'
+import { parseDuration, parseListenAddress, parseSize } from './values.ts'
 
 /** Schemas of the kinds of value in a configuration. The message of each refusal names the fault and the fix. */
 
@@ -57,8 +57,8 @@ export function sizeUpTo(most: string, fault = 'The size is larger than can be r
   return size.refine((bytes) => bytes <= limit, { error: refusal(fault, `It must be at most "${most}".`) })
 }
 
-export const listen = parsedWith(
-  parseListen,
+export const listenAddress = parsedWith(
+  parseListenAddress,
   'This is not an address to listen on.',
   'Write a port, such as 8787, or a host and a port, such as "127.0.0.1:8787" or "[::1]:8787".',
 )

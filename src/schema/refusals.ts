@@ -31,8 +31,11 @@ export const typeNames: Readonly<Record<string, string>> = {
 }
 
 /** Returns the fault and the fix for an unknown key. */
-export function unknownKey(key: string, known: readonly string[]): { readonly message: string; readonly fix: string } {
-  const meant = nearest(key, known)
+export function unknownKeyRefusal(
+  key: string,
+  known: readonly string[],
+): { readonly message: string; readonly fix: string } {
+  const meant = nearestWord(key, known)
   return {
     message: 'This key is unknown.',
     fix:
@@ -43,11 +46,11 @@ export function unknownKey(key: string, known: readonly string[]): { readonly me
 }
 
 /** Returns the refusal of a word that is not in a list: with the nearest known word, or with all. */
-export function unknownWord(input: unknown, known: readonly string[], what: string): string {
+export function unknownWordRefusal(input: unknown, known: readonly string[], what: string): string {
   const list = known.map((word) => JSON.stringify(word)).join(', ')
   const choices = known.length === 1 ? `It must be ${list}.` : `It must be one of: ${list}.`
   if (typeof input !== 'string') return refusal(`The value is ${describeType(input)}.`, choices)
-  const meant = nearest(input, known)
+  const meant = nearestWord(input, known)
   const fix = meant === undefined ? choices : `Did you mean ${JSON.stringify(meant)}?`
   return refusal(`There is no ${what} ${JSON.stringify(input)}.`, fix)
 }
@@ -61,7 +64,7 @@ export function describeType(value: unknown): string {
 }
 
 /** Returns the word that was probably meant: the nearest known word, if it is near enough; otherwise `undefined`. */
-export function nearest(word: string, words: readonly string[]): string | undefined {
+export function nearestWord(word: string, words: readonly string[]): string | undefined {
   const most = Math.max(1, Math.floor(word.length / 3))
   const ranked = words
     .map((candidate) => ({ candidate, distance: distanceOf(word.toLowerCase(), candidate.toLowerCase(), most) }))

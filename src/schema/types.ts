@@ -1,7 +1,7 @@
 /** The types of the schemas that `builder.ts` makes. */
 
 /** Result of `safeParse`. */
-export type Parsed<Output> =
+export type ParseResult<Output> =
   | { readonly success: true; readonly data: Output }
   | { readonly success: false; readonly data?: undefined }
 
@@ -30,7 +30,7 @@ export interface SchemaStep {
 
 export interface Schema<Output> {
   readonly step: SchemaStep
-  safeParse(value: unknown): Parsed<Output>
+  safeParse(value: unknown): ParseResult<Output>
   /** Returns the output. Throws TypeError for a value that is refused. */
   parse(value: unknown): Output
   describe(text: string): this
@@ -64,7 +64,8 @@ export interface Literal<Value> extends Schema<Value> {
 }
 
 /** A schema of several kinds of object, distinguished by the literal at one key. */
-export interface Kinds<Options extends readonly Schema<unknown>[]> extends Schema<output<Options[number]>> {
+export interface DiscriminatedUnion<Options extends readonly Schema<unknown>[]>
+  extends Schema<output<Options[number]>> {
   readonly options: Options
 }
 

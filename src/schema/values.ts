@@ -71,13 +71,13 @@ export function pathExists(path: string): boolean {
 }
 
 /** Address that a server listens on. Port 0 selects any free port. */
-export interface Listen {
+export interface ListenAddress {
   readonly host: string
   readonly port: number
 }
 
 /** Parses `[HOST:]PORT`: `8787` (the loopback), `127.0.0.1:8787`, `localhost:8787`, `[::1]:8787`. */
-export function parseListen(value: string | number): Listen | undefined {
+export function parseListenAddress(value: string | number): ListenAddress | undefined {
   const [, bracketed, plain, digits] =
     /^(?:(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):)?(\d{1,5})$/.exec(String(value)) ?? []
   const port = digits === undefined ? Number.NaN : Number(digits)
@@ -138,7 +138,7 @@ export async function resolveSecret(
  * @throws ResourceError `invalid` for a missing secret, and for one that is not a single line.
  */
 export async function requireSecret(key: string, source: SecretSource, folder: string): Promise<string> {
-  const value = await namedSecret(key, source, folder)
+  const value = await readSecret(key, source, folder)
   // A control character such as a line end would break an HTTP header.
   if (/[^\x20-\x7e\u0080-\u{10ffff}]/u.test(value))
     throw invalid(
@@ -153,7 +153,7 @@ export async function requireSecret(key: string, source: SecretSource, folder: s
  *
  * @throws ResourceError `invalid` if there is none.
  */
-export async function namedSecret(key: string, source: SecretSource, folder: string): Promise<string> {
+export async function readSecret(key: string, source: SecretSource, folder: string): Promise<string> {
   const found = await resolveSecret(source, { folder })
   if ('value' in found) return found.value
   throw invalid(`"${key}" has no value. ${found.message} ${found.fix}`, 'configuration')

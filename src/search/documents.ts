@@ -2,7 +2,7 @@ import { firstIndex } from '../core/kit/sorted.ts'
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold, isWordTerm, tokenize } from '../text/analyser.ts'
 import { impactOf, rarityOf } from '../text/relevance.ts'
-import { countGroups, documentBeginning, documentForms, pathInMount, storedWeight, weightUnit } from './part.ts'
+import { countGroups, documentTermForms, documentTermPrefix, pathInMount, storedWeight, weightUnit } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**
@@ -30,7 +30,7 @@ const long = {
  * score. Figures: decision 12.
  */
 const ofPath = { averageLength: 8, share: 0.25, labelShare: 0.4 }
-export interface Documents {
+export interface RankedDocuments {
   /** The best passages of the documents, in no order. */
   readonly ids: readonly number[]
   /** The score of each document, by its URI. */
@@ -55,7 +55,7 @@ export function documentWords(
  * @param passageTerms The terms by which passages are found.
  * @param labelScore Tells how well a path fits the labels of the query. `undefined`: it has none.
  */
-export async function documentsOf(
+export async function rankDocuments(
   texts: Texts,
   words: readonly RatedTerm[],
   passageTerms: readonly WeightedTerm[],
@@ -63,7 +63,7 @@ export async function documentsOf(
   block: number,
   size: number,
   labelScore: ((path: string) => number) | undefined,
-): Promise<Documents> {
+): Promise<RankedDocuments> {
   const terms = await rated(texts, words, size, filter.among)
   const wanted = Math.ceil(block * long.perBlock)
   const [heads, passages] = await Promise.all([
@@ -121,10 +121,10 @@ async function rated(
   size: number,
   among: TextSet | undefined,
 ): Promise<readonly WeightedTerm[]> {
-  const beginnings = words.map(({ term }) => documentBeginning(term))
+  const beginnings = words.map(({ term }) => documentTermPrefix(term))
   const forms = await countGroups(
     texts,
-    words.map(({ term }) => documentForms(term)),
+    words.map(({ term }) => documentTermForms(term)),
     among,
     beginnings,
   )

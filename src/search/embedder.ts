@@ -1,8 +1,14 @@
 import type { IncomingMessage } from 'node:http'
-import { createServiceGuard, type Guard, refusedHost, type ServiceNetwork, sendGuarded } from '../core/address-guard.ts'
+import {
+  createServiceGuard,
+  type Guard,
+  refusedHostCode,
+  type ServiceNetwork,
+  sendGuarded,
+} from '../core/address-guard.ts'
 import { invalid, ResourceError } from '../core/errors.ts'
 import { type HttpUrl, httpUrlBelow, parseHttpUrl } from '../core/http-url.ts'
-import { followFor, singleFlight } from '../core/kit/abort.ts'
+import { followAbortFor, singleFlight } from '../core/kit/abort.ts'
 import type { Texts } from '../store/index.ts'
 
 /** Source of vectors, and the network rules for requests to a service. */
@@ -59,7 +65,7 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
   return {
     model,
     embed: async (texts, kind, caller) => {
-      const { signal, release } = followFor(caller, timeoutMs ?? timeoutsMs[kind])
+      const { signal, release } = followAbortFor(caller, timeoutMs ?? timeoutsMs[kind])
       try {
         const answer = await post(service, guard, JSON.stringify({ model, input: texts }), signal)
         return checked(service.vectorsOf(answer), texts.length)
@@ -118,7 +124,7 @@ async function post({ url, headers }: Service, guard: Guard, body: string, signa
     response = await sendGuarded(guard, { url, headers: all, body, signal })
   } catch (error) {
     if (signal.aborted) throw late()
-    const isRefused = error instanceof Error && 'code' in error && error.code === refusedHost
+    const isRefused = error instanceof Error && 'code' in error && error.code === refusedHostCode
     throw unavailable(isRefused ? `No request is sent to it: ${error.message}.` : 'It cannot be reached.')
   }
   try {

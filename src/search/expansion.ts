@@ -36,10 +36,10 @@ interface Expanding extends Ranking {
 }
 
 /** Number of best hits that feedback leaves in place. */
-export const afterHits = feedback.after
+export const unchangedHits = feedback.after
 
 /** Adds the words of the best passages to those of a query. Undefined: the passages share no words. */
-export async function expandedBy(
+export async function expandQuery(
   texts: Texts,
   ranked: readonly ScoredPassage[],
   { ranker, counts, size, among, averageLength }: Expanding,

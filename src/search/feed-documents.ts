@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
 import { defined, isObject } from '../core/kit/object.ts'
-import { beforeNul, beginsText, headBytes } from '../core/kit/utf8.ts'
-import { metaKeys, originIn } from '../core/meta.ts'
+import { beforeNul, headBytes, isTextHead } from '../core/kit/utf8.ts'
+import { documentOriginIn, metaKeys } from '../core/meta.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Content, Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import { formatOf, scanFault, waitingFault } from '../readings/formats.ts'
+import { documentFormatOf, scanFault, waitingFault } from '../readings/formats.ts'
 import type { SearchDocument } from './search-index.ts'
 
 /** Settings for reading the documents of one mount. */
@@ -81,7 +81,7 @@ export function isInMount(uri: string, address: string): boolean {
 
 /** Whether a document is indexed by its text from `?as=text`. */
 export function hasTextForm(path: string, mimeType: string | undefined): boolean {
-  return formatOf(path, mimeType) !== undefined
+  return documentFormatOf(path, mimeType) !== undefined
 }
 
 /** The version of a document that is indexed only by name. It differs from every stamp, because the text is still to be read. */
@@ -124,7 +124,7 @@ function toSearchDocument(
   { mount, scrubber }: Pick<ReadingSettings, 'mount' | 'scrubber'>,
   content: Pick<SearchDocument, 'text' | 'version' | 'firstLine'>,
 ): SearchDocument {
-  const { link, revision } = originIn(meta)
+  const { link, revision } = documentOriginIn(meta)
   const clean = (text: string) => scrubber?.scrub(text) ?? text
   return {
     uri: mount.uriOf(path),
@@ -308,7 +308,7 @@ function isPartOf({ range, size }: Content, length: number, maxBytes: number): b
 const incompleteBytes = 3
 
 function decodeText(bytes: Buffer): string {
-  if (!beginsText(bytes.subarray(0, headBytes))) return ''
+  if (!isTextHead(bytes.subarray(0, headBytes))) return ''
   try {
     // A character that was cut at the end is not an encoding error.
     return new TextDecoder('utf-8', { fatal: true }).decode(beforeNul(bytes), { stream: true })

@@ -4,7 +4,7 @@ import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Entry } from '../core/provider.ts'
-import type { Freshness, IndexGaps, MountProgress, MountState } from '../core/tool.ts'
+import type { Freshness, IndexGaps, MountIndexState, MountProgress } from '../core/tool.ts'
 import {
   createBatchWriter,
   isCutVersion,
@@ -15,18 +15,18 @@ import {
   scanOf,
 } from './feed-documents.ts'
 import {
-  countBelow,
-  countKnown,
-  createNaming,
+  countIndexed,
+  countIndexedBelow,
+  createNameIndexer,
   createTasks,
-  entryWithParts,
+  documentWithParts,
   feedParts,
-  knownBelow,
+  indexedVersionsBelow,
   mapConcurrently,
 } from './feed-steps.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
-export interface FeedMountOptions extends Pick<ReadingSettings, 'mount' | 'way' | 'scrubber'> {
+export interface MountFeedOptions extends Pick<ReadingSettings, 'mount' | 'way' | 'scrubber'> {
   readonly index: SearchIndex
   /** Maximum length of the indexed beginning of a text, in bytes. Default 8 MiB. */
   readonly maxBytes: number
@@ -63,10 +63,10 @@ interface Comparison {
  * follows announced changes, which also go first during a comparison. Temporary failures are retried; nothing is removed from
  * the index because a source does not answer.
  */
-export function createFeedMount(options: FeedMountOptions) {
+export function createMountFeed(options: MountFeedOptions) {
   const { mount, index, intervalMs, window = defaultWindow, log } = options
   const tasks = createTasks()
-  let state: MountState = 'waiting'
+  let state: MountIndexState = 'waiting'
   let since = Date.now()
   let indexed = 0
   /** Number of documents in the index, since everything was compared once. */
@@ -101,7 +101,7 @@ export function createFeedMount(options: FeedMountOptions) {
 
   const listening = { ...(mount.parts === undefined ? {} : { onRead }), lineCounts: new Map() }
 
-  const enter = (next: MountState): void => {
+  const enter = (next: MountIndexState): void => {
     if (state === next) return
     state = next
     since = Date.now()
@@ -135,7 +135,7 @@ export function createFeedMount(options: FeedMountOptions) {
     }
   }
 
-  const naming = createNaming(mount, options.scrubber, keep)
+  const naming = createNameIndexer(mount, options.scrubber, keep)
 
   const put = async (documents: readonly SearchDocument[]): Promise<void> => {
     const kept = await keep(documents)
@@ -178,7 +178,7 @@ export function createFeedMount(options: FeedMountOptions) {
       const entry = await mount.find(path, signal)
       if (entry !== undefined && (await mount.parts?.(path, signal)) !== undefined) {
         tasks.hear([{ path: `${path}/` }])
-        return entryWithParts(entry, options)
+        return documentWithParts(entry, options)
       }
       const document = entry === undefined || entry.path.endsWith('/') ? undefined : await read(entry, signal)
       // A directory may have become a document, or may no longer exist.
@@ -186,13 +186,13 @@ export function createFeedMount(options: FeedMountOptions) {
       if (document !== 'later') gone.push(`${mount.uriOf(path)}/`)
       return document
     })
-    const [found, before] = await Promise.all([reading, countKnown(index, uris)])
+    const [found, before] = await Promise.all([reading, countIndexed(index, uris)])
     await remove(gone)
     const documents = found.filter((one) => one !== undefined && one !== 'later')
     await put(documents)
     // A document that cannot be read now may or may not be in the index, so these are counted there.
     const isKnown = !found.includes('later')
-    const after = isKnown ? documents.filter(({ uri }) => uris.includes(uri)).length : await countKnown(index, uris)
+    const after = isKnown ? documents.filter(({ uri }) => uris.includes(uri)).length : await countIndexed(index, uris)
     if (total !== undefined) total += after - before
   }
 
@@ -231,7 +231,7 @@ export function createFeedMount(options: FeedMountOptions) {
 
   /** Compares a directory (`''`: everything) with its indexed documents. */
   const compare = async (directory: string, signal: AbortSignal): Promise<void> => {
-    const known = await knownBelow(index, mount.uriOf(directory), signal)
+    const known = await indexedVersionsBelow(index, mount.uriOf(directory), signal)
     const current: Comparison = { directory, known: known.size, looked: 0 }
     comparison = current
     const touched = new Set<string>()
@@ -253,7 +253,7 @@ export function createFeedMount(options: FeedMountOptions) {
       const version = known.get(uri)
       known.delete(uri)
       if (mount.parts !== undefined && (await renewParts(entry.path, known, signal))) {
-        const document = entryWithParts(entry, options)
+        const document = documentWithParts(entry, options)
         if (version !== document.version) await put([document])
         current.looked++
         isChanged = true
@@ -285,7 +285,7 @@ export function createFeedMount(options: FeedMountOptions) {
     await readChanged()
     // Documents may have come and gone since they were listed: only the index knows how many there are.
     const isSame = !isChanged && listed > 0 && gone.length + touched.size === 0
-    const now = isSame ? current.known : await countBelow(index, mount.uriOf(directory), signal)
+    const now = isSame ? current.known : await countIndexedBelow(index, mount.uriOf(directory), signal)
     if (directory === '') total = now
     else if (total !== undefined) total += now - current.known
     comparison = undefined
@@ -431,4 +431,4 @@ function countScans(scans: Iterable<ReturnType<typeof scanOf>>): IndexGaps {
   return { scans: all.length, ...(waiting === 0 ? {} : { waitingScans: waiting }) }
 }
 
-export type FeedMount = ReturnType<typeof createFeedMount>
+export type MountFeed = ReturnType<typeof createMountFeed>

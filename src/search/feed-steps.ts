@@ -69,7 +69,7 @@ function partDocument(
 }
 
 /** An entry whose parts are indexed. Only its name is indexed, because its text is that of its parts. */
-export function entryWithParts(
+export function documentWithParts(
   entry: Entry,
   options: Pick<PartsOptions, 'mount' | 'way' | 'scrubber'>,
 ): SearchDocument {
@@ -81,7 +81,7 @@ export function entryWithParts(
 const pageSize = 1000
 
 /** Returns how many of the documents at these URIs are indexed. */
-export async function countKnown(index: SearchIndex, uris: readonly string[]): Promise<number> {
+export async function countIndexed(index: SearchIndex, uris: readonly string[]): Promise<number> {
   const isKnown = async (uri: string): Promise<boolean> => {
     // No URI with this prefix comes before the prefix itself.
     const [first] = await index.documents({ prefix: uri, limit: 1 })
@@ -107,7 +107,11 @@ async function* documentsBelow(index: SearchIndex, base: string, signal: AbortSi
 }
 
 /** The indexed versions at a URI and below it. */
-export async function knownBelow(index: SearchIndex, base: string, signal: AbortSignal): Promise<Map<string, string>> {
+export async function indexedVersionsBelow(
+  index: SearchIndex,
+  base: string,
+  signal: AbortSignal,
+): Promise<Map<string, string>> {
   const known = new Map<string, string>()
   for await (const page of documentsBelow(index, base, signal))
     for (const { uri, version } of page) known.set(uri, version)
@@ -115,7 +119,7 @@ export async function knownBelow(index: SearchIndex, base: string, signal: Abort
 }
 
 /** The number of indexed documents at a URI and below it. */
-export async function countBelow(index: SearchIndex, base: string, signal: AbortSignal): Promise<number> {
+export async function countIndexedBelow(index: SearchIndex, base: string, signal: AbortSignal): Promise<number> {
   let count = 0
   for await (const page of documentsBelow(index, base, signal)) count += page.length
   return count
@@ -129,7 +133,7 @@ const nameBatchSize = 500
  *
  * @param keep Writes documents into the index.
  */
-export function createNaming(
+export function createNameIndexer(
   mount: MountReader,
   scrubber: Scrubber | undefined,
   keep: (documents: readonly SearchDocument[]) => Promise<unknown>,

@@ -1,25 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { isResourceError } from '../core/errors.ts'
-import { followFor, sleep } from '../core/kit/abort.ts'
+import { followAbortFor, sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import { defaultIndexedBytes } from '../core/search-answer.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import type { Lease, Store } from '../store/store.ts'
 import { isInMount, shortDigest } from './feed-documents.ts'
-import { createFeedMount, type FeedMount, type FeedMountOptions } from './feed-mount.ts'
+import { createMountFeed, type MountFeed, type MountFeedOptions } from './feed-mount.ts'
 
-export interface FedMount {
+export interface IndexedMount {
   readonly mount: MountReader
   /** Changes whenever the settings for reading the source do. */
   readonly way: string
 }
 
 interface FeedOptions
-  extends Pick<FeedMountOptions, 'index' | 'window' | 'scrubber' | 'log'>,
-    Partial<Pick<FeedMountOptions, 'maxBytes' | 'concurrent' | 'intervalMs' | 'maxParts'>> {
-  readonly mounts: readonly FedMount[]
+  extends Pick<MountFeedOptions, 'index' | 'window' | 'scrubber' | 'log'>,
+    Partial<Pick<MountFeedOptions, 'maxBytes' | 'concurrent' | 'intervalMs' | 'maxParts'>> {
+  readonly mounts: readonly IndexedMount[]
   /** Store of the index. Of the processes that share it, one feeds the index and writes its progress for the others. */
   readonly store: Store
   /** Name of the index within the store. */
@@ -53,7 +53,7 @@ const collectionName = 'search-feeds'
 export async function readCurrent(
   store: Store,
   name: string,
-  mounts: readonly FedMount[],
+  mounts: readonly IndexedMount[],
 ): Promise<LastCurrent | undefined> {
   const row = await store.collection(currentName).get(name)
   if (row === undefined) return undefined
@@ -124,7 +124,7 @@ async function answerAsks(
   const asks = store.collection(asksName)
   const begun = new Set<string>()
   const answer = async (key: string, { addresses }: Ask): Promise<void> => {
-    const time = followFor(signal, askMs)
+    const time = followAbortFor(signal, askMs)
     const isDone = await catchUp(addresses, time.signal).finally(time.release)
     await asks.put({ key, value: Buffer.from(JSON.stringify({ isDone })), expires: Date.now() + askMs })
   }
@@ -148,7 +148,7 @@ async function answerAsks(
 const mostAsks = 100
 
 /** Changes whenever the indexed mounts or their settings do. */
-function waysOf(mounts: readonly FedMount[]): string {
+function waysOf(mounts: readonly IndexedMount[]): string {
   return shortDigest(JSON.stringify(mounts.map(({ mount, way }) => [mount.address, way]).sort()))
 }
 
@@ -162,13 +162,13 @@ function currentUntil({ state, changes, degraded, since }: MountProgress): numbe
 export function startFeed(options: FeedOptions) {
   const { index, store, name, log, leaseMs = 5000 } = options
   const ended = new AbortController()
-  let feeding: readonly FeedMount[] | undefined
+  let feeding: readonly MountFeed[] | undefined
   /** Progress written by another process, which feeds the index. */
   let others: FeedStatus | undefined
   /** Whether the process that feeds the index has not been decided yet. */
   let isStarting = true
 
-  const statusNow = (mounts: readonly FeedMount[]): FeedStatus => ({
+  const statusNow = (mounts: readonly MountFeed[]): FeedStatus => ({
     told: Date.now(),
     mounts: mounts.map((mount) => mount.progress()),
   })
@@ -209,7 +209,7 @@ export function startFeed(options: FeedOptions) {
     }
   }
 
-  const tell = async (mounts: readonly FeedMount[], signal: AbortSignal): Promise<void> => {
+  const tell = async (mounts: readonly MountFeed[], signal: AbortSignal): Promise<void> => {
     const told = store.collection(collectionName)
     let before = ''
     let last = 0
@@ -253,7 +253,7 @@ export function startFeed(options: FeedOptions) {
     try {
       await removeOthers(signal)
       const rest = { maxBytes: defaultIndexedBytes, concurrent: 2, intervalMs: 60_000, maxParts: 10_000, ...options }
-      feeding = options.mounts.map(({ mount, way }) => createFeedMount({ ...rest, mount, way }))
+      feeding = options.mounts.map(({ mount, way }) => createMountFeed({ ...rest, mount, way }))
       isStarting = false
       await Promise.all([
         ...feeding.map((mount) => mount.run(signal)),

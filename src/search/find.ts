@@ -2,14 +2,14 @@ import { defined } from '../core/kit/object.ts'
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { type Compound, fold, isWordTerm, parseQuery, type Query, type QueryTerm } from '../text/analyser.ts'
 import { createLabelScore, rarityOf } from '../text/relevance.ts'
-import { type Documents, documentsOf, documentWords } from './documents.ts'
+import { documentWords, type RankedDocuments, rankDocuments } from './documents.ts'
 import type { VectorRanking } from './embedder.ts'
-import { afterHits, expandedBy, fusedTail, withForms } from './expansion.ts'
+import { expandQuery, fusedTail, unchangedHits, withForms } from './expansion.ts'
 import { type FoundPassage, storedWeight } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
 import { hasPhrases, type Ranking, rankPassages, type ScoredPassage, snippetOf } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
-import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
+import { createPassageFilter, toTextFilter, type Visibility, type VisibleSet } from './visible.ts'
 
 /** Number of passages that are ranked together, before all others: three times the requested hits, within these bounds. */
 const together = { least: 100, most: 300, perHit: 3 }
@@ -62,7 +62,7 @@ export async function* findPassages(
   const { signal } = query
   const visible = await visibility.of(query.allows, signal)
   const block = Math.min(together.most, Math.max(together.least, together.perHit * (query.limit ?? defaultLimit)))
-  const hasFeedback = meaning === undefined && (query.limit ?? defaultLimit) > afterHits
+  const hasFeedback = meaning === undefined && (query.limit ?? defaultLimit) > unchangedHits
   const asked = {
     ...(await prepareQuery(texts, query.text, visible)),
     block,
@@ -73,7 +73,7 @@ export async function* findPassages(
   const near = meaning === undefined ? [] : await meaning.nearest(query.text, visible?.has, signal)
   const isFor = eligible(query)
   const required = asked.isQuoted ? asked.phrases : []
-  const where = filterOf(query.where)
+  const where = toTextFilter(query.where)
   const { terms } = asked.ranker
   const parts = new Set(asked.compounds.flatMap((compound) => compound.parts))
   const marker = createRanker(terms.filter(({ term, loose }) => !loose || parts.has(term)))
@@ -129,11 +129,11 @@ async function* rankedPages(
     const ranked = mainCopiesFirst(await rankPassages(texts, fresh, asked, near, whole), isFor)
     const hasTail = asked.hasFeedback && isFirst && whole === undefined && asked.ranker.isOfWords
     isFirst = false
-    for (const scored of hasTail ? ranked.slice(0, afterHits) : ranked) {
+    for (const scored of hasTail ? ranked.slice(0, unchangedHits) : ranked) {
       signal?.throwIfAborted()
       yield scored
     }
-    if (!hasTail || ranked.length <= afterHits) continue
+    if (!hasTail || ranked.length <= unchangedHits) continue
     for (const scored of mainCopiesFirst(await tailOf(texts, ranked, asked, where), isFor)) {
       signal?.throwIfAborted()
       seen.add(scored.found.id)
@@ -149,8 +149,8 @@ async function tailOf(
   asked: RankedQuery,
   where: TextFilter | undefined,
 ): Promise<readonly ScoredPassage[]> {
-  const expanded = await expandedBy(texts, ranked, asked)
-  if (expanded === undefined) return ranked.slice(afterHits)
+  const expanded = await expandQuery(texts, ranked, asked)
+  if (expanded === undefined) return ranked.slice(unchangedHits)
   const { among, block } = asked
   const terms = firstTerms(expanded)
   const ids = await texts.find({ terms, ...defined({ where, among }), limit: block })
@@ -163,7 +163,7 @@ async function tailOf(
 async function prepareQuery(
   texts: Texts,
   text: string,
-  visible: Visible | undefined,
+  visible: VisibleSet | undefined,
 ): Promise<Omit<RankedQuery, 'block' | 'hasFeedback' | 'vectorWeight'>> {
   const query = parseQuery(text)
   const terms = query.terms.map(({ term }) => term)
@@ -239,12 +239,13 @@ async function* pages(
   asked: RankedQuery,
   where: TextFilter | undefined,
   near: readonly number[],
-): AsyncGenerator<{ readonly ids: readonly number[] } | Documents> {
+): AsyncGenerator<{ readonly ids: readonly number[] } | RankedDocuments> {
   const { among, block } = asked
   const filter = { ...defined({ where, among }) }
   const terms = firstTerms(asked)
   const words = documentWords(asked.ranker.terms, asked.size)
-  if (words.length > 0) yield await documentsOf(texts, words, terms, filter, block, asked.size.texts, asked.labelScore)
+  if (words.length > 0)
+    yield await rankDocuments(texts, words, terms, filter, block, asked.size.texts, asked.labelScore)
   const first = await texts.find({ terms, ...filter, limit: block })
   // The store's filter has not been applied to near passages yet; it is applied when one is chosen.
   yield { ids: [...new Set([...first, ...near])] }
@@ -306,7 +307,7 @@ function mainCopiesFirst(
 
 /** Returns the test whether the caller may see a passage, and asks for its kind. */
 function eligible({ where, allows }: SearchQuery): (found: FoundPassage) => boolean {
-  const passes = whereTest(where)
+  const passes = createPassageFilter(where)
   return (found) => passes(found) && allows?.({ uri: found.facts.uri, mount: found.mount }) !== false
 }
 

@@ -1,7 +1,7 @@
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { NewText, Store, Texts } from '../store/index.ts'
-import { edition } from '../text/analyser.ts'
+import { analyserVersion } from '../text/analyser.ts'
 import { createEmbedder, createVectors, type EmbedderOptions, packVector, type VectorRanking } from './embedder.ts'
 import { findPassages } from './find.ts'
 import { textOfPart, toNewText } from './part.ts'
@@ -70,7 +70,10 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
     remove: (uris) => texts.remove(uris),
     documents: async (query) => {
       const found = await texts.list(query)
-      return found.map(({ key, version, edition: made }) => ({ uri: key, version: made < edition ? '' : version }))
+      return found.map(({ key, version, edition: made }) => ({
+        uri: key,
+        version: made < analyserVersion ? '' : version,
+      }))
     },
     search: (query) => findPassages(texts, visibility, query, embedding?.vectors(query.degraded)),
     suggest: (query) => suggestWords(texts, visibility, query),

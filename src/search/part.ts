@@ -1,9 +1,9 @@
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import type { FoundPart, NewText, TextSet, Texts } from '../store/index.ts'
-import { edition, fold, isWordTerm, tokenize } from '../text/analyser.ts'
+import { analyserVersion, fold, isWordTerm, tokenize } from '../text/analyser.ts'
 import { impactOf, wordBm25 } from '../text/relevance.ts'
 import { type Passage, passagesOf, textKind } from '../text/structure.ts'
 import type { DocumentFacts, SearchDocument } from './search-index.ts'
@@ -53,7 +53,7 @@ export async function toNewText(document: SearchDocument, pause: () => Promise<v
   return {
     key: document.uri,
     version,
-    edition,
+    edition: analyserVersion,
     labels,
     value: JSON.stringify(facts).replaceAll('\\u0000', ''),
     parts: parts.map(({ stored, terms, length: each }, index) => ({
@@ -143,7 +143,16 @@ export async function countGroups<Term extends { readonly term: string }>(
 }
 
 /** Parses a stored passage. */
-export function foundOf({ id, key, place: index, mount, length, value, text, parts }: FoundPart): FoundPassage {
+export function parseFoundPassage({
+  id,
+  key,
+  place: index,
+  mount,
+  length,
+  value,
+  text,
+  parts,
+}: FoundPart): FoundPassage {
   const { t, s, e, h } = JSON.parse(value) as Stored
   const { facts, path, title } = parseStoredDocument(key, mount, text)
   const passage = { text: t, start: s, end: e, ...defined({ heading: h }) }
@@ -156,7 +165,7 @@ interface ParsedDocument extends Pick<FoundPassage, 'mount' | 'facts' | 'path' |
 }
 
 /** Parsed documents by their keys, because most passages are read together with others of their document. */
-const parsed = createRecent<ParsedDocument>(500)
+const parsed = createLruCache<ParsedDocument>(500)
 
 function parseStoredDocument(key: string, mount: string, text: string): ParsedDocument {
   const known = parsed.get(key)
@@ -213,20 +222,20 @@ function documentTerms(counts: Map<string, number>, length: number, named: Reado
   const byLevel: string[][] = Array.from({ length: impact.levels }, () => [])
   for (const [term, count] of counts) {
     const level = Math.max(1, Math.round(impactOf(count, length / impact.averageLength) / perLevel))
-    byLevel[level - 1]?.push(`${documentBeginning(term)}${level}`)
+    byLevel[level - 1]?.push(`${documentTermPrefix(term)}${level}`)
   }
   return byLevel.reverse().flat()
 }
 
 /** The beginning of all forms of a term in documents, which no other term has, so that one look-up counts all. */
-export function documentBeginning(term: string): string {
+export function documentTermPrefix(term: string): string {
   return `${mark}${term}${separator}`
 }
 
 /** All forms of a term in documents, with the weight of each beside its rarity: as in BM25, up to k1 + 1. */
-export function documentForms(term: string): readonly { readonly term: string; readonly share: number }[] {
+export function documentTermForms(term: string): readonly { readonly term: string; readonly share: number }[] {
   return Array.from({ length: impact.levels }, (_, index) => ({
-    term: `${documentBeginning(term)}${index + 1}`,
+    term: `${documentTermPrefix(term)}${index + 1}`,
     share: perLevel * (index + 1),
   }))
 }

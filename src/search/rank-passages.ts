@@ -1,8 +1,8 @@
 import { joinRanges } from '../core/kit/sorted.ts'
 import type { Texts } from '../store/index.ts'
 import { classAt, fold, widthAt, wordClass } from '../text/analyser.ts'
-import type { Documents } from './documents.ts'
-import { type FoundPassage, foundOf } from './part.ts'
+import type { RankedDocuments } from './documents.ts'
+import { type FoundPassage, parseFoundPassage } from './part.ts'
 import { bestStretch, type PassageScore, type Ranker } from './rank.ts'
 import type { Snippet } from './search-index.ts'
 
@@ -46,7 +46,7 @@ export async function rankPassages(
   ids: readonly number[],
   ranking: Ranking,
   near: readonly number[],
-  whole?: Omit<Documents, 'ids'>,
+  whole?: Omit<RankedDocuments, 'ids'>,
 ): Promise<readonly ScoredPassage[]> {
   const { ranker, averageDocumentLength, vectorWeight } = ranking
   const documents = new Map<string, RatedPassage[]>()
@@ -93,7 +93,7 @@ export async function* ratePassages(
   for (const read of reads) read.catch(() => {})
   for (const read of reads) {
     for (const part of await read) {
-      const found = foundOf(part)
+      const found = parseFoundPassage(part)
       yield { found, rating: ranker.rate(found, averageLength) }
     }
     await new Promise((resolve) => setImmediate(resolve))

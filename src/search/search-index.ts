@@ -1,5 +1,5 @@
 import type { Reach } from '../core/glob.ts'
-import type { Origin } from '../core/meta.ts'
+import type { DocumentOrigin } from '../core/meta.ts'
 import type { Audience } from '../core/provider.ts'
 import type { Resource } from '../core/view.ts'
 
@@ -35,7 +35,7 @@ export interface SearchIndex {
 }
 
 /** Facts of a document besides its text. */
-export type DocumentFacts = Origin & Omit<Resource, 'name' | 'version' | 'description' | 'icons' | 'meta'>
+export type DocumentFacts = DocumentOrigin & Omit<Resource, 'name' | 'version' | 'description' | 'icons' | 'meta'>
 
 export interface SearchDocument extends DocumentFacts {
   /** Version of the source, or a digest, which changes with the document. */

@@ -1,9 +1,9 @@
 import { defined } from '../core/kit/object.ts'
 import type { Texts } from '../store/index.ts'
 import { classAt, fold, otherClass, tokenize, widthAt, wordClass } from '../text/analyser.ts'
-import { type FoundPassage, foundOf, titleTermPrefix } from './part.ts'
+import { type FoundPassage, parseFoundPassage, titleTermPrefix } from './part.ts'
 import type { Suggestion, SuggestQuery } from './search-index.ts'
-import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
+import { createPassageFilter, toTextFilter, type Visibility, type VisibleSet } from './visible.ts'
 
 /** Number of examined passages: first those with such a word in title or path, then others. */
 const looked = 400
@@ -30,7 +30,7 @@ export async function* suggestWords(
   const terms = termsOf(typed)
   if (terms.length === 0) return
   const candidates = new Map<string, SuggestedTerm>()
-  const passes = whereTest(query.where)
+  const passes = createPassageFilter(query.where)
   const visible = await visibility.of(query.allows, query.signal)
   for await (const found of passagesWith(texts, terms, query, visible)) {
     query.signal?.throwIfAborted()
@@ -68,9 +68,9 @@ async function* passagesWith(
   texts: Texts,
   terms: readonly TypedTerm[],
   { where, allows }: SuggestQuery,
-  visible: Visible | undefined,
+  visible: VisibleSet | undefined,
 ): AsyncGenerator<FoundPassage> {
-  const filter = filterOf(where)
+  const filter = toTextFilter(where)
   const seen = new Set<number>()
   let left = looked
   for (const before of [titleTermPrefix, '']) {
@@ -85,7 +85,7 @@ async function* passagesWith(
     for (let start = 0; start < fresh.length && left > 0; start += together) {
       for (const part of await texts.read(fresh.slice(start, start + together))) {
         seen.add(part.id)
-        const found = foundOf(part)
+        const found = parseFoundPassage(part)
         // The visibility may have changed since it was checked.
         if (allows?.({ uri: found.facts.uri, mount: found.mount }) === false) continue
         if (left-- > 0) yield found

@@ -14,7 +14,7 @@ const turnMs = 8
 const maxSets = 64
 
 /** The part of an index that one caller may see: a set of documents with their statistics. */
-export interface Visible {
+export interface VisibleSet {
   readonly set: TextSet
   readonly parts: number
   /** The sum of the lengths of the parts. */
@@ -109,7 +109,7 @@ export function createVisibility(texts: Texts) {
     }
   }
 
-  const find = async (allows: Allows, signal: AbortSignal | undefined): Promise<Visible> => {
+  const find = async (allows: Allows, signal: AbortSignal | undefined): Promise<VisibleSet> => {
     await refresh()
     const key = callerClassKey(allows)
     const judged = (key === undefined ? undefined : sets.get(key)) ?? empty(entries[0]?.id ?? 0)
@@ -128,7 +128,7 @@ export function createVisibility(texts: Texts) {
 
   return {
     /** Returns what a caller may see. `undefined`: the whole index. */
-    of: async (allows: Allows | undefined, signal?: AbortSignal): Promise<Visible | undefined> => {
+    of: async (allows: Allows | undefined, signal?: AbortSignal): Promise<VisibleSet | undefined> => {
       if (allows === undefined) return undefined
       const { mounts } = allows
       if (mounts !== undefined && [...mounts.values()].every(({ reach }) => reach === 'all')) {
@@ -189,7 +189,7 @@ function adjustTotals(judged: VisibleDocuments, mount: string, texts: number, pa
 }
 
 /** A copy of the current state: later entries are not in it. */
-function visibleOf({ version, first, bits, parts, length, counts }: VisibleDocuments): Visible {
+function visibleOf({ version, first, bits, parts, length, counts }: VisibleDocuments): VisibleSet {
   const set = { version, first, bits: bits.slice() }
   const texts = [...counts.values()].reduce((sum, count) => sum + count, 0)
   return { set, texts, parts, length, mounts: new Set(counts.keys()), has: (text) => isInSet(set, text) }
@@ -211,7 +211,7 @@ async function areAllOf(texts: Texts, mounts: readonly string[]): Promise<boolea
 }
 
 /** Applies the whole filter, because the store may ignore a part of it. */
-export function whereTest(where: SearchFilter = {}): (found: FoundPassage) => boolean {
+export function createPassageFilter(where: SearchFilter = {}): (found: FoundPassage) => boolean {
   const { mounts, mimeType, audience, minPriority, since, path } = where
   const glob: PathTest = path === undefined ? () => true : remembered(compileGlob(path))
   return ({ facts, mount, path: own }) => {
@@ -241,7 +241,7 @@ function isOfType(found: string | undefined, wanted: string): boolean {
 }
 
 /** Returns the part of a filter that the store applies. It has no globs. */
-export function filterOf(where: SearchFilter | undefined): TextFilter | undefined {
+export function toTextFilter(where: SearchFilter | undefined): TextFilter | undefined {
   if (where === undefined) return undefined
   const { path: _, since, ...rest } = where
   const filter = { ...rest, ...(since === undefined ? {} : { since: Math.floor(since) }) }

@@ -1,6 +1,6 @@
 import type { Span } from '../core/kit/sorted.ts'
-import { kindOfKey, looksOpaque } from './keys.ts'
-import { findMarked } from './notations.ts'
+import { kindOfKey, looksLikeRandomToken } from './keys.ts'
+import { findNotationSecrets } from './notations.ts'
 import { type FileStyle, secretValues } from './values.ts'
 
 const code =
@@ -33,8 +33,8 @@ const separator = /(?:(?<![:=!<>+])(?:===?|!==?|=>|:=|=|:(?![:=]))|(?<=<\/(?:b|s
  * settings, a name at the beginning of a line has the rest of the line as its value. Elsewhere a value is a text in quotes, or a
  * word that looks like a secret.
  */
-export function findAssigned(text: string, style: FileStyle): readonly Span[] {
-  return [...findSeparated(text, style), ...findMarked(text, style)]
+export function findAssignedSecrets(text: string, style: FileStyle): readonly Span[] {
+  return [...findSeparated(text, style), ...findNotationSecrets(text, style)]
 }
 
 function findSeparated(text: string, style: FileStyle): readonly Span[] {
@@ -151,7 +151,7 @@ function isPadding(text: string, at: number, sign: string): boolean {
   if (length >= runOfBase64.surely) return true
   if (text[start - 1] !== quote && !/(?:base64,|sha(?:256|384|512)-)$/.test(text.slice(Math.max(0, start - 7), start)))
     return false
-  return length > maxName || looksOpaque(text.slice(start, at))
+  return length > maxName || looksLikeRandomToken(text.slice(start, at))
 }
 
 const isBase64 = (code: number) =>

@@ -1,16 +1,16 @@
-import { patternOf } from '../core/kit/matching.ts'
+import { lazyPattern } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
 import { isHarmless } from './references.ts'
 import { looksLikePassword } from './values.ts'
 
 /** A quick check for a text that may hold the name of a secret. Not sticky: `lastIndex` is where it searches from. */
-export const secretName =
+export const secretNamePattern =
   /pass|pwd|pw\b|secret|token|key|cred|auth|pin|cvv|cookie|session|jwt|kennwort|senha|contra|[^\0-\x7f]/gi
 
 export function mayNameSecret(text: string): boolean {
-  secretName.lastIndex = 0
-  return secretName.test(text)
+  secretNamePattern.lastIndex = 0
+  return secretNamePattern.test(text)
 }
 
 interface SecretColumn {
@@ -21,7 +21,7 @@ interface SecretColumn {
 }
 
 /** The columns of a table that hold secrets: those with the name of one, and the value beside a name in the same row. */
-export interface Columns {
+export interface SecretColumns {
   readonly secret: readonly SecretColumn[]
   /** The positions of a name and its value in a row of settings. */
   readonly pair: { readonly name: number; readonly value: number; readonly isValue: boolean } | undefined
@@ -42,7 +42,7 @@ const nameOfNames =
 const nameOfValues = /^(?:values?|val|content)$/i
 const nameOfDefaults = /^(?:defaults?(?:[ _]values?)?|examples?)$/i
 
-const columnName = patternOf('^[\\p{L}_][^(){}<>=:[\\]`]{0,63}$', 'u')
+const columnName = lazyPattern('^[\\p{L}_][^(){}<>=:[\\]`]{0,63}$', 'u')
 
 /** A cell without the marks of Markdown and HTML around it, the address of a link, and a remark in brackets. */
 function bareCell(text: string): string {
@@ -56,7 +56,7 @@ function bareCell(text: string): string {
 const shortest = (name: string) => (/^(?:pass|pw)$/i.test(name) ? 'password' : name.slice(0, 256))
 
 /** Finds the columns with secrets by the names in the first row; `undefined` if the row does not name columns. */
-export function findSecretColumns(row: readonly string[], certainty: Certainty): Columns | undefined {
+export function findSecretColumns(row: readonly string[], certainty: Certainty): SecretColumns | undefined {
   const names = row.map(bareCell)
   // A sentence is not a line of column names.
   if (certainty === 'guessed' && !areNames(names)) return undefined
@@ -100,7 +100,7 @@ export type CellRow = readonly Span[]
 export function findSecretCells(
   text: string,
   row: CellRow,
-  columns: Columns | undefined,
+  columns: SecretColumns | undefined,
   certainty: Certainty,
 ): readonly Span[] {
   const found = (columns?.secret ?? []).flatMap(({ at, kind, counts }) => {

@@ -1,15 +1,15 @@
-import { patternOf } from '../core/kit/matching.ts'
+import { lazyPattern } from '../core/kit/matching.ts'
 import { firstIndex, type Span } from '../core/kit/sorted.ts'
 
 /** Characters that are not drawn (tags, variation selectors, zero widths): they split words for a program but not for a reader. */
-const unseen = patternOf(String.raw`[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]`, 'gu')
+const unseen = lazyPattern(String.raw`[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]`, 'gu')
 
 /** A full-width form of ASCII (U+FF01 to U+FF5E) as ASCII; any other character as it is. */
 function narrow(text: string): string {
   return text.replace(/[\uff01-\uff5e]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0))
 }
 
-const marks = patternOf(String.raw`\p{M}`, 'gu')
+const marks = lazyPattern(String.raw`\p{M}`, 'gu')
 
 /**
  * Folds a name to the form that its reader sees: full-width forms become ASCII, and marks and invisible characters are removed.
@@ -78,7 +78,7 @@ const breaks: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
 const entities: Readonly<Record<string, string>> = { amp: '&', quot: '"', apos: "'", lt: '<', gt: '>' }
 
-const everyEscape = patternOf(`${escapes.source}|[\\p{Default_Ignorable_Code_Point}\\ufff9-\\ufffb]`, 'gu')
+const everyEscape = lazyPattern(`${escapes.source}|[\\p{Default_Ignorable_Code_Point}\\ufff9-\\ufffb]`, 'gu')
 
 function readEscapes(source: DecodedText): DecodedText | undefined {
   const hasOthers = /[^\0-\x7f]/.test(source.text) && source.text.search(unseen()) !== -1

@@ -1,6 +1,6 @@
 import { mergeSpans, type Span } from '../core/kit/sorted.ts'
 import { replaceSpans } from '../core/scrub.ts'
-import { findAssigned, styleOf } from './assignments.ts'
+import { findAssignedSecrets, styleOf } from './assignments.ts'
 import { type DecodedText, decodedTexts } from './decoded.ts'
 import { findEncoded } from './encoded.ts'
 import { findHeaderSecrets, findJwkSecrets, findXmlKeySecrets } from './formats.ts'
@@ -59,9 +59,7 @@ const shortWord = /^[A-Za-z0-9_./~-]{0,15}$/
 export function findSecretsByRules(text: string, options: FindOptions): readonly FoundSecret[] {
   if (shortWord.test(text)) return []
   return textsToSearch(text, options).flatMap((decoded) =>
-    finders(options).flatMap(([layer, find]) =>
-      find(decoded.text).map((span) => toSourceFinding(decoded, layer, span)),
-    ),
+    finders(options).flatMap(([layer, find]) => find(decoded.text).map((span) => toFoundSecret(decoded, layer, span))),
   )
 }
 
@@ -71,7 +69,7 @@ export function textsToSearch(text: string, { without = [] }: FindOptions): read
 }
 
 /** Converts a span in a decoded text to a finding in the source text. */
-export function toSourceFinding(decoded: DecodedText, layer: Layer, { start, end, key }: Span): FoundSecret {
+export function toFoundSecret(decoded: DecodedText, layer: Layer, { start, end, key }: Span): FoundSecret {
   return {
     layer,
     start: decoded.startOf(start),
@@ -97,7 +95,7 @@ function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
     [
       'keys',
       (text) => [
-        ...findAssigned(text, style),
+        ...findAssignedSecrets(text, style),
         ...findAttributeSecrets(text, style),
         ...findElementSecrets(text),
         ...findJwkSecrets(text),
@@ -120,7 +118,7 @@ function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
 function findDecoded(text: string): readonly Span[] {
   const jwk = text.includes('kty') ? findJwkSecrets(text) : []
   if (jwk.length > 0) return jwk
-  return /^[ \t"'{]*[A-Za-z][\w.-]{2,}["']?[ \t]*[=:]/m.test(text) ? findAssigned(text, 'prose') : []
+  return /^[ \t"'{]*[A-Za-z][\w.-]{2,}["']?[ \t]*[=:]/m.test(text) ? findAssignedSecrets(text, 'prose') : []
 }
 
 /** Maximum length of a private key, in characters: of a key without an end, no more than this is removed. */

@@ -1,6 +1,6 @@
 import type { Span } from '../core/kit/sorted.ts'
-import { looksOpaque } from './keys.ts'
-import { isHarmless, isPlaceholder, scheme } from './references.ts'
+import { looksLikeRandomToken } from './keys.ts'
+import { authSchemePattern, isHarmless, isPlaceholder } from './references.ts'
 
 /** Maximum distance, in characters, between the `kty` of a JSON Web Key and its other members where no braces enclose the key (YAML, TOML). */
 const maxDistance = 8 * 1024
@@ -18,7 +18,7 @@ const token =
 /** A value in base64url or base64, which YAML may fold over indented lines. */
 const value = /[\w+/-]+={0,2}(?:\r?\n[ \t]+[\w+/-]+={0,2}(?=[ \t]*\\{0,15}(?:["',}]|\r?\n|$)))*/y
 
-/** 32 bytes in base64url, the most common length of a key. One in fifty random ones looks like words to {@link looksOpaque}. */
+/** 32 bytes in base64url, the most common length of a key. One in fifty random ones looks like words to {@link looksLikeRandomToken}. */
 const keyOf32Bytes = /^(?=.*[A-Z])(?=.*[a-z])[\w-]{43}$/
 
 /** The data of an SVG path, which has the name `d` as well. */
@@ -87,7 +87,7 @@ function privateMembers(text: string, frame: FormatFrame, hasBraces: boolean): r
     if (end - start < minAlone) return false
     const whole = text.slice(start, end)
     const bare = whole.replace(/\s+/g, '')
-    return !svgPath.test(whole) && (keyOf32Bytes.test(bare) || looksOpaque(bare))
+    return !svgPath.test(whole) && (keyOf32Bytes.test(bare) || looksLikeRandomToken(bare))
   })
 }
 
@@ -108,7 +108,7 @@ export function findXmlKeySecrets(text: string): readonly Span[] {
     kind = groups.kind ?? kind
     if (name === undefined || value === undefined) continue
     const isPrivate =
-      kind === 'DSA' ? name === 'X' : name !== 'X' && (kind === 'RSA' || looksOpaque(value.replace(/\s/g, '')))
+      kind === 'DSA' ? name === 'X' : name !== 'X' && (kind === 'RSA' || looksLikeRandomToken(value.replace(/\s/g, '')))
     const start = index + whole.indexOf('>') + 1
     const bare = text.slice(start, index + whole.length - 2)
     const lead = bare.length - bare.trimStart().length
@@ -144,7 +144,7 @@ export function findHeaderSecrets(text: string): readonly Span[] {
     const quoted = /["'`]$/.exec(between)?.[0]
     const head = text.slice(from, from + 40)
     // The scheme stays.
-    const skipped = /cookie/i.test(name) ? 0 : (scheme.exec(head)?.[0].length ?? 0)
+    const skipped = /cookie/i.test(name) ? 0 : (authSchemePattern.exec(head)?.[0].length ?? 0)
     // The beginning of a value suffices, so that no text makes every header in a line scan the rest of it.
     const probe = text.slice(from + skipped, endOfValue(text, from, quoted, maxProbe)).trim()
     if ((skipped > 0 && isPlaceholder(probe)) || !isCredential(probe, skipped > 0 || quoted !== undefined)) continue

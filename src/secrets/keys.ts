@@ -1,4 +1,4 @@
-import { patternOf } from '../core/kit/matching.ts'
+import { lazyPattern } from '../core/kit/matching.ts'
 import { foldName } from './decoded.ts'
 
 /**
@@ -100,9 +100,9 @@ function splitNameWords(name: string): readonly string[] {
     .filter((word) => word !== '')
 }
 
-const endOfWord = patternOf(String.raw`(\p{Ll}|\d)(\p{Lu})`, 'gu')
-const beginningOfWord = patternOf(String.raw`(\p{Lu})(\p{Lu}\p{Ll})`, 'gu')
-const betweenWords = patternOf(String.raw`[^\p{L}\p{N}]+`, 'u')
+const endOfWord = lazyPattern(String.raw`(\p{Ll}|\d)(\p{Lu})`, 'gu')
+const beginningOfWord = lazyPattern(String.raw`(\p{Lu})(\p{Lu}\p{Ll})`, 'gu')
+const betweenWords = lazyPattern(String.raw`[^\p{L}\p{N}]+`, 'u')
 
 function kindOfWords(parts: readonly string[]): KeyKind {
   const kind = kindByWords(parts)
@@ -139,7 +139,7 @@ const wordLike = /[A-Z]?[a-z]{3,}|[A-Z]{4,}|\d{4,}/g
  * everywhere. False for names in any style, paths, addresses, UUIDs and hexadecimal digests, and for values without digits or
  * capitals.
  */
-export function looksOpaque(value: string): boolean {
+export function looksLikeRandomToken(value: string): boolean {
   if (value.length < 20 || value.length > 100_000 || /^data:|^[a-z][\w+.-]*:\/\//i.test(value)) return false
   for (const [run] of value.matchAll(runs)) if (isOpaque(run)) return true
   return false

@@ -1,21 +1,21 @@
 import type { Span } from '../core/kit/sorted.ts'
 import {
   type CellRow,
-  type Columns,
   cellTexts,
   endOfLine,
   findSecretCells,
   findSecretColumns,
   findSecretInCell,
   isNameOfSecret,
+  type SecretColumns,
   trimSpan,
 } from './columns.ts'
 
 /** Maximum length of a line of a table within a text, in characters. */
-export const maxLine = 4096
+export const maxLineLength = 4096
 
 /** Secrets in tables that are not rows of delimited cells: those of reStructuredText, AsciiDoc and HTML, and of terminals. */
-export function findMarkedTables(text: string): readonly Span[] {
+export function findMarkedTableSecrets(text: string): readonly Span[] {
   return [...findRuledTables(text), ...findAsciiDocTables(text), ...findListTables(text), ...findHtmlTables(text)]
 }
 
@@ -39,7 +39,7 @@ function findRuledTables(text: string): readonly Span[] {
     const columns = findSecretColumns(cellTexts(text, names), 'marked')
     for (let from = endOfLine(text, index) + 1; from < text.length; from = endOfLine(text, from) + 1) {
       const line = text.slice(from, endOfLine(text, from))
-      if (line.trim() === '' || line.length > maxLine) break
+      if (line.trim() === '' || line.length > maxLineLength) break
       if (!isRowSeparator(line)) found.push(...findSecretCells(text, cellsOf(from), columns, 'marked'))
       until = from
     }
@@ -100,7 +100,7 @@ interface HtmlRow {
 
 /** A table of HTML whose end is not reached. */
 interface HtmlTable {
-  columns?: Columns | undefined
+  columns?: SecretColumns | undefined
   isBegun: boolean
   row: HtmlRow
 }
@@ -150,7 +150,7 @@ const withoutTags = (html: string) =>
 /** The span of the text in an element, without the tags at its ends. */
 function innerText(text: string, from: number, to: number): Span {
   const inner = text.slice(from, to)
-  if (inner.length > maxLine) return trimSpan(text, from, to)
+  if (inner.length > maxLineLength) return trimSpan(text, from, to)
   const start = /^(?:\s|<[^<>]*>)*/.exec(inner)?.[0].length ?? 0
   const tail = /(?:\s|<[^<>]*>)*$/.exec(inner.slice(start))?.[0].length ?? 0
   return { start: from + start, end: Math.max(from + start, to - tail) }

@@ -107,7 +107,7 @@ const forms: readonly RegExp[] = [
 const signs = /[\s"',;<{]/
 
 /** Values behind a name without a separator of their own, and values in a form of their own. */
-export function findMarked(text: string, style: FileStyle): readonly Span[] {
+export function findNotationSecrets(text: string, style: FileStyle): readonly Span[] {
   const found: Span[] = []
   // Most names, options and paths have no such sign: a start does not compile the patterns for them.
   const isBare = !signs.test(text)

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
-import { createHost, type Failure, workerLimits } from '../core/kit/workers.ts'
+import { createTaskWorker, type TaskFailure, workerLimits } from '../core/kit/workers.ts'
 import type { FindOptions } from './find.ts'
 import type { CleanBytes, CleanPart, RedactionJob, ScanAnswer, Window } from './window.ts'
 
@@ -11,8 +11,8 @@ import type { CleanBytes, CleanPart, RedactionJob, ScanAnswer, Window } from './
  * not scanned again while the same content is at the same path.
  */
 export interface Redactor {
-  window(window: Window, options: FindOptions, signal: AbortSignal): Promise<CleanPart | Failure>
-  bytes(bytes: Uint8Array, options: FindOptions, signal: AbortSignal): Promise<CleanBytes | Failure>
+  window(window: Window, options: FindOptions, signal: AbortSignal): Promise<CleanPart | TaskFailure>
+  bytes(bytes: Uint8Array, options: FindOptions, signal: AbortSignal): Promise<CleanBytes | TaskFailure>
   /** Ends the worker. The next job starts it again. */
   close(): void
 }
@@ -26,11 +26,11 @@ interface RedactorOptions {
 
 export function createRedactor(options: RedactorOptions = {}): Redactor {
   const { file = join(import.meta.dirname, '../../dist/secrets/worker.js') } = options
-  const host = createHost<RedactionJob, ScanAnswer>(file, {
+  const host = createTaskWorker<RedactionJob, ScanAnswer>(file, {
     ...workerLimits.redaction,
     ...defined({ timeoutMs: options.timeoutMs }),
   })
-  const run = async (job: RedactionJob, signal: AbortSignal): Promise<ScanAnswer | Failure> => {
+  const run = async (job: RedactionJob, signal: AbortSignal): Promise<ScanAnswer | TaskFailure> => {
     const outcome = await host.run(job, signal)
     return 'failure' in outcome ? outcome.failure : outcome.result
   }
@@ -79,7 +79,7 @@ const maxContents = 16_384
  * harmless parts.
  */
 export function createSecretFreeCache() {
-  const { get, set } = createRecent<number>(maxContents)
+  const { get, set } = createLruCache<number>(maxContents)
   return { get, set }
 }
 

@@ -1,8 +1,8 @@
 import { redactedMark } from '../core/scrub.ts'
-import { looksOpaque } from './keys.ts'
+import { looksLikeRandomToken } from './keys.ts'
 
 /** A reference to a value that is kept elsewhere, without a default: `${NAME}`, `$NAME`, `%NAME%`, `{{ name }}`, `<name>`. */
-export const reference =
+export const referencePattern =
   /^(?:\$\{(?:[\w.-]+|[\w.-]*:?-|(?:[a-z][a-z\d]*|ENV):(?![-=+])[\w.:/-]+|[\w.-]+:?\?[^{}]*)\}|\$\([\w.-]+\)|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{-?[^{}]*\}\}|\$\{\{[^{}]*\}\}|<[A-Za-z][\w -]*>)$/
 
 /** Values that are never secret, regardless of their name: words for nothing, placeholders, package versions. */
@@ -10,7 +10,7 @@ const nothing =
   /^(?:true|false|null|nil|none|undefined|yes|no|on|off|~|n\/a|-+|\*+|x+|\.{3,}|…|[\^~<>=v]{0,3}\d+\.\d+\.\d+(?:-[a-z]+(?:\.\d+)*)?)$/i
 
 /** An authentication scheme in front of credentials. */
-export const scheme =
+export const authSchemePattern =
   /^(?:bearer|basic|digest|token|apikey|api-key|negotiate|ntlm|hawk|aws4-hmac-sha256|hoba|mutual|vapid|dpop|splunk|key)\s+/i
 
 const plainName = String.raw`[A-Za-z_$][\w$]{0,40}`
@@ -23,14 +23,14 @@ const inserted = new RegExp(
 export function isHarmless(value: string): boolean {
   if (value === '' || value.startsWith(redactedMark)) return true
   if (value.length >= 200) return false
-  if (nothing.test(value) || reference.test(value)) return true
-  const bare = value.replace(scheme, '')
+  if (nothing.test(value) || referencePattern.test(value)) return true
+  const bare = value.replace(authSchemePattern, '')
   // Without a scheme before it, a text such as `{0}` may be the secret itself. Only `$` marks a placeholder then.
   return (bare !== value || value.startsWith('$')) && isPlaceholder(bare)
 }
 
 /** Whether all of the text behind an authentication scheme is a placeholder, not the value. */
 export function isPlaceholder(credentials: string): boolean {
-  if (credentials.length >= 200 || looksOpaque(credentials)) return false
-  return reference.test(credentials) || inserted.test(credentials)
+  if (credentials.length >= 200 || looksLikeRandomToken(credentials)) return false
+  return referencePattern.test(credentials) || inserted.test(credentials)
 }

@@ -3,15 +3,15 @@ import { isTableFile } from './assignments.ts'
 import {
   type CellRow,
   type Certainty,
-  type Columns,
   cellTexts,
   endOfLine,
   findSecretCells,
   findSecretColumns,
-  secretName,
+  type SecretColumns,
+  secretNamePattern,
   trimSpan,
 } from './columns.ts'
-import { findMarkedTables, isRowSeparator, maxLine } from './marked-tables.ts'
+import { findMarkedTableSecrets, isRowSeparator, maxLineLength } from './marked-tables.ts'
 
 /**
  * Returns the cells below columns with the name of a secret, and those beside one in tables of settings: CSV as in RFC 4180 (with
@@ -22,12 +22,12 @@ import { findMarkedTables, isRowSeparator, maxLine } from './marked-tables.ts'
  */
 export function findTableSecrets(text: string, path: string, head?: string): readonly Span[] {
   if (isTableFile(path)) return findInTableFile(text, path, head)
-  return [...findLineTables(text), ...findMarkedTables(text)]
+  return [...findLineTables(text), ...findMarkedTableSecrets(text)]
 }
 
 interface Header {
   readonly delimiter: string
-  readonly columns: Columns
+  readonly columns: SecretColumns
 }
 
 const spreadsheet = /\.(?:xlsx|xlsm|xltx|xltm|xlsb|xls|xlt|ods|ots|fods)$/i
@@ -112,7 +112,7 @@ function isTitle(line: string, cells: CellRow): boolean {
 const isWords = (text: string, cells: CellRow) =>
   cells.every(({ start, end }) => !/[\d!@#$%^&*]/.test(text.slice(start, end)) && end - start <= 64)
 
-const mergeColumns = (one: Columns, other: Columns): Columns => ({
+const mergeColumns = (one: SecretColumns, other: SecretColumns): SecretColumns => ({
   ...one,
   secret: [...one.secret, ...other.secret],
   pair: one.pair ?? other.pair,
@@ -205,14 +205,14 @@ function findLineTables(text: string): readonly Span[] {
   const found: Span[] = []
   const hasBars = text.includes('|')
   for (let at = 0; at < text.length; ) {
-    secretName.lastIndex = at
-    const index = secretName.exec(text)?.index
+    secretNamePattern.lastIndex = at
+    const index = secretNamePattern.exec(text)?.index
     if (index === undefined) break
     const start = text.lastIndexOf('\n', index) + 1
     const end = endOfLine(text, start)
     const line = text.slice(start, end)
     at = end + 1
-    if (line.length > maxLine || !/[\t|;,]/.test(line)) continue
+    if (line.length > maxLineLength || !/[\t|;,]/.test(line)) continue
     const table = hasBars && line.includes('|') ? pipeTable(text, start, found) : delimitedTable(text, start, found)
     at = Math.max(at, table)
   }
@@ -223,7 +223,7 @@ function findLineTables(text: string): readonly Span[] {
 function pipeTable(text: string, at: number, found: Span[]): number {
   let start = at
   const lineBefore = (from: number) => text.lastIndexOf('\n', from - 2) + 1
-  const isLine = (line: string) => line.length <= maxLine && (line.includes('|') || isRowSeparator(line))
+  const isLine = (line: string) => line.length <= maxLineLength && (line.includes('|') || isRowSeparator(line))
   while (start > 0 && isLine(text.slice(lineBefore(start), start - 1))) start = lineBefore(start)
   const lines: Span[] = []
   for (let from = start; from < text.length; ) {
@@ -240,7 +240,7 @@ function pipeTable(text: string, at: number, found: Span[]): number {
   const certainty: Certainty = isMarked ? 'marked' : 'guessed'
   const names = lines.slice(first, isMarked && rule !== -1 ? rule : first + 1)
   const cells = ({ start, end }: Span) => pipeCells(text, start, end)
-  let columns: Columns | undefined
+  let columns: SecretColumns | undefined
   for (const line of names) {
     const own = findSecretColumns(cellTexts(text, cells(line)), certainty)
     columns = columns === undefined || own === undefined ? (own ?? columns) : mergeColumns(columns, own)

@@ -1,6 +1,6 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { kindOfKey } from './keys.ts'
-import { isHarmless, isPlaceholder, reference } from './references.ts'
+import { isHarmless, isPlaceholder, referencePattern } from './references.ts'
 
 /** Characters that end a URL in a text. */
 const boundary = /[\s"'`<>\\]/
@@ -68,7 +68,7 @@ function endOfUserinfo(text: string, start: number, runEnd: number, lastAt: numb
 
 function isSecretUserinfo(userinfo: string, before: string): boolean {
   const parts = userinfo.split(':')
-  if (parts.every((part) => part === '' || reference.test(part))) return false
+  if (parts.every((part) => part === '' || referencePattern.test(part))) return false
   if (parts.length > 1) return parts.slice(1).join(':') !== '' || (parts[0]?.length ?? 0) >= 16
   // A user name without a password is a token if it is long. In a URL of the web it has no other use, so a shorter one with a
   // digit is enough.
@@ -81,7 +81,7 @@ function findQueries(text: string): readonly Span[] {
     const [, name = '', value = ''] = match
     if (kindOfKey(name) === undefined && !queryNames.has(name.toLowerCase())) continue
     if (queryNames.has(name.toLowerCase()) && value.length < 16) continue
-    if (reference.test(value)) continue
+    if (referencePattern.test(value)) continue
     const start = match.index + name.length + 1
     found.push({ start, end: start + value.length })
   }

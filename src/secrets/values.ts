@@ -1,7 +1,7 @@
-import { patternOf } from '../core/kit/matching.ts'
+import { lazyPattern } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { redactedMark } from '../core/scrub.ts'
-import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
+import { type KeyKind, kindOfKey, looksLikeRandomToken } from './keys.ts'
 import { isHarmless } from './references.ts'
 
 /** The kind of a file, which decides what may follow a name: a plain value, an expression, or a sentence. */
@@ -147,7 +147,7 @@ function isSecretText(value: string, { kind, style, quotedOnly }: Assignment): b
   if (kind === 'weak' || quotedOnly) return looksLikePassword(text)
   if (style === 'config') return true
   // In code and prose, a value is not a secret if it is a sentence, shorter than four characters, or itself the name of a secret.
-  if ((/\s/.test(text) && !looksOpaque(text)) || text.length < 4) return false
+  if ((/\s/.test(text) && !looksLikeRandomToken(text)) || text.length < 4) return false
   return !/^[A-Za-z_ .:-]+$/.test(text) || kindOfKey(text) === undefined
 }
 
@@ -155,7 +155,9 @@ function isSecretText(value: string, { kind, style, quotedOnly }: Assignment): b
 export function looksLikePassword(text: string): boolean {
   const head = text.slice(0, 1024)
   if (head.length < 4) return false
-  return /[\d!@#$%^&*+=]/.test(head) || (/[a-z]/.test(head) && /[A-Z]/.test(head.slice(1))) || looksOpaque(head)
+  return (
+    /[\d!@#$%^&*+=]/.test(head) || (/[a-z]/.test(head) && /[A-Z]/.test(head.slice(1))) || looksLikeRandomToken(head)
+  )
 }
 
 /** A block scalar of YAML: all lines that are indented further than the name. */
@@ -247,7 +249,7 @@ function closingAfter(text: string, from: number): number {
 }
 
 /** A character of Japanese or Chinese. */
-const inTheirScripts = patternOf(String.raw`[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}\u30fc\u3001\u3002]`, 'gu')
+const inTheirScripts = lazyPattern(String.raw`[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}\u30fc\u3001\u3002]`, 'gu')
 
 /**
  * Whether a value is words of Japanese or Chinese: most of it is in their scripts, and nothing in it is long enough for a password
@@ -303,7 +305,7 @@ function wordAt(text: string, from: number, style: FileStyle): string {
 
 /** Whether a word in code is more likely a token than a name: `a81f2b9c04`, not `base64` or `token1`. */
 const isToken = (word: string) =>
-  looksOpaque(word) || (/^[\w-]{8,}$/.test(word) && (word.match(/\d+/g)?.length ?? 0) >= 3)
+  looksLikeRandomToken(word) || (/^[\w-]{8,}$/.test(word) && (word.match(/\d+/g)?.length ?? 0) >= 3)
 
 /** The end of the line, or of the lines that a backslash joins; a comment behind white space is left out. */
 function endOfLine(text: string, from: number): number {

@@ -4,7 +4,7 @@ import { isText } from '../core/kit/utf8.ts'
 import { replaceSpans } from '../core/scrub.ts'
 import { isPrivateKey } from './der.ts'
 import { findPrintableTexts } from './encoded.ts'
-import { type FindOptions, type FoundSecret, findSecretsByRules, textsToSearch, toSourceFinding } from './find.ts'
+import { type FindOptions, type FoundSecret, findSecretsByRules, textsToSearch, toFoundSecret } from './find.ts'
 
 /** A part of a text, with the text around it as context. */
 export interface Window {
@@ -153,7 +153,7 @@ export async function findSecrets(text: string, options: FindOptions): Promise<r
   const found = [...findSecretsByRules(text, options)]
   if (options.without?.includes('lint') === true) return found
   for (const decoded of textsToSearch(text, options))
-    for (const span of await findByLint(decoded.text)) found.push(toSourceFinding(decoded, 'lint', span))
+    for (const span of await findByLint(decoded.text)) found.push(toFoundSecret(decoded, 'lint', span))
   return found
 }
 

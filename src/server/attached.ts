@@ -7,7 +7,7 @@ import type { Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
 import { modernRevision, type Notification, ProtocolError } from './messages/messages.ts'
 import type { Channel } from './protocol/channel.ts'
-import { openView } from './serve.ts'
+import { openViewChannel } from './serve.ts'
 import type { Audit } from './telemetry/audit.ts'
 import { resourceTools } from './tools/index.ts'
 
@@ -48,7 +48,7 @@ export function createMethodCaller(view: View, options: AttachedOptions): Method
     const write = async ({ method, params }: Notification) =>
       tell?.(params === undefined ? { method } : { method, params: { ...params } })
     const announcements = tell === undefined ? undefined : { write, onLost: () => {} }
-    const channel = await openView(served, principal, 'legacy', announcements)
+    const channel = await openViewChannel(served, principal, 'legacy', announcements)
     const clientInfo = { name: 'attached', version: '1' }
     const params = { protocolVersion: revision() ?? '2025-11-25', capabilities: {}, clientInfo }
     await channel.request({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
@@ -57,7 +57,7 @@ export function createMethodCaller(view: View, options: AttachedOptions): Method
   }
   const channelOf = (): Promise<Channel> => {
     if (revision() === modernRevision) {
-      channels.modern ??= openView(served, principal, 'modern')
+      channels.modern ??= openViewChannel(served, principal, 'modern')
       return channels.modern
     }
     channels.legacy ??= openLegacy()

@@ -1,11 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { base64Length, blobStreamKey, type StreamedMessage, streamedMessage, tooLong } from './messages/json.ts'
+import { base64Length, blobStreamKey, type StreamedMessage, streamedMessage, tooLongError } from './messages/json.ts'
 import type { ContentLink, LinkFor } from './messages/messages.ts'
-import { codes, failure, formatMessage, isStreamed, type Request, unwritten } from './messages/messages.ts'
+import {
+  errorAnswer,
+  formatMessage,
+  isStreamed,
+  type Request,
+  unwritableAnswerError,
+  wireErrorCodes,
+} from './messages/messages.ts'
 
 /** The end of a target that counts for nothing when its endpoint is found: a final slash of the path, and the query. */
-export const afterRoute = /\/?(?:\?.*)?$/
+export const ignoredTargetEnd = /\/?(?:\?.*)?$/
 
 /** Returns every value of a header, unchanged: Node keeps only one value of some headers. `name` is in lower case. */
 export function headerValues({ rawHeaders }: IncomingMessage, name: string): readonly string[] {
@@ -46,7 +53,7 @@ export function offerLink(
 }
 
 /** Resolves when an answer is sent and its reader has taken it, or is gone. Never rejects. */
-export function untilTaken(response: ServerResponse): Promise<void> {
+export function waitUntilSent(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (response.writableFinished || response.destroyed) return resolve()
     response.once('finish', resolve).once('close', resolve)
@@ -81,7 +88,8 @@ export async function replyLong(
 /** Sends JSON with a content that is read while it is sent. */
 async function replyStreamed(response: HttpResponse, status: number, body: unknown, headers?: Headers): Promise<void> {
   const { answer } = response[limitsKey] ?? noLimits
-  const refuse = (error: Error) => replyJson(response, status, unwritten(body, error, response[linkKey]), headers)
+  const refuse = (error: Error) =>
+    replyJson(response, status, unwritableAnswerError(body, error, response[linkKey]), headers)
   await writeStreamed(
     response,
     streamedMessage(body),
@@ -111,7 +119,7 @@ export async function writeStreamed(
     const around = Buffer.byteLength(head) + Buffer.byteLength(tail)
     const isTooLong = around + base64Length(blob.length) > limit
     if (isTooLong || response.headersSent || response.destroyed) {
-      if (isTooLong) refuse(tooLong(limit))
+      if (isTooLong) refuse(tooLongError(limit))
       // The source may hold a connection open for it.
       await blob[blobStreamKey][Symbol.asyncIterator]().return?.()
       return
@@ -169,7 +177,7 @@ export function replyEmpty(response: ServerResponse, status: number, headers: He
 
 /** Sends a refusal that concerns no single message, so it has no id. */
 export function refuse(response: ServerResponse, status: number, message: string, headers?: Headers): void {
-  replyJson(response, status, failure(null, { code: codes.invalidRequest, message }), headers)
+  replyJson(response, status, errorAnswer(null, { code: wireErrorCodes.invalidRequest, message }), headers)
 }
 
 /** Refuses a method. `allowed`: the methods that are allowed, for the header `Allow`. */

@@ -9,14 +9,14 @@ import { type SpanKind, setTelemetry, type Telemetry, type TraceContext, traceCo
 import type { Subscription, View } from '../core/view.ts'
 import type { RefusedRequest } from './admission/limits.ts'
 import { type Notification, ProtocolError } from './messages/messages.ts'
+import { createAnswerScrubber } from './protocol/answer-scrubber.ts'
 import { bind, type Identity } from './protocol/bind.ts'
 import { type Channel, openChannel } from './protocol/channel.ts'
-import { createEgress } from './protocol/egress.ts'
 import type { ClientName, OpeningCatalog } from './protocol/envelope.ts'
 import { createOutbox, type Outbox } from './protocol/listen.ts'
 import { type ClientProfile, createClientOffers } from './protocol/method.ts'
 import { ownToolNames } from './protocol/tools.ts'
-import { type Audit, audited, auditedTool } from './telemetry/audit.ts'
+import { type Audit, auditedTool, auditedView } from './telemetry/audit.ts'
 
 /** Options of every transport: a view for each principal. */
 export interface ServeOptions extends Identity {
@@ -60,7 +60,7 @@ export interface ServedOptions extends ServeOptions {
 export const localPrincipal: Principal = { id: 'local', roles: [] }
 
 /** A client that can receive notifications outside of requests: the other end of a pipe, or of a session. */
-export interface Announcements {
+export interface NotificationSink {
   /** Writes one notification; resolves when there is room for the next. Rejects when the client is gone. */
   readonly write: (notification: Notification) => Promise<void>
   /** Called once when the client is gone or too slow. */
@@ -68,20 +68,20 @@ export interface Announcements {
 }
 
 /** Opens a channel to the view of a principal. */
-export async function openView(
+export async function openViewChannel(
   options: ServedOptions,
   principal: Principal,
   era: 'modern' | 'legacy',
-  announcements?: Announcements,
+  announcements?: NotificationSink,
 ): Promise<Channel> {
   const { log, timeoutMs = 120_000, audit, transport = 'stdio' } = options
   await loadTelemetry(options.version, log)
-  const egress = createEgress(options.scrubber)
+  const scrubAnswer = createAnswerScrubber(options.scrubber)
   let channel: Channel | undefined
   const revision = () => channel?.revision
   const seen = options.view(principal)
   const facts = { principal, transport, revision }
-  const view = audit === undefined ? seen : audited(seen, audit, facts)
+  const view = audit === undefined ? seen : auditedView(seen, audit, facts)
   const { tools: toolsOf, profileOf } = options
   const given =
     profileOf === undefined
@@ -90,7 +90,7 @@ export async function openView(
           profileOf,
           principal,
           whole: view,
-          wrap: (narrow) => (audit === undefined ? narrow : audited(narrow, audit, facts)),
+          wrap: (narrow) => (audit === undefined ? narrow : auditedView(narrow, audit, facts)),
           ...defined({ readingTools: options.readingTools, explorerApp: options.explorerApp }),
         })
   const tools = async (client: ClientName | undefined, signal: AbortSignal, soon = false) => {
@@ -122,7 +122,7 @@ export async function openView(
   const instructions = options.instructions ?? options.guide?.(principal)
   const identity = { ...options, ...defined({ instructions }) }
   channel = openChannel(bind(promised, identity, log, subscription, toolbox), {
-    ...{ era, log, egress, timeoutMs, onClose, retell },
+    ...{ era, log, scrubAnswer, timeoutMs, onClose, retell },
     view,
     opening: options.opening,
     ...(given === undefined ? {} : { viewOf: given.view, noteOf: given.note }),

@@ -1,5 +1,5 @@
 import { invalid, isResourceError, isTransient, notFound } from '../core/errors.ts'
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import type { Log } from '../core/log.ts'
 import { baseName, parentOf } from '../core/path.ts'
 import type { Context, Entry, Provider } from '../core/provider.ts'
@@ -141,7 +141,7 @@ const maxListedBytes = 1024 * 1024
 
 /** Gives each `SKILL.md` of a provider the name and description of its skill, as the Skills extension requires. */
 export function describeSkills(provider: Provider): Provider {
-  const known = createRecent<Partial<Entry>>(2000)
+  const known = createLruCache<Partial<Entry>>(2000)
 
   /** Resolves to undefined after an error that may pass. */
   const factsOf = async ({ path, size = 0 }: Entry, context: Context): Promise<Partial<Entry> | undefined> => {

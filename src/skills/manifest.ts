@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Document, isNode, parseDocument, visit } from 'yaml'
 import { isResourceError, ResourceError } from '../core/errors.ts'
 import { iteratePages } from '../core/kit/groups.ts'
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { directoryMimeType, type Resource, type Skill, type SkillFile, type View } from '../core/view.ts'
 import { deepNestingIn, splitFrontMatter } from '../text/front-matter.ts'
@@ -26,7 +26,7 @@ interface Read extends SkillFile {
 
 /** Creates a cache of digests. A file with a version is read only once for each version. */
 export function createDigests(): Digests {
-  const known = createRecent<Read>(16 * 1024 * 1024, ({ uri, text = '' }) => 200 + uri.length + text.length)
+  const known = createLruCache<Read>(16 * 1024 * 1024, ({ uri, text = '' }) => 200 + uri.length + text.length)
   return {
     of: async (file, view, signal) => {
       const key = file.version === undefined ? undefined : `${file.version} ${file.uri}`

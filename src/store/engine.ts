@@ -67,7 +67,9 @@ export function prefixUpperBound(prefix: string): string | undefined {
 }
 
 /** Returns a function that reads columns of a row as texts and numbers. */
-export function readerOf<Columns extends Readonly<Record<string, (value: unknown) => unknown>>>(columns: Columns) {
+export function createRowParser<Columns extends Readonly<Record<string, (value: unknown) => unknown>>>(
+  columns: Columns,
+) {
   const all = Object.entries(columns)
   return (row: Readonly<Record<string, unknown>>) => {
     const read: Record<string, unknown> = {}
@@ -76,7 +78,7 @@ export function readerOf<Columns extends Readonly<Record<string, (value: unknown
   }
 }
 
-export const parseListRow = readerOf({ key: String, version: String, edition: Number })
+export const parseListRow = createRowParser({ key: String, version: String, edition: Number })
 
 /** The differences between the SQL of the engines. */
 export interface Dialect {

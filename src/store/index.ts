@@ -5,14 +5,14 @@ import {
   checkCollection,
   checkKey,
   checkLease,
-  checkLimit,
-  checkQuery,
-  checkRow,
-  checkTerms,
   createEngineTexts,
-  failure,
   leases,
-  limits,
+  normalizeLimit,
+  normalizeQuery,
+  normalizeRow,
+  normalizeTerms,
+  storeError,
+  storeLimits,
 } from './rules.ts'
 import type { Collection, Lease, Store } from './store.ts'
 
@@ -55,7 +55,7 @@ function storeOver(engine: Engine): Store {
   let closed: Promise<void> | undefined
 
   const open = () => {
-    if (closed !== undefined) throw failure('gone', 'closed')
+    if (closed !== undefined) throw storeError('gone', 'closed')
   }
 
   return {
@@ -101,7 +101,7 @@ function collectionOf(engine: Engine, name: string, open: () => void): Collectio
     },
     put: async (row, condition) => {
       open()
-      return engine.put(name, checkRow(row), condition)
+      return engine.put(name, normalizeRow(row), condition)
     },
     delete: async (key, condition) => {
       open()
@@ -110,12 +110,12 @@ function collectionOf(engine: Engine, name: string, open: () => void): Collectio
     },
     list: async (query) => {
       open()
-      return engine.list(name, checkQuery(query))
+      return engine.list(name, normalizeQuery(query))
     },
     similar: async (terms, limit) => {
       open()
-      const known = checkTerms(terms).slice(0, limits.similarTerms)
-      return known.length === 0 ? [] : engine.similar(name, known, checkLimit(limit))
+      const known = normalizeTerms(terms).slice(0, storeLimits.similarTerms)
+      return known.length === 0 ? [] : engine.similar(name, known, normalizeLimit(limit))
     },
     size: async () => {
       open()

@@ -1,15 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto'
 import {
-  bytesIn,
   type LongResult,
   type LongResultBounds,
   type LongResults,
-  type ResultFileFacts,
-  resultFileFacts,
+  type ResultFileMetadata,
+  resultFileMetadata,
   resultsToRemove,
   type SizedResult,
+  totalFileBytes,
 } from '../core/shared.ts'
-import { limits } from './rules.ts'
+import { storeLimits } from './rules.ts'
 import { type Collection, type NewRow, type Row, rowsIn, type Store } from './store.ts'
 
 /** The collection of the results. A result has one row for itself, and one row for the content of each file. */
@@ -28,7 +28,7 @@ const idForm = /^[\w-]{22}$/
 
 interface Facts {
   readonly bytes: number
-  readonly files: readonly ResultFileFacts[]
+  readonly files: readonly ResultFileMetadata[]
 }
 
 interface StoredResult extends SizedResult {
@@ -65,8 +65,8 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
 
   return {
     put: async (principal, files) => {
-      const bytes = bytesIn(files)
-      if (bytes > Math.min(bounds.maxBytes, bounds.maxTotalBytes, limits.value)) return undefined
+      const bytes = totalFileBytes(files)
+      if (bytes > Math.min(bounds.maxBytes, bounds.maxTotalBytes, storeLimits.value)) return undefined
       const owner = ownerOf(principal)
       const id = randomBytes(16).toString('base64url')
       for (const { name, body } of files) {
@@ -74,7 +74,7 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
         await write({ key: bodyKey(owner, id, name), value: Buffer.from(body), terms })
       }
       // The facts are written last: a result that can be found has all its contents.
-      const facts: Facts = { bytes, files: files.map(resultFileFacts) }
+      const facts: Facts = { bytes, files: files.map(resultFileMetadata) }
       const row = await write({ key: `${ofFacts}${owner}/${id}`, value: Buffer.from(JSON.stringify(facts)) })
       await rows.evict({})
       const others = (await keptByAll()).filter((one) => one.id !== id)

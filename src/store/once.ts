@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
 import { createEvent, untilAborted } from '../core/kit/abort.ts'
-import { failure } from './rules.ts'
+import { storeError } from './rules.ts'
 import type { Collection, Lease, NewRow, Row, Store } from './store.ts'
 
 export interface OnceOptions {
@@ -116,7 +116,7 @@ async function settle(wanted: Computation, signal: AbortSignal): Promise<OnceOut
         return found
       }
       if (lease !== undefined) return await computeHolding(wanted, lease, signal)
-      if (performance.now() > end) throw failure('busy')
+      if (performance.now() > end) throw storeError('busy')
       // Changes after this point are notified, so the next round misses none.
       if (othersHaveEnded === undefined)
         othersHaveEnded = await watchOthers(wanted, AbortSignal.any([signal, leaving.signal]))

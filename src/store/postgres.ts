@@ -7,14 +7,14 @@ import type { PostgresStore } from './options.ts'
 import { removalsSql, rowsSql, textTablesSql, textWritesSql } from './postgres/schema.ts'
 import {
   connectTo,
-  createListening,
+  createNotificationListener,
   isMissing,
   type PostgresRow,
   type RunStatement,
   toStoreError,
 } from './postgres/server.ts'
 import { textOperationsOn } from './postgres/texts.ts'
-import { failure, leases, limits, valueError } from './rules.ts'
+import { leases, storeError, storeLimits, valueError } from './rules.ts'
 import type { Condition, Row } from './store.ts'
 
 /** Number of rows that one step of an eviction removes. */
@@ -24,7 +24,7 @@ const batch = 500
 export async function openPostgres(options: PostgresStore['postgres'], log: Log): Promise<Engine> {
   const schema = schemaOf(options.schema ?? 'hikidashi')
   const server = connectTo(options)
-  const listening = createListening(server, schema.channel, (connected) =>
+  const listening = createNotificationListener(server, schema.channel, (connected) =>
     log(
       connected ? 'info' : 'warn',
       connected ? 'The store reports changes again.' : 'The connection on which the store reports changes is lost.',
@@ -157,7 +157,7 @@ function similarSql(schema: string, now: string): string {
   return `with found as (
       select t.key, count(*) as shared from unnest($2::text[]) wanted
       cross join lateral (
-        select t.key from ${schema}.terms t where t.collection = ${home} and t.term = wanted limit ${limits.similarRows}
+        select t.key from ${schema}.terms t where t.collection = ${home} and t.term = wanted limit ${storeLimits.similarRows}
       ) t
       group by t.key
     ), best as (
@@ -242,7 +242,7 @@ async function readSchemaVersion(name: string, quoted: string, ask: RunStatement
   )
   if (there === undefined) return 0
   const [found] = await ask(`select version from ${quoted}.meta`)
-  if (typeof found?.version !== 'number') throw failure('damaged', 'no version')
+  if (typeof found?.version !== 'number') throw storeError('damaged', 'no version')
   return found.version
 }
 

@@ -5,7 +5,7 @@ import type { NewRow, RowQuery, WholeRow } from './store.ts'
 import type { CheckedText, NewText, PartQuery, Texts } from './texts.ts'
 
 /** Limits that both engines share, in bytes unless noted. */
-export const limits = {
+export const storeLimits = {
   name: 255,
   key: 1024,
   term: 256,
@@ -33,47 +33,49 @@ export const limits = {
 export const leases = 'leases'
 
 export function checkCollection(name: string): void {
-  checkText(name, 'name of a collection', limits.name)
+  checkText(name, 'name of a collection', storeLimits.name)
   if (name === leases) throw valueError(`The name ${leases} is reserved for the store.`, 'argument')
 }
 
 export function checkLease(name: string, ttlMs: number): void {
-  checkText(name, 'name of a lease', limits.key)
+  checkText(name, 'name of a lease', storeLimits.key)
   if (!(Number.isFinite(ttlMs) && ttlMs >= 1))
     throw valueError('A lease must last for at least a millisecond.', 'argument')
 }
 
 export function checkKey(key: string): void {
-  checkText(key, 'key', limits.key)
+  checkText(key, 'key', storeLimits.key)
 }
 
-export function checkRow({ key, value, expires, terms = [] }: NewRow): WholeRow {
+export function normalizeRow({ key, value, expires, terms = [] }: NewRow): WholeRow {
   checkKey(key)
-  if (value.byteLength > limits.value) throw valueError(`A value may have at most ${limits.value} bytes.`, 'too-large')
+  if (value.byteLength > storeLimits.value)
+    throw valueError(`A value may have at most ${storeLimits.value} bytes.`, 'too-large')
   if (expires !== undefined && !Number.isSafeInteger(expires))
     throw valueError('The expiry of a row must be a whole number of milliseconds.', 'argument')
-  const each = checkTerms(terms)
-  if (each.length > limits.terms) throw valueError(`A row may have at most ${limits.terms} terms.`, 'too-many')
+  const each = normalizeTerms(terms)
+  if (each.length > storeLimits.terms)
+    throw valueError(`A row may have at most ${storeLimits.terms} terms.`, 'too-many')
   return { key, value, terms: each, ...defined({ expires }) }
 }
 
 /** The terms without duplicates. */
-export function checkTerms(terms: readonly string[]): readonly string[] {
-  for (const term of terms) checkText(term, 'term', limits.term)
+export function normalizeTerms(terms: readonly string[]): readonly string[] {
+  for (const term of terms) checkText(term, 'term', storeLimits.term)
   return [...new Set(terms)]
 }
 
-export function checkQuery(query: RowQuery): RowQuery {
-  if (query.prefix !== undefined && query.prefix !== '') checkText(query.prefix, 'prefix', limits.key)
+export function normalizeQuery(query: RowQuery): RowQuery {
+  if (query.prefix !== undefined && query.prefix !== '') checkText(query.prefix, 'prefix', storeLimits.key)
   // The position at which a listing continues need not be a key: every string that sorts is valid.
-  if (query.after !== undefined && query.after !== '') checkText(query.after, 'key', 4 * limits.key)
-  if (query.term !== undefined) checkText(query.term, 'term', limits.term)
-  return { ...query, limit: checkLimit(query.limit) }
+  if (query.after !== undefined && query.after !== '') checkText(query.after, 'key', 4 * storeLimits.key)
+  if (query.term !== undefined) checkText(query.term, 'term', storeLimits.term)
+  return { ...query, limit: normalizeLimit(query.limit) }
 }
 
-export function checkLimit(limit: number): number {
+export function normalizeLimit(limit: number): number {
   if (!(Number.isInteger(limit) && limit >= 0)) throw valueError('A limit must be a whole number.', 'argument')
-  return Math.min(limit, limits.rows)
+  return Math.min(limit, storeLimits.rows)
 }
 
 function checkText(text: string, what: string, most: number): void {
@@ -84,12 +86,12 @@ function checkText(text: string, what: string, most: number): void {
 }
 
 /** Why a store could not do an operation, as `detail.reason`. */
-export type Reason = 'gone' | 'busy' | 'full' | 'read-only' | 'damaged'
+export type StoreFault = 'gone' | 'busy' | 'full' | 'read-only' | 'damaged'
 
 /** The remedy for a store that cannot be written, as the end of a sentence. */
 export const moveStoreAdvice = 'keep the store elsewhere: "store" in the configuration, or the variable XDG_STATE_HOME.'
 
-const sentences: Readonly<Record<Reason, string>> = {
+const sentences: Readonly<Record<StoreFault, string>> = {
   gone: 'The store does not answer. The next request tries it again.',
   busy: 'The store has been busy with other requests for too long. Try again later.',
   full: 'The disk of the store is full. Free some space. A restart of hikidashi is not needed.',
@@ -104,7 +106,7 @@ const sentencesOfCodes: Readonly<Record<string, string>> = {
 }
 
 /** @param code The code of the cause in the engine's own list, such as `SQLITE_FULL`: never text of the engine. */
-export function failure(reason: Reason, code?: string): ResourceError {
+export function storeError(reason: StoreFault, code?: string): ResourceError {
   const sentence = sentencesOfCodes[code ?? ''] ?? sentences[reason]
   const text = code === undefined ? sentence : `${sentence} (${code})`
   return new ResourceError(reason === 'damaged' ? 'internal' : 'unavailable', text, { fault: reason })
@@ -137,7 +139,8 @@ export function createEngineTexts(engine: Engine, name: string, open: () => void
   return {
     put: async (texts) => {
       open()
-      if (texts.length > limits.texts) throw valueError(`At most ${limits.texts} texts are put at once.`, 'too-many')
+      if (texts.length > storeLimits.texts)
+        throw valueError(`At most ${storeLimits.texts} texts are put at once.`, 'too-many')
       const checked = texts.map(checkNew)
       // If a key occurs twice, the last text counts, as if they were put one after the other.
       const last = [...new Map(checked.map((text) => [text.key, text])).values()]
@@ -145,19 +148,19 @@ export function createEngineTexts(engine: Engine, name: string, open: () => void
     },
     remove: async (keys) => {
       open()
-      for (const key of keys) checkText(key, 'key', limits.textKey)
+      for (const key of keys) checkText(key, 'key', storeLimits.textKey)
       while (keys.length > 0 && (await engine.textsRemove(name, keys)));
     },
     list: async (query) => {
       open()
       const { prefix = '', after = '' } = query
-      if (prefix !== '') checkText(prefix, 'prefix', limits.textKey)
-      if (after !== '') checkText(after, 'key', 4 * limits.textKey)
-      return engine.textsList(name, { ...query, limit: checkLimit(query.limit) })
+      if (prefix !== '') checkText(prefix, 'prefix', storeLimits.textKey)
+      if (after !== '') checkText(after, 'key', 4 * storeLimits.textKey)
+      return engine.textsList(name, { ...query, limit: normalizeLimit(query.limit) })
     },
     entries: async (after, limit) => {
       open()
-      return engine.textsEntries(name, after, checkLimit(limit))
+      return engine.textsEntries(name, after, normalizeLimit(limit))
     },
     ids: async () => {
       open()
@@ -183,7 +186,8 @@ export function createEngineTexts(engine: Engine, name: string, open: () => void
     },
     read: async (ids) => {
       open()
-      if (ids.length > limits.ids) throw valueError(`At most ${limits.ids} parts are read at once.`, 'too-many')
+      if (ids.length > storeLimits.ids)
+        throw valueError(`At most ${storeLimits.ids} parts are read at once.`, 'too-many')
       return ids.length === 0 ? [] : engine.textsRead(name, ids)
     },
     size: async (model) => {
@@ -192,28 +196,28 @@ export function createEngineTexts(engine: Engine, name: string, open: () => void
     },
     unembedded: async (model, after, limit) => {
       open()
-      checkText(model, 'model', limits.key)
-      return engine.textsUnembedded(name, model, after, checkLimit(limit))
+      checkText(model, 'model', storeLimits.key)
+      return engine.textsUnembedded(name, model, after, normalizeLimit(limit))
     },
     embed: async (model, vectors) => {
       open()
-      checkText(model, 'model', limits.key)
-      if (vectors.some(({ vector }) => vector.byteLength > limits.vector || vector.byteLength === 0))
-        throw valueError(`A vector may have at most ${limits.vector} bytes.`, 'too-large')
+      checkText(model, 'model', storeLimits.key)
+      if (vectors.some(({ vector }) => vector.byteLength > storeLimits.vector || vector.byteLength === 0))
+        throw valueError(`A vector may have at most ${storeLimits.vector} bytes.`, 'too-large')
       if (vectors.length > 0) await engine.textsEmbed(name, model, vectors)
     },
     vectors: async (model, after, limit) => {
       open()
-      checkText(model, 'model', limits.key)
-      return engine.textsVectors(name, model, after, checkLimit(limit))
+      checkText(model, 'model', storeLimits.key)
+      return engine.textsVectors(name, model, after, normalizeLimit(limit))
     },
   }
 }
 
 function checkNew(text: NewText): CheckedText {
   const { key, version, edition, labels, value, parts } = text
-  checkText(key, 'key', limits.textKey)
-  checkText(labels.mount, 'mount', limits.textKey)
+  checkText(key, 'key', storeLimits.textKey)
+  checkText(labels.mount, 'mount', storeLimits.textKey)
   for (const plain of [version, value, labels.mimeType ?? '', ...(labels.audience ?? [])]) checkPlain(plain)
   const numbers = [labels.priority ?? 0, labels.modified ?? 0]
   if (!Number.isSafeInteger(edition) || !numbers.every(Number.isFinite) || !Number.isSafeInteger(numbers[1]))
@@ -227,8 +231,8 @@ function checkNew(text: NewText): CheckedText {
       checkPlain(part.value)
       if (!Number.isSafeInteger(part.length) || part.length < 0)
         throw valueError('A length must be a whole number.', 'argument')
-      if (part.terms.length > limits.terms)
-        throw valueError(`A part may have at most ${limits.terms} terms.`, 'too-many')
+      if (part.terms.length > storeLimits.terms)
+        throw valueError(`A part may have at most ${storeLimits.terms} terms.`, 'too-many')
       return { value: part.value, length: part.length, terms: joinTerms(part.terms) }
     }),
   }
@@ -248,7 +252,7 @@ function countTerms(text: string): number {
   for (let from = 0; from <= text.length; count++) {
     const at = text.indexOf(' ', from)
     const end = at === -1 ? text.length : at
-    if (end === from || end - from > limits.term) return -1
+    if (end === from || end - from > storeLimits.term) return -1
     from = end + 1
   }
   return count
@@ -258,7 +262,8 @@ function countTerms(text: string): number {
 function checkPlain(text: string): void {
   if (text.includes('\0') || !text.isWellFormed())
     throw valueError('The text contains NUL or a lone surrogate, which cannot be stored.', 'argument')
-  if (isLonger(text, limits.value)) throw valueError(`A value may have at most ${limits.value} bytes.`, 'too-large')
+  if (isLonger(text, storeLimits.value))
+    throw valueError(`A value may have at most ${storeLimits.value} bytes.`, 'too-large')
 }
 
 /** Whether a text has more than `maxBytes` bytes in UTF-8. A UTF-16 unit takes one to three bytes, so most texts need not be counted. */
@@ -267,12 +272,13 @@ function isLonger(text: string, maxBytes: number): boolean {
 }
 
 function checkTextTerms(terms: readonly string[]): void {
-  if (terms.length > limits.queryTerms)
-    throw valueError(`A request may have at most ${limits.queryTerms} terms.`, 'too-many')
+  if (terms.length > storeLimits.queryTerms)
+    throw valueError(`A request may have at most ${storeLimits.queryTerms} terms.`, 'too-many')
   for (const term of terms) {
     if (!termText.test(term) || !term.isWellFormed())
       throw valueError('The term contains a character that is not allowed in terms.', 'argument')
-    if (term.length > limits.term) throw valueError(`The term has more than ${limits.term} characters.`, 'too-large')
+    if (term.length > storeLimits.term)
+      throw valueError(`The term has more than ${storeLimits.term} characters.`, 'too-large')
   }
 }
 
@@ -282,7 +288,7 @@ function checkTextQuery(query: PartQuery): PartQuery {
     throw valueError('A weight must be a whole number from 1.', 'argument')
   if (!(Number.isInteger(query.limit) && query.limit >= 0))
     throw valueError('A limit must be a whole number.', 'argument')
-  return { ...query, limit: Math.min(query.limit, limits.found) }
+  return { ...query, limit: Math.min(query.limit, storeLimits.found) }
 }
 
 /** Returns the size of a text in bytes, without its terms. */

@@ -6,7 +6,7 @@ import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { type AsPromises, createChangeQueue, type Engine } from './engine.ts'
 import type { SqliteStore } from './options.ts'
-import { bugError, failure, notLoaded } from './rules.ts'
+import { bugError, notLoaded, storeError } from './rules.ts'
 import { loadFaultOf } from './sqlite/codes.ts'
 import type { SqliteOperations, WorkerMessage, WorkerRequest } from './sqlite/operations.ts'
 import type { CollectionChange } from './sqlite/rows.ts'
@@ -184,7 +184,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
   const end = () => {
     worker = undefined
     unsent = []
-    for (const { fail } of waiting.values()) fail(unusable ?? failure('gone'))
+    for (const { fail } of waiting.values()) fail(unusable ?? storeError('gone'))
     waiting.clear()
   }
 
@@ -240,13 +240,13 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
 
   const ask = (name: WorkerRequest['name'], values: readonly unknown[]): Promise<unknown> =>
     new Promise((resolve, reject) => {
-      if (waiting.size >= mostWaiting) return reject(failure('busy'))
+      if (waiting.size >= mostWaiting) return reject(storeError('busy'))
       worker ??= start()
       worker.ref()
       const id = ++last
       const release = waitForWork(
         () => answeredAtMs,
-        () => reject(failure('busy')),
+        () => reject(storeError('busy')),
       )
       const question: WorkerRequest = { id, name, values }
       waiting.set(id, {
@@ -267,7 +267,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
 
   return {
     ask: async (name: WorkerRequest['name'], values: readonly unknown[]) => {
-      if (closing !== undefined) throw failure('gone', 'closed')
+      if (closing !== undefined) throw storeError('gone', 'closed')
       if (unusable !== undefined) throw unusable
       return ask(name, values)
     },

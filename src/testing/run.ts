@@ -1,7 +1,7 @@
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import { defined, isCount } from '../core/kit/object.ts'
 import { isPath } from '../core/path.ts'
-import type { ContentFacts, Context, Description, Entry, ListQuery, Principal, Provider } from '../core/provider.ts'
+import type { ContentMetadata, Context, Description, Entry, ListQuery, Principal, Provider } from '../core/provider.ts'
 
 /** A promise of the Provider interface that a provider does not keep. */
 export interface Problem {
@@ -194,7 +194,7 @@ export function metadataFaults(facts: Facts): readonly string[] {
 }
 
 /** Returns the faults in the facts of a content, one phrase each. */
-export function contentFaults(facts: ContentFacts): readonly string[] {
+export function contentFaults(facts: ContentMetadata): readonly string[] {
   const { size, version, mimeType, title } = facts
   const faults = [...metadataFaults(defined({ size, version, mimeType, title }))]
   if (facts.path !== undefined && !isPath(facts.path)) faults.push(`path is ${formatValue(facts.path)}`)

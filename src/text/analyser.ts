@@ -99,7 +99,7 @@ function classify(point: number): CharacterClass {
  * Version of the rules by which texts are split, folded and tokenised. Increase it with any change: older documents are then
  * indexed again.
  */
-export const edition = 6
+export const analyserVersion = 6
 
 /**
  * Kind of a term. `word`: a whole word or identifier. `part`: a part of an identifier. `bigram`: two characters of a script without spaces.
@@ -378,7 +378,7 @@ function withoutEnding(text: string): string {
 
 /** Returns the terms of a text, word by word, in order. Contexts count in them the terms of a query. */
 export function termsIn(text: string): readonly string[] {
-  return extractWords(text).flatMap(termsOf)
+  return extractWords(text).flatMap(termsOfWord)
 }
 
 export function extractWords(text: string): readonly string[] {
@@ -388,7 +388,7 @@ export function extractWords(text: string): readonly string[] {
 // Bounded, because normalization takes quadratic time in the number of marks after a character.
 const words = /[\p{L}\p{N}\p{M}_]{1,64}/gu
 
-export function termsOf(word: string): readonly string[] {
+export function termsOfWord(word: string): readonly string[] {
   const terms: string[] = []
   tokenize(fold(word).text, (term, _start, _end, kind) => {
     if (kind !== 'tail') terms.push(term)

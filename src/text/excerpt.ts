@@ -13,7 +13,7 @@ const landmark =
   /^(?:#{1,4}\s+\S|第[0-9０-９一二三四五六七八九十百]{1,5}[章節条編部]|[■◆●▼]\s*\S|(?:export\s+|default\s+|public\s+|private\s+|protected\s+|static\s+|async\s+|pub\s+|abstract\s+)*(?:function|class|interface|type|enum|struct|trait|impl|def|func|fn|module|namespace|const|CREATE\s+TABLE)\s+\S)/
 
 /** Returns the headings and declarations of a text: a limited number of lines, spread over all of it. */
-export function outlineOf(lines: readonly string[]): readonly OutlineEntry[] {
+export function outlineEntriesOf(lines: readonly string[]): readonly OutlineEntry[] {
   const found: OutlineEntry[] = []
   for (const [index, line] of lines.entries()) {
     const start = line.slice(0, maxLine)

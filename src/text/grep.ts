@@ -1,8 +1,8 @@
 import { RE2JS } from 're2js'
 import { type Body, openBody, type ReadFor } from '../core/body.ts'
-import { formatOf } from '../core/documents.ts'
+import { documentFormatOf } from '../core/documents.ts'
 import { fallbackTo, invalid, isResourceError } from '../core/errors.ts'
-import { breath } from '../core/kit/breath.ts'
+import { eventLoopYield } from '../core/kit/event-loop-yield.ts'
 import { defined } from '../core/kit/object.ts'
 
 /** A pattern to find in the lines of a text. */
@@ -149,8 +149,8 @@ export async function grep(read: ReadFor, uri: string, options: GrepOptions): Pr
       lastLine = line
     }
     line++
-    if (breath.due()) {
-      await breath.take()
+    if (eventLoopYield.due()) {
+      await eventLoopYield.take()
       signal?.throwIfAborted()
       if (performance.now() > reportAt) {
         report?.(lastLine)
@@ -185,7 +185,7 @@ async function openText(read: ReadFor, uri: string, { signal }: GrepOptions): Pr
       throw invalid('The resource has several contents, as a directory has. Search in one of them.', 'argument')
     throw error
   })
-  const format = uri.includes('?') ? undefined : formatOf(uri, body.mimeType)
+  const format = uri.includes('?') ? undefined : documentFormatOf(uri, body.mimeType)
   if (format === undefined || format === 'html') return { uri, body }
   const reading = `${uri}?as=text`
   const text = await openBody(read, reading, options).catch(fallbackTo(undefined, 'invalid'))

@@ -18,7 +18,11 @@ const values = /^export (?:const|let|default|\{|\*).{0,400}$/
 const tests = /^\s{0,8}(?:test|it|describe|suite|bench)(?:\.\w+)*\(/
 
 /** Returns for each line whether a heading, a declaration or a test begins there. */
-export function startsIn(lines: readonly string[], path: string, mimeType: string | undefined): readonly boolean[] {
+export function sectionStartsIn(
+  lines: readonly string[],
+  path: string,
+  mimeType: string | undefined,
+): readonly boolean[] {
   const hasTests = !isProse(path, mimeType)
   const isStart = createStartTest(path, mimeType)
   return lines.map((line) => isStart(line) || (hasTests && line.length < 500 && tests.test(line)))

@@ -1,6 +1,6 @@
 import { ownCopy } from '../core/kit/own-copy.ts'
 import { firstIndex } from '../core/kit/sorted.ts'
-import { extractWords, termsOf } from './analyser.ts'
+import { extractWords, termsOfWord } from './analyser.ts'
 import type { TermCounts } from './relevance.ts'
 
 /** Cache of the hashes of the terms of words, because most words repeat, and its maximum number of words. */
@@ -17,7 +17,7 @@ export function fnv1aHash(term: string): number {
 function hashesOf(word: string): readonly number[] {
   const found = known.get(word)
   if (found !== undefined) return found
-  const hashes = termsOf(word).map(fnv1aHash)
+  const hashes = termsOfWord(word).map(fnv1aHash)
   if (known.size >= mostKnown) known = new Map()
   known.set(ownCopy(word), hashes)
   return hashes

@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { isResourceError, type ResourceError, tooLarge } from '../core/errors.ts'
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
-import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
+import type { Content, ContentMetadata, Context, Provider, ReadRequest } from '../core/provider.ts'
 import { decodeBytes, hasZeros, isDamagedUtf8, repairUtf8 } from '../text/encoding/decode.ts'
-import { createJudge, type EncodingRule, languagesOf, sampleBytes } from '../text/encoding/detect.ts'
+import { createEncodingDetector, type EncodingRule, languagesOf, sampleBytes } from '../text/encoding/detect.ts'
 import { readContentBytes, readWhole, withoutPayload, withoutPosition, withoutTail } from './part.ts'
 
 export interface DecodedOptions {
@@ -41,12 +41,12 @@ const keptCharacters = 32 * 1024 * 1024
  * @throws ResourceError `invalid` for a rule with a malformed glob or an unknown encoding.
  */
 export function decoded(provider: Provider, options: DecodedOptions = {}): Provider {
-  const judge = createJudge(options.rules ?? [], languagesOf(options.language))
+  const judge = createEncodingDetector(options.rules ?? [], languagesOf(options.language))
   const maxBytes = options.maxBytes ?? 64 * 1024 * 1024
   const verdictOn = createVerdicts(provider, judge)
-  const texts = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
+  const texts = createLruCache<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
 
-  const textFrom = async (bytes: Uint8Array, label: string, facts: ContentFacts, path: string, context: Context) => {
+  const textFrom = async (bytes: Uint8Array, label: string, facts: ContentMetadata, path: string, context: Context) => {
     const text =
       label === 'utf-8'
         ? repairUtf8(bytes)
@@ -75,7 +75,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
 
   /** Returns the whole text of a resource of which a part was read. Undefined if the resource is not text. */
   const decodeAll = async (
-    part: ContentFacts,
+    part: ContentMetadata,
     request: ReadRequest,
     context: Context,
   ): Promise<Content | undefined> => {
@@ -159,7 +159,11 @@ function hasPlainText(content: Content): boolean {
 }
 
 /** Returns the cache key of one version of a resource; undefined without a version. */
-function versionCacheKey({ version }: ContentFacts, request: ReadRequest, { principal }: Context): string | undefined {
+function versionCacheKey(
+  { version }: ContentMetadata,
+  request: ReadRequest,
+  { principal }: Context,
+): string | undefined {
   const { path, params } = withoutTail(request)
   return version === undefined ? undefined : JSON.stringify([principal.id, path, [...params], version])
 }
@@ -175,7 +179,7 @@ function marked(content: Content): Content {
 /** A part of a text in UTF-8, which may be damaged. `sure`: the encoding is certain. */
 function repairPart(
   bytes: Buffer,
-  facts: ContentFacts,
+  facts: ContentMetadata,
   sure: boolean,
 ): (Content & { readonly text: string }) | undefined {
   const { from, to } = wholeCharacters(bytes)
@@ -198,8 +202,8 @@ function tooLargeFor(limit: number): (size: number | undefined) => ResourceError
 }
 
 /** Creates the function that judges a resource by its beginning. */
-function createVerdicts(provider: Provider, judge: ReturnType<typeof createJudge>) {
-  const verdicts = createRecent<DetectedEncoding>(5000)
+function createVerdicts(provider: Provider, judge: ReturnType<typeof createEncodingDetector>) {
+  const verdicts = createLruCache<DetectedEncoding>(5000)
 
   /** The encoding of a resource by its beginning, cached for its version. */
   return async (part: Content, request: ReadRequest, context: Context): Promise<DetectedEncoding> => {

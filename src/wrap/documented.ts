@@ -1,12 +1,12 @@
 import { capClaimedPriority, requiredPriority } from '../core/entry.ts'
 import { fallbackTo, isResourceError, isTransient } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Content, Context, Entry, Provider } from '../core/provider.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf, headingIn } from '../text/front-matter.ts'
 import { readContentBytes } from './part.ts'
-import { alternatesMeta, isTranslatable, type Twin, twinsOf } from './twins.ts'
+import { alternatesMeta, isTranslatable, type TranslationPath, translationPathsOf } from './translations.ts'
 
 export interface DocumentedOptions {
   /** Globs of the documents whose front matter is read. Listing them costs one small read each, once for each version. */
@@ -38,7 +38,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
   const hasFrontMatter = compileGlobs(frontMatter)
   const hasHeading = compileGlobs(headings)
   const languages = (options.languages ?? ['ja', 'en']).map((language) => language.toLowerCase())
-  const known = createRecent<FrontMatter>(20_000)
+  const known = createLruCache<FrontMatter>(20_000)
 
   /** Reads the front matter and the first heading at the beginning of a document. Resolves to undefined after an error that may pass. */
   const readStart = async ({ path, title }: Entry, context: Context): Promise<FrontMatter | undefined> => {
@@ -105,17 +105,19 @@ function withMeta(content: Content, { meta }: Pick<Content, 'meta'>): Content {
   return content.path === undefined && meta !== undefined ? { ...content, meta: { ...content.meta, ...meta } } : content
 }
 
-/** Finds the twins of a document by a `stat` of each. */
+/** Finds the translations of a document by a `stat` of each. */
 async function findTwins(
   stat: NonNullable<Provider['stat']>,
   path: string,
   languages: readonly string[],
   context: Context,
-): Promise<readonly Twin[]> {
-  const find = async (twin: Twin) => {
-    await stat(twin.path, context)
-    return [twin]
+): Promise<readonly TranslationPath[]> {
+  const find = async (translation: TranslationPath) => {
+    await stat(translation.path, context)
+    return [translation]
   }
-  const found = await Promise.all(twinsOf(path, languages).map((twin) => find(twin).catch(fallbackTo([]))))
+  const found = await Promise.all(
+    translationPathsOf(path, languages).map((translation) => find(translation).catch(fallbackTo([]))),
+  )
   return found.flat()
 }

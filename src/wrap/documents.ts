@@ -1,7 +1,7 @@
-import { completionOf } from '../core/completion.ts'
+import { completeFromValues } from '../core/completion.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Completion, CompletionRequest, Content, Provider, Template } from '../core/provider.ts'
-import { formatOf, formsOf } from '../readings/formats.ts'
+import { documentFormatOf, readingFormsOf } from '../readings/formats.ts'
 import type { EncodingRule } from '../text/encoding/detect.ts'
 import { decoded } from './decoded.ts'
 import { type DocumentedOptions, documented } from './documented.ts'
@@ -30,7 +30,7 @@ export interface DocumentsOptions extends DocumentedOptions {
  *
  * 1. `tailed` finds the last lines in the bytes of a resource, so that the end of any log is cheap, whatever its encoding.
  * 2. `decoded` decodes text in other encodings; all wrappers after it see UTF-8.
- * 3. `documented` reads front matter and looks for twins, in decoded text.
+ * 3. `documented` reads front matter and looks for translations, in decoded text.
  * 4. `readable` reads documents as text. It gets the text of HTML, and the bytes of other documents.
  * 5. `through`, if something has to be removed from texts. It comes before parts are cut off, because it may not recognise half a
  *    secret. It gets the end of a text together with lines before it, which are cut off afterwards.
@@ -61,8 +61,8 @@ function isOwn(template: string): boolean {
 /** Completes the forms in which a document can be read; a path is completed from the tree. */
 function completeForm({ argument, arguments: filled }: CompletionRequest): Completion | undefined {
   if (argument.name !== 'as') return argument.name === 'path' ? undefined : { values: [] }
-  const format = formatOf(filled.get('path') ?? '', undefined)
-  return completionOf(formsOf(format ?? 'html'), argument.value)
+  const format = documentFormatOf(filled.get('path') ?? '', undefined)
+  return completeFromValues(readingFormsOf(format ?? 'html'), argument.value)
 }
 
 const part: Template = {

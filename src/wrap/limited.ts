@@ -1,6 +1,6 @@
 import { type ErrorKind, isResourceError, unavailable } from '../core/errors.ts'
 import { followAbort, untilAborted } from '../core/kit/abort.ts'
-import { inGroups, iterateGroups } from '../core/kit/groups.ts'
+import { createGroupedIterable, iterateGroups } from '../core/kit/groups.ts'
 import { requireProvider } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
@@ -20,10 +20,10 @@ export interface LimitedOptions {
   readonly maxPauseMs?: number
   readonly log?: Log
   /** Receives the outcome of each request: an answer, the kind of an error, or that the caller aborted. */
-  readonly observe?: (outcome: Outcome) => void
+  readonly observe?: (outcome: SourceOutcome) => void
 }
 
-export type Outcome = 'ok' | ErrorKind | 'ended'
+export type SourceOutcome = 'ok' | ErrorKind | 'ended'
 
 const defaults = { timeoutMs: 30_000, concurrent: 32, waiting: 256, failures: 5, pauseMs: 1000, maxPauseMs: 60_000 }
 
@@ -138,7 +138,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
 
   return {
     ...provider,
-    list: (query, context) => inGroups(() => groups(query, context), context.signal),
+    list: (query, context) => createGroupedIterable(() => groups(query, context), context.signal),
     read,
     ...limitedVerbs(provider, ask, askLong),
     failing: learn.failing,

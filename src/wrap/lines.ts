@@ -1,8 +1,8 @@
 import { isResourceError } from '../core/errors.ts'
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
-import { beforeNul, beginsText, headBytes, wholeCharacters } from '../core/kit/utf8.ts'
-import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
+import { beforeNul, headBytes, isTextHead, wholeCharacters } from '../core/kit/utf8.ts'
+import type { Content, ContentMetadata, Context, Provider, ReadRequest } from '../core/provider.ts'
 import {
   badRange,
   ChangedError,
@@ -11,7 +11,7 @@ import {
   formatPart,
   isTextPart,
   type PartFacts,
-  type PartQuery,
+  type PartRequest,
   partKey,
 } from './part.ts'
 
@@ -37,7 +37,7 @@ interface Gathered {
 export function createLineReader(provider: Provider, limit: number) {
   const marks = createPositions(1)
 
-  return async (part: PartQuery, request: ReadRequest, context: Context): Promise<Content> => {
+  return async (part: PartRequest, request: ReadRequest, context: Context): Promise<Content> => {
     const key = JSON.stringify([context.principal.id, request.path, [...request.params]])
     const mark = marks.before(key, part.first)
     const scan: Scan = {
@@ -50,7 +50,7 @@ export function createLineReader(provider: Provider, limit: number) {
       cut: false,
     }
     const gathered: Gathered = { pieces: [], length: 0, whole: 0, lines: 0 }
-    let facts: ContentFacts = {}
+    let facts: ContentMetadata = {}
     try {
       for await (const chunk of chunksOf(provider, request, { start: mark.at, length: chunkBytes }, context)) {
         const bytes = beforeNul(chunk.bytes)
@@ -58,7 +58,7 @@ export function createLineReader(provider: Provider, limit: number) {
         facts = isCut ? withTextType(chunk.facts) : chunk.facts
         // A cached position is valid for one version only.
         if (mark.version !== undefined && facts.version !== mark.version) throw new ChangedError()
-        if (!isTextPart(bytes, facts) || (chunk.start === 0 && !beginsText(chunk.bytes.subarray(0, headBytes))))
+        if (!isTextPart(bytes, facts) || (chunk.start === 0 && !isTextHead(chunk.bytes.subarray(0, headBytes))))
           throw badRange('The resource is not text, so it has no lines. Write ?bytes=0-4095.')
         scanChunk(scan, isCut ? { ...chunk, bytes, final: false } : chunk, gathered, part, limit)
         scan.cut = isCut && scan.at === chunk.start + bytes.length
@@ -77,7 +77,7 @@ export function createLineReader(provider: Provider, limit: number) {
 }
 
 /** The type of the text before a NUL, where the resource as a whole has none. */
-function withTextType(facts: ContentFacts): ContentFacts {
+function withTextType(facts: ContentMetadata): ContentMetadata {
   return facts.mimeType === 'application/octet-stream' ? { ...facts, mimeType: 'text/plain' } : facts
 }
 
@@ -97,7 +97,7 @@ interface Scan {
 }
 
 /** Counts the lines of a chunk, and gathers those that are requested. It stops after the last of them. */
-function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }: PartQuery, limit: number): void {
+function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }: PartRequest, limit: number): void {
   const bytes = chunk.bytes.subarray(Math.max(0, scan.at - chunk.start))
   // A byte order mark is not part of the text.
   if (scan.begins === scan.at) scan.begins = Math.max(scan.at, chunk.start)
@@ -136,7 +136,12 @@ function addLinePiece(gathered: Gathered, piece: Buffer, limit: number, ends: bo
   return fits
 }
 
-function createLinesContent(scan: Scan, gathered: Gathered, facts: ContentFacts, { first, last }: PartQuery): Content {
+function createLinesContent(
+  scan: Scan,
+  gathered: Gathered,
+  facts: ContentMetadata,
+  { first, last }: PartRequest,
+): Content {
   const { line, at, begins, ended, full, cut, start = at } = scan
   const size = facts.size ?? (ended ? at : undefined)
   // A last line without a newline is a line too.
@@ -187,7 +192,7 @@ const maxPositions = 1024
 
 /** Caches positions, so that reading a resource part after part does not begin at its beginning each time. */
 export function createPositions(first: number) {
-  const resources = createRecent<LinePosition[]>(maxResources)
+  const resources = createLruCache<LinePosition[]>(maxResources)
   return {
     /** Returns the nearest known position at or before an index; without one, the beginning. */
     before: (key: string, index: number): LinePosition =>

@@ -2,10 +2,10 @@ import { contentLength } from '../core/entry.ts'
 import { invalid, isResourceError, ResourceError, unavailable } from '../core/errors.ts'
 import { isText, wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
-import type { Content, ContentFacts, Context, Params, Provider, ReadRequest } from '../core/provider.ts'
+import type { Content, ContentMetadata, Context, Params, Provider, ReadRequest } from '../core/provider.ts'
 
 /** A part of a resource as a client asks for it: lines from 1, bytes from 0. `last` is in it; without it, to the end. */
-export interface PartQuery {
+export interface PartRequest {
   readonly unit: 'lines' | 'bytes'
   readonly first: number
   readonly last: number | undefined
@@ -82,7 +82,7 @@ export function withoutTail({ path, params }: ReadRequest): ReadRequest {
 }
 
 /** Removes byte offsets and sizes from facts, because they differ in another encoding. */
-export function withoutPosition({ range, size, meta, ...facts }: ContentFacts): ContentFacts {
+export function withoutPosition({ range, size, meta, ...facts }: ContentMetadata): ContentMetadata {
   const kept = Object.entries(meta ?? {}).filter(([key]) => key !== partKey)
   return { ...facts, meta: Object.fromEntries(kept) }
 }
@@ -94,7 +94,7 @@ export interface Chunk {
   readonly start: number
   /** Whether this is the last chunk. */
   readonly final: boolean
-  readonly facts: ContentFacts
+  readonly facts: ContentMetadata
 }
 
 /** Thrown if a resource changes during a read: the reader then begins again. No caller of a wrapper gets this error. */
@@ -191,20 +191,20 @@ export async function readContentBytes(content: Content): Promise<Buffer> {
 }
 
 /** Returns the members of a content without its payload. */
-export function withoutPayload(content: Content): ContentFacts {
-  const { text, bytes, stream, length, ...facts } = content as ContentFacts & Readonly<Record<Payload, unknown>>
+export function withoutPayload(content: Content): ContentMetadata {
+  const { text, bytes, stream, length, ...facts } = content as ContentMetadata & Readonly<Record<Payload, unknown>>
   return facts
 }
 
 type Payload = 'text' | 'bytes' | 'stream' | 'length'
 
-function wholeFactsOf(content: Content): ContentFacts {
+function wholeFactsOf(content: Content): ContentMetadata {
   const { range, ...facts } = withoutPayload(content)
   return { ...facts, ...(range === undefined && { size: content.size ?? contentLength(content) }) }
 }
 
 /** Whether bytes of a resource are text, judged by its type and the bytes. They may begin or end within a character. */
-export function isTextPart(bytes: Uint8Array, { mimeType = '' }: ContentFacts): boolean {
+export function isTextPart(bytes: Uint8Array, { mimeType = '' }: ContentMetadata): boolean {
   if (/^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:octet-stream|zip|gzip|pdf)$)/.test(mimeType))
     return false
   const { from, to } = wholeCharacters(bytes)
@@ -230,7 +230,7 @@ export async function readWhole(
   const once = async () => {
     const pieces: Buffer[] = []
     let length = 0
-    let facts: ContentFacts = {}
+    let facts: ContentMetadata = {}
     for await (const chunk of chunksOf(
       provider,
       request,

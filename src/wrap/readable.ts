@@ -1,25 +1,25 @@
 import { join } from 'node:path'
 import { invalid, isResourceError, ResourceError, tooLarge, unavailable } from '../core/errors.ts'
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
-import { createHost, type Failure, type TaskOutcome, workerLimits } from '../core/kit/workers.ts'
+import { createTaskWorker, type TaskFailure, type TaskOutcome, workerLimits } from '../core/kit/workers.ts'
 import { metaKeys } from '../core/meta.ts'
-import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
+import type { Content, ContentMetadata, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import {
   type DocumentFormat,
-  formatOf,
-  formsOf,
+  documentFormatOf,
   namesEncodings,
-  onlyPictures,
+  onlyPicturesMessage,
   type Reading,
   type ReadingAnswer,
   type ReadingForm,
   type ReadingJob,
+  readingFormsOf,
   scanFault,
   waitingFault,
 } from '../readings/formats.ts'
 import { readWhole } from './part.ts'
-import type { Scan, ScanReading, Scans } from './scans.ts'
+import type { Scan, ScanQueue, ScanReading } from './scans.ts'
 
 export interface ReadableOptions {
   /** Maximum size of a document, in bytes. Default 32 MiB. */
@@ -33,7 +33,7 @@ export interface ReadableOptions {
   /** Reads the bytes of documents as they are stored, if `provider` decodes texts. Default: `provider`. */
   readonly stored?: Provider
   /** Reads PDF pages that hold only pictures by OCR. Default: they are not read. */
-  readonly scans?: Scans
+  readonly scans?: ScanQueue
 }
 
 /** Facts in the `_meta` of a document that has readings, and of a reading. */
@@ -94,9 +94,9 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   const { timeoutMs = workerLimits.documents.timeoutMs, memoryMb = workerLimits.documents.memoryMb } = options
   const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }
   const file = join(import.meta.dirname, '../../dist/readings/worker.js')
-  const host = createHost<ReadingJob, ReadingAnswer>(file, { timeoutMs, memoryMb })
-  const kept = createRecent<ReadContent>(keptCharacters, ({ text }) => text.length)
-  const hopeless = createRecent<{ readonly error: ResourceError; readonly until: number }>(1000)
+  const host = createTaskWorker<ReadingJob, ReadingAnswer>(file, { timeoutMs, memoryMb })
+  const kept = createLruCache<ReadContent>(keptCharacters, ({ text }) => text.length)
+  const hopeless = createLruCache<{ readonly error: ResourceError; readonly until: number }>(1000)
   let waiting = 0
 
   const run = async (job: ReadingJob, { signal }: Context): Promise<TaskOutcome<ReadingAnswer>> => {
@@ -132,7 +132,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     if (failed !== undefined && performance.now() < failed.until) throw failed.error
     const begun = known === undefined ? undefined : scanReader.begun(known)
     if (begun !== undefined) return begun
-    if (!formsOf(format).includes(form))
+    if (!readingFormsOf(format).includes(form))
       throw invalid('A PDF cannot be read as Markdown. Write ?as=text.', 'parameter', { parameter: 'as' })
     const source = namesEncodings(format) ? stored : provider
     const { bytes, facts } = await readWhole(source, request, maxBytes, tooLargeFor(maxBytes), context)
@@ -154,12 +154,12 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   const readText = async (form: ReadingForm, request: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const { range: _, ...whole } = request
     const entry = await provider.stat?.(request.path, context)
-    const format = formatOf(request.path, entry?.mimeType)
+    const format = documentFormatOf(request.path, entry?.mimeType)
     if (format !== undefined) return [await readAs(form, format, whole, entry?.version, context)]
     // The format may only be visible in the bytes. Text needs no reading, and keeps its ranges.
     const contents = await provider.read(request, context)
     const [content] = contents
-    const shown = content === undefined ? undefined : formatOf('', content.mimeType)
+    const shown = content === undefined ? undefined : documentFormatOf('', content.mimeType)
     if (shown !== undefined) return [await readAs(form, shown, whole, content?.version, context)]
     const isMarkdown = content?.mimeType?.startsWith('text/markdown') === true
     if ((form === 'text' || isMarkdown) && contents.every((one) => 'text' in one)) return contents
@@ -203,7 +203,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
 
 interface ScanReaderOptions {
   readonly provider: Provider
-  readonly scans: Scans | undefined
+  readonly scans: ScanQueue | undefined
   readonly maxBytes: number
   /** Runs a job of the worker on a PDF, after the readings that wait. */
   readonly runJob: (bytes: Uint8Array, job: Partial<ReadingJob>, signal: AbortSignal) => Promise<Reading>
@@ -212,7 +212,7 @@ interface ScanReaderOptions {
 /** Reads PDFs with pages that hold only pictures. */
 function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptions) {
   /** Documents that wait for OCR: the keys of their contents, and what is read of them so far. */
-  const unfinished = createRecent<{ readonly bytesKey: string; readonly content: ReadContent | undefined }>(1000)
+  const unfinished = createLruCache<{ readonly bytesKey: string; readonly content: ReadContent | undefined }>(1000)
   const begin = (key: string | undefined, bytes: Uint8Array, content?: ReadContent): void => {
     if (key !== undefined && scans !== undefined) unfinished.set(key, { bytesKey: scans.contentHash(bytes), content })
   }
@@ -253,7 +253,7 @@ function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptio
       if (pictures.length === 0) return { reading, isWaiting: false }
       if (scans === undefined) {
         if (hasText) return { reading, isWaiting: false }
-        throw invalid(onlyPictures, 'unreadable', { fault: scanFault })
+        throw invalid(onlyPicturesMessage, 'unreadable', { fault: scanFault })
       }
       const found = await scans.find(bytes, scanOf(pictures, request, context))
       if (typeof found === 'object') return { reading: found.reading, isWaiting: false }
@@ -265,7 +265,7 @@ function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptio
 }
 
 function unreadScan(why: keyof typeof unread): ResourceError {
-  return invalid(`${onlyPictures} ${unread[why]}`, 'unreadable', { fault: waitingFault })
+  return invalid(`${onlyPicturesMessage} ${unread[why]}`, 'unreadable', { fault: waitingFault })
 }
 
 function isForm(form: string): form is ReadingForm {
@@ -274,13 +274,13 @@ function isForm(form: string): form is ReadingForm {
 
 /** Marks a document that has readings. */
 function withForms(content: Content, path: string): Content {
-  const format = formatOf(content.path ?? path, content.mimeType)
+  const format = documentFormatOf(content.path ?? path, content.mimeType)
   if (format === undefined) return content
-  const told: ReadingFacts = { forms: formsOf(format) }
+  const told: ReadingFacts = { forms: readingFormsOf(format) }
   return { ...content, meta: { ...content.meta, [readingKey]: told } }
 }
 
-function readingError(failure: Failure, timeoutMs: number): ResourceError {
+function readingError(failure: TaskFailure, timeoutMs: number): ResourceError {
   return failure === 'late'
     ? tooLarge(`Reading the document as text takes longer than ${timeoutMs} ms. Leave out ?as to read its bytes.`, {
         reason: 'too-much',
@@ -307,7 +307,7 @@ const unread = {
 function readingContent(
   { text, title, parts, pictures = [], ocr }: Reading & Partial<ScanReading>,
   form: ReadingForm,
-  { version, path, immutable, mimeType, meta }: ContentFacts,
+  { version, path, immutable, mimeType, meta }: ContentMetadata,
   isWaiting = false,
 ): ReadContent {
   const told: ReadingFacts = {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { invalid, isResourceError, type ResourceError } from '../core/errors.ts'
 import { withResolvers } from '../core/kit/abort.ts'
-import { createRecent } from '../core/kit/lru.ts'
+import { createLruCache } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
-import { onlyPictures, type Picture, type Reading, scanFault } from '../readings/formats.ts'
+import { onlyPicturesMessage, type Picture, type Reading, scanFault } from '../readings/formats.ts'
 
 /** A program that reads the text in pictures. */
 export interface PictureReader {
@@ -71,11 +71,11 @@ function inTurn<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Reads scans by OCR, in the background: one document after the other, each within limits of pages and time. */
-export function createScans(options: ScansOptions) {
+export function createScanQueue(options: ScansOptions) {
   const { reader, maxPages = 100, timeoutMs = 600_000, kept, log = () => {} } = options
   const waiting = new Map<string, Scan>()
-  const done = createRecent<ScanReading>(keptCharacters, ({ text }) => text.length)
-  const failed = createRecent<{ readonly error: ResourceError; readonly until: number }>(1000)
+  const done = createLruCache<ScanReading>(keptCharacters, ({ text }) => text.length)
+  const failed = createLruCache<{ readonly error: ResourceError; readonly until: number }>(1000)
   const listeners = new Set<(path: string) => void>()
   const closing = new AbortController()
   let isWorking = false
@@ -182,10 +182,10 @@ export function createScans(options: ScansOptions) {
   }
 }
 
-export type Scans = ReturnType<typeof createScans>
+export type ScanQueue = ReturnType<typeof createScanQueue>
 
 function failedScan(): ResourceError {
-  return invalid(`${onlyPictures} OCR of its pages has failed: see the log of the server.`, 'unreadable', {
+  return invalid(`${onlyPicturesMessage} OCR of its pages has failed: see the log of the server.`, 'unreadable', {
     fault: scanFault,
   })
 }

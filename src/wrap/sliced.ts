@@ -1,6 +1,6 @@
 import { defined, requireProvider } from '../core/kit/object.ts'
 import { isContinuation } from '../core/kit/utf8.ts'
-import type { Content, ContentFacts, Context, Params, Provider, ReadRequest, Template } from '../core/provider.ts'
+import type { Content, ContentMetadata, Context, Params, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { createLineReader } from './lines.ts'
 import {
   badRange,
@@ -8,7 +8,7 @@ import {
   formatPart,
   isTextPart,
   type PartFacts,
-  type PartQuery,
+  type PartRequest,
   partKey,
   readOneVersion,
 } from './part.ts'
@@ -70,7 +70,7 @@ const example = {
  *
  * @throws ResourceError `invalid` (reason `range`) for a malformed part, or two of them.
  */
-function partIn(params: Params): { readonly part: PartQuery | undefined; readonly others: Params } {
+function partIn(params: Params): { readonly part: PartRequest | undefined; readonly others: Params } {
   const lines = params.get('lines')
   const bytes = params.get('bytes')
   if (lines === undefined && bytes === undefined) return { part: undefined, others: params }
@@ -83,7 +83,7 @@ function partIn(params: Params): { readonly part: PartQuery | undefined; readonl
   return { part, others }
 }
 
-function parsePartRange(unit: 'lines' | 'bytes', text: string): PartQuery {
+function parsePartRange(unit: 'lines' | 'bytes', text: string): PartRequest {
   const match = /^(\d{1,15})(-(\d{1,15})?)?$/.exec(text)
   const first = Number(match?.[1])
   const last = match?.[2] === undefined ? first : match[3] === undefined ? undefined : Number(match[3])
@@ -96,7 +96,7 @@ function parsePartRange(unit: 'lines' | 'bytes', text: string): PartQuery {
 
 async function readBytes(
   provider: Provider,
-  part: PartQuery,
+  part: PartRequest,
   request: ReadRequest,
   limit: number,
   context: Context,
@@ -109,7 +109,7 @@ async function readBytes(
   const pieces: Buffer[] = []
   let begin: number | undefined
   let end = 0
-  let facts: ContentFacts = {}
+  let facts: ContentMetadata = {}
   for await (const chunk of chunksOf(provider, request, { start: from, length: to - from }, context)) {
     facts = chunk.facts
     end = chunk.start + chunk.bytes.length
@@ -154,7 +154,7 @@ async function readBytes(
 }
 
 /** Returns the query of the next part: the rest of the request, or, if the request was answered completely, as many bytes again. */
-function nextBytes({ last }: PartQuery, behind: number, count: number, size = Number.POSITIVE_INFINITY): string {
+function nextBytes({ last }: PartRequest, behind: number, count: number, size = Number.POSITIVE_INFINITY): string {
   if (last === undefined) return formatPart('bytes', behind, undefined)
   const rest = last - behind + 1
   // Up to three bytes may be left, because characters are not cut; they do not make a part.

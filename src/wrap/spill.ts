@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
-import { fold, splitFilterWords } from '../core/kit/matching.ts'
+import { foldText, splitFilterWords } from '../core/kit/matching.ts'
 import { defined } from '../core/kit/object.ts'
 import { comparePaths } from '../core/path.ts'
 import type { Content, Entry, Params, Principal, Provider, Template } from '../core/provider.ts'
 import { type FoundHit, foundMimeType, type SearchAnswer } from '../core/search-answer.ts'
 import {
-  bytesIn,
   type LongResult,
   type LongResultBounds,
   type LongResults,
   type ResultFile,
-  type ResultFileFacts,
-  resultFileFacts,
+  type ResultFileMetadata,
+  resultFileMetadata,
   resultsToRemove,
+  totalFileBytes,
 } from '../core/shared.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 
@@ -148,7 +148,10 @@ function parseResultFilePath(path: string): readonly [id: string, name: string] 
   return id === '' || name === '' || rest.length > 0 ? undefined : [id, name]
 }
 
-function resultFileEntry({ id, made, expires }: LongResult, { name, title, mimeType, size }: ResultFileFacts): Entry {
+function resultFileEntry(
+  { id, made, expires }: LongResult,
+  { name, title, mimeType, size }: ResultFileMetadata,
+): Entry {
   return {
     path: `${id}/${name}`,
     title,
@@ -192,13 +195,13 @@ export function resultsInMemory(bounds: LongResultBounds, now: () => number = Da
   return {
     put: async (owner, files) => {
       sweep()
-      const bytes = bytesIn(files)
+      const bytes = totalFileBytes(files)
       if (bytes > Math.min(bounds.maxBytes, bounds.maxTotalBytes)) return undefined
       for (const { id } of resultsToRemove([...results.values()], { owner, bytes }, bounds)) results.delete(id)
       const made = now()
       const result = {
         ...{ id: randomBytes(16).toString('base64url'), owner, bytes, made, expires: made + bounds.keepMs },
-        files: files.map(resultFileFacts),
+        files: files.map(resultFileMetadata),
         bodies: new Map(files.map(({ name, body }) => [name, body])),
       }
       results.set(result.id, result)
@@ -268,7 +271,7 @@ function hitIn(
   words: readonly string[],
   mount: string,
 ): FoundHit | undefined {
-  const folded = lines.map(fold)
+  const folded = lines.map(foldText)
   const whole = folded.join('\n')
   const found = words.filter((word) => whole.includes(word))
   if (found.length === 0) return undefined

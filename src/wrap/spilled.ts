@@ -3,7 +3,7 @@ import { jsonIn, objectSchema } from '../core/kit/object.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
 import type { ResultFile } from '../core/shared.ts'
 import type { ProvidedTool, ToolLink, ToolOutcome, ToolPart, ToolRequest } from '../core/tool.ts'
-import { estimateTokens, lengthOfTokens, outlineOf } from '../text/excerpt.ts'
+import { estimateTokens, lengthOfTokens, outlineEntriesOf } from '../text/excerpt.ts'
 import type { Spill } from './spill.ts'
 
 export interface SpilledOptions {
@@ -111,7 +111,7 @@ function resultTextFiles({ parts, structured }: ToolOutcome, { path }: ToolReque
 function createResultFile(stem: string, text: string): ResultFile {
   const title = `Result of ${stem}`
   if (isJsonObjectOrArray(text))
-    return { name: `${stem}.json`, title, mimeType: 'application/json', body: jsonLines(text) }
+    return { name: `${stem}.json`, title, mimeType: 'application/json', body: breakJsonIntoLines(text) }
   const isMarkdown = /^#{1,6} \S/m.test(text)
   return isMarkdown
     ? { name: `${stem}.md`, title, mimeType: 'text/markdown', body: text }
@@ -164,7 +164,7 @@ function describeResultFile({ name, body }: ResultFile, uri: string | undefined,
   const lines = body.split('\n')
   const sample = body.slice(0, sampled)
   const tokens = Math.ceil((estimateTokens(sample) * body.length) / Math.max(1, sample.length))
-  const outline = name.endsWith('.json') ? keysOf(lines) : outlineOf(lines)
+  const outline = name.endsWith('.json') ? keysOf(lines) : outlineEntriesOf(lines)
   const begun = body.slice(0, lengthOfTokens(body, most)).toWellFormed()
   return [
     `${whole}  (${lines.length} lines, about ${tokens} tokens)`,
@@ -220,7 +220,7 @@ function withSpilledSchema(tool: ProvidedTool): ProvidedTool {
  * Puts each member of a JSON text on its own line, without changing a value: numbers keep their digits. Then parts of it can be
  * read by lines. The text must be JSON.
  */
-export function jsonLines(text: string): string {
+export function breakJsonIntoLines(text: string): string {
   const pieces: string[] = []
   let depth = 0
   const newLine = () => pieces.push('\n', '  '.repeat(Math.min(depth, maxIndent)))

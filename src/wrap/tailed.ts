@@ -1,8 +1,8 @@
 import { isResourceError, type ResourceError, tooLarge } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
-import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
-import { isMedia, markOf } from '../text/encoding/decode.ts'
+import type { Content, ContentMetadata, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
+import { byteOrderMarkOf, isMedia } from '../text/encoding/decode.ts'
 import {
   ChangedError,
   chunksOf,
@@ -140,7 +140,7 @@ interface Ending {
   readonly bytes: Buffer
   /** Byte offset of the bytes in the resource. */
   readonly start: number
-  readonly facts: ContentFacts
+  readonly facts: ContentMetadata
   /** Whether the provider treats them as text. */
   readonly text: boolean
   /** Byte offset of the first line in the resource, after a byte order mark. */
@@ -180,7 +180,7 @@ async function readEnding(
 ): Promise<Ending> {
   const once = async (): Promise<Ending> => {
     const head = await readOne(provider, { ...request, range: { start: 0, end: 64 } }, context, several)
-    const newline = newlines[markOf(await readContentBytes(head)) ?? 'utf-8']
+    const newline = newlines[byteOrderMarkOf(await readContentBytes(head)) ?? 'utf-8']
     const { range, size } = head
     if (range === undefined || size === undefined) return readThrough(provider, request, { newline, limit }, context)
     const first = newline.length === 1 ? range.start : newline.length
@@ -240,7 +240,7 @@ async function readThrough(
 ): Promise<Ending> {
   let bytes = Buffer.alloc(0)
   let start = 0
-  let facts: ContentFacts = {}
+  let facts: ContentMetadata = {}
   for await (const chunk of chunksOf(provider, request, { start: 0, length: limit }, context)) {
     facts = chunk.facts
     const all = Buffer.concat([bytes, chunk.bytes])

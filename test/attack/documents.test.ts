@@ -12,7 +12,7 @@ import { documented } from '../../src/wrap/documented.ts'
 import { documents } from '../../src/wrap/documents.ts'
 import { type ReadableOptions, readable } from '../../src/wrap/readable.ts'
 import { tailed } from '../../src/wrap/tailed.ts'
-import { twinsOf } from '../../src/wrap/twins.ts'
+import { translationPathsOf } from '../../src/wrap/translations.ts'
 import { c, docx, html, p, pptx, relationships, xlsx } from '../fixtures/documents/office.ts'
 import { flate, japanesePdf, pdfOf, stream } from '../fixtures/documents/pdf.ts'
 import { encode } from '../fixtures/documents/sentences.ts'
@@ -406,7 +406,7 @@ describe('files that make a listing slow', () => {
 
   test('BM17: a name with thousands of language codes has fewer than 30 possible translations', () => {
     const path = `${'ja/'.repeat(1000)}${'x.ja.'.repeat(1000)}md`
-    expect(twinsOf(path, ['ja', 'en']).length).toBeLessThan(30)
+    expect(translationPathsOf(path, ['ja', 'en']).length).toBeLessThan(30)
   })
 
   test('BM16: the type of any bytes is detected in linear time', () => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createPage } from '../../src/explorer/index.ts'
+import { createPageHandler } from '../../src/explorer/index.ts'
 import { chromiumReason, hasChromium, useBrowser } from '../support/browser.ts'
 import { type Listening, listening } from '../support/listening.ts'
 import { requires } from '../support/require.ts'
@@ -20,7 +20,7 @@ interface RawEndpoint {
  * Serves the built page beside an endpoint of 2026-07-28 that sends the given data without validation, as a hostile server could.
  */
 async function serveRaw({ resources, contents, server = { name: 'raw', version: '1' } }: RawEndpoint) {
-  const page = await createPage()
+  const page = await createPageHandler()
   const mount = { uri: 'raw://all/', name: 'all', mimeType: 'inode/directory' }
   const results: Readonly<Record<string, (params: Readonly<Record<string, unknown>>) => unknown>> = {
     'server/discover': () => ({

@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createHandover } from '../../src/cli/commands/ui.ts'
+import { createRedirectPage } from '../../src/cli/commands/ui.ts'
 import { chromiumReason, hasChromium, useBrowser } from '../support/browser.ts'
 import { type Running, start, writeNotes } from '../support/cli.ts'
 import { requires } from '../support/require.ts'
@@ -145,7 +145,7 @@ describe.runIf(process.platform === 'linux')('the address of hikidashi ui', () =
 
   test('is escaped in the HTML file that holds it, so that it cannot inject markup', async () => {
     const address = 'http://127.0.0.1:1/x/#token="><script>alert(1)</script>&\''
-    const { url, remove } = await createHandover(address, { XDG_STATE_HOME: join(home, 'state') })
+    const { url, remove } = await createRedirectPage(address, { XDG_STATE_HOME: join(home, 'state') })
     const text = await readFile(new URL(url), 'utf8')
     expect(text).not.toContain('<script>')
     expect(text).toContain('token=&#34;&#62;&#60;script&#62;')

@@ -3,7 +3,7 @@ import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import { prompts } from '../../src/providers/prompts/index.ts'
-import { openView, type ServeOptions } from '../../src/server/serve.ts'
+import { openViewChannel, type ServeOptions } from '../../src/server/serve.ts'
 import { memory } from '../support/memory.ts'
 import { openSchema, type SchemaRevision } from '../support/wire-schema.ts'
 import { meta } from './harness/wire.ts'
@@ -51,7 +51,7 @@ interface Answer {
 
 describe.each(['2026-07-28', '2025-11-25'] satisfies SchemaRevision[])('prompts on %s', (revision) => {
   const open = async (principal: Principal) => {
-    const channel = await openView(options, principal, revision === '2026-07-28' ? 'modern' : 'legacy')
+    const channel = await openViewChannel(options, principal, revision === '2026-07-28' ? 'modern' : 'legacy')
     const schema = openSchema(revision)
     const ask = async (method: string, params: Readonly<Record<string, unknown>> = {}) => {
       const own = revision === '2026-07-28' ? { ...params, _meta: meta } : params

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createFlood } from '../../src/client/flood.ts'
+import { createFloodLimit } from '../../src/client/flood.ts'
 import type { Target } from '../../src/client/index.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { remote } from '../../src/providers/remote/index.ts'
@@ -170,7 +170,7 @@ describe('the budget of messages of a mounted server', () => {
 
   test('is not spent by answers to requests, however many', async () => {
     const wire = transport()
-    const flood = createFlood(
+    const flood = createFloodLimit(
       () => expect.unreachable(),
       () => 0,
     )
@@ -187,7 +187,7 @@ describe('the budget of messages of a mounted server', () => {
   test('is refilled over time: 200 messages a second are read for ever', () => {
     const wire = transport()
     let time = 0
-    const flood = createFlood(
+    const flood = createFloodLimit(
       () => expect.unreachable(),
       () => time,
     )
@@ -203,7 +203,7 @@ describe('the budget of messages of a mounted server', () => {
   test('ends with the connection, and no message is read after it', () => {
     const wire = transport()
     let cuts = 0
-    const flood = createFlood(
+    const flood = createFloodLimit(
       () => void cuts++,
       () => 0,
     )
@@ -214,7 +214,7 @@ describe('the budget of messages of a mounted server', () => {
     expect([heard, cuts, wire.closed, flood.isCut]).toEqual([22_000, 1, 1, true])
     // An answer that nobody asked for counts as a notification does.
     const other = transport()
-    const second = createFlood(
+    const second = createFloodLimit(
       () => void cuts++,
       () => 0,
     )

@@ -6,7 +6,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { type ErrorReason, isResourceError, ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import type { View } from '../../src/core/view.ts'
-import { openView } from '../../src/server/serve.ts'
+import { openViewChannel } from '../../src/server/serve.ts'
 import { endings } from '../support/endings.ts'
 import { fixture, listen, scripted } from '../support/mcp-servers.ts'
 import { useElsewhere } from './harness/elsewhere.ts'
@@ -51,7 +51,11 @@ const failure = async (work: Promise<unknown>) => {
 
 /** Everything that is answered for some requests, as a client gets it. */
 async function onTheWire(view: View, ...requests: readonly (readonly [method: string, params: object])[]) {
-  const channel = await openView({ name: 'x', version: '1', view: () => view, log: () => {} }, principal, 'modern')
+  const channel = await openViewChannel(
+    { name: 'x', version: '1', view: () => view, log: () => {} },
+    principal,
+    'modern',
+  )
   const answers = []
   for (const [method, params] of requests)
     answers.push(await channel.request({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } }))

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenedCatalog, openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { planConfig, searchesOf } from '../../src/config/plan.ts'
-import { profilesOf } from '../../src/config/profiles.ts'
+import { createProfileFinder } from '../../src/config/profiles.ts'
 import { createAssembleTool } from '../../src/context/tool.ts'
-import { openView } from '../../src/server/serve.ts'
+import { openViewChannel } from '../../src/server/serve.ts'
 import { createGitFolder, type GitFolder } from '../support/git.ts'
 import { leaks, password, tokens } from '../support/secrets.ts'
 import { meta } from './harness/wire.ts'
@@ -109,10 +109,10 @@ describe('SE22: a secret', () => {
     if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems))
     catalog = await openCatalog(planConfig(loaded.config), { log: () => {}, store: loaded.config.store })
     for (const { provider } of searchesOf(catalog)) provider.feed()
-    const channel = await openView(
+    const channel = await openViewChannel(
       {
         ...{ name: 'x', version: '1', view: catalog.view, log: () => {} },
-        profileOf: profilesOf({ tools: 'on', profiles: [] }, catalog),
+        profileOf: createProfileFinder({ tools: 'on', profiles: [] }, catalog),
         readingTools: (view) => [createAssembleTool(view)],
       },
       { id: 'ada', roles: [] },

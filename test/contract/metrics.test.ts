@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest'
-import { createMeasurements } from '../../src/core/log.ts'
+import { createMetricsRegistry } from '../../src/core/log.ts'
 import { metrics } from '../../src/providers/metrics/index.ts'
 import { describeProvider } from '../../src/testing/index.ts'
 import { hasPrometheus, noPrometheus, openMetrics, startPrometheus } from '../support/prometheus.ts'
@@ -46,7 +46,7 @@ describeProvider({ describe, test }, 'metrics, of something with the API of Prom
 })
 
 describeProvider({ describe, test }, 'metrics, of the process itself', async () => {
-  const measurements = createMeasurements()
+  const measurements = createMetricsRegistry()
   measurements.add(() => [
     { name: 'a_total', type: 'counter', help: 'Some.', samples: [{ labels: { mount: '1' }, value: 3 }] },
     { name: 'b_bytes', type: 'gauge', help: 'Others.', samples: [{ value: 4 }] },

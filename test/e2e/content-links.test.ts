@@ -12,7 +12,7 @@ import { ResourceError, tooLarge } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
 import { files } from '../../src/providers/files/index.ts'
-import { alwaysCaller } from '../../src/server/auth/caller.ts'
+import { unauthenticatedCaller } from '../../src/server/auth/caller.ts'
 import { createContentLinks } from '../../src/server/http/content/links.ts'
 import type { HttpOptions } from '../../src/server/http/serve-http.ts'
 import type { AuditRecord } from '../../src/server/telemetry/audit.ts'
@@ -381,7 +381,7 @@ describe('a link to a content', () => {
   test('expires, and is the same for the same caller for a while', () => {
     let now = 1_000_000
     const links = createContentLinks({ lifetimeMs: 60_000 }, 8192, () => now)
-    const linkFor = links.linkFor(alwaysCaller({ id: 'a', roles: ['x'] }), 'http://h')
+    const linkFor = links.linkFor(unauthenticatedCaller({ id: 'a', roles: ['x'] }), 'http://h')
     const link = linkFor('file:///r/a')
     expect(link).toEqual(linkFor('file:///r/a'))
     expect(linkFor('file:///r/b')).not.toEqual(link)
@@ -397,7 +397,7 @@ describe('a link to a content', () => {
   test('is valid with the secrets that signed it, and with no other', () => {
     const [one, two] = [randomBytes(32), randomBytes(32)]
     const made = createContentLinks({ secret: one }, 8192).linkFor(
-      alwaysCaller({ id: 'a', roles: [] }),
+      unauthenticatedCaller({ id: 'a', roles: [] }),
       'http://h',
     )('x://y/z')
     const path = new URL(made?.href ?? '').pathname

@@ -5,7 +5,7 @@ import type { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { createFiles, type FilesOptions, type FilesSystem } from '../../src/providers/files/index.ts'
-import { createPending } from '../../src/providers/files/watch.ts'
+import { createPendingChanges } from '../../src/providers/files/watch.ts'
 import { bundled } from '../support/bundled.ts'
 import { createFolder, type Folder, openBelow, sleep, textAt } from '../support/folder.ts'
 import { countNotified, eventually, startWatching, type Watching } from '../support/watching.ts'
@@ -372,7 +372,7 @@ describe('a files watch', () => {
 
 describe('changes that the consumer has not taken yet', () => {
   test('are merged, and become one change of everything if there are too many', async () => {
-    const pending = createPending()
+    const pending = createPendingChanges()
     const batches = pending.batches()
     pending.add({ path: 'a', listed: false })
     pending.add({ path: 'b', listed: true })

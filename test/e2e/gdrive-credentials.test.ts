@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Context, Provider } from '../../src/core/provider.ts'
-import { askGrant } from '../../src/providers/gdrive/credentials.ts'
+import { requestConsent } from '../../src/providers/gdrive/credentials.ts'
 import type { GdriveOptions } from '../../src/providers/gdrive/index.ts'
 import { createTransport, toRequestFault } from '../../src/providers/gdrive/transport.ts'
 import { fillDrive, openDrive } from '../support/drive-samples.ts'
@@ -266,7 +266,7 @@ describe('an error of Google Drive', () => {
 describe('the sign-in of a Google user', () => {
   const ask = (visit: (url: string) => Promise<unknown>, timeoutMs = 30_000) => {
     const visits: Promise<unknown>[] = []
-    const grant = askGrant({
+    const grant = requestConsent({
       client: drive.oauth.client,
       timeoutMs,
       endpoint: drive.url,

@@ -3,7 +3,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { indexer } from '../../src/core/mount-reader.ts'
 import type { Change, Content, Context, Entry, ListQuery, Principal, Provider } from '../../src/core/provider.ts'
 import type { GdriveOptions } from '../../src/providers/gdrive/index.ts'
-import { createReaders } from '../../src/providers/gdrive/model.ts'
+import { createReaderLookup } from '../../src/providers/gdrive/model.ts'
 import { documents } from '../../src/wrap/documents.ts'
 import { addBudget, fillDrive, oddNames, openDrive, served } from '../support/drive-samples.ts'
 import { type DriveStandIn, sendDriveError, startDrive } from '../support/drive-stand-in.ts'
@@ -248,11 +248,11 @@ describe('permissions in a Drive mount', () => {
   const files = { a: [ended], b: [ann], c: [limited] }
   const lookUp = async (id: string) => files[id as keyof typeof files]
   const byId = (id: string) => ({ id, permissionIds: ['p'] })
-  const namesOf = async (...asked: Parameters<ReturnType<typeof createReaders>>[0]) =>
+  const namesOf = async (...asked: Parameters<ReturnType<typeof createReaderLookup>>[0]) =>
     (await readersOf(asked, lookUp)).map((readers) => [...readers])
-  let readersOf = createReaders()
+  let readersOf = createReaderLookup()
   beforeEach(() => {
-    readersOf = createReaders()
+    readersOf = createReaderLookup()
   })
 
   test('that ended, or exclude the content, do not affect other files', async () => {

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compileGlobs } from '../../src/core/glob.ts'
-import { createSlices } from '../../src/core/kit/breath.ts'
+import { createSlices } from '../../src/core/kit/event-loop-yield.ts'
 import { comparePaths } from '../../src/core/path.ts'
 import { createGit } from '../../src/providers/git/index.ts'
 import { type BatchObject, createAnswerReader, type GitTree, parseTree } from '../../src/providers/git/objects.ts'
-import { manyLines, oneLine, parseTime } from '../../src/providers/git/pages.ts'
+import { escapeLine, escapeLines, parseTime } from '../../src/providers/git/pages.ts'
 import { createNames, parseRefs, type RefList } from '../../src/providers/git/refs.ts'
 import { completeGitOptions } from '../../src/providers/git/repository.ts'
 import { ask, createGitFolder } from '../support/git.ts'
@@ -197,9 +197,9 @@ describe('times of a log', () => {
 
 describe('escaped text of git', () => {
   test('shows characters that would be invisible', () => {
-    expect(oneLine('a\u001b[0m\u202eb\n\tc\u{10ffff}')).toBe('a\\u{1b}[0m\\u{202e}b\\u{a}\\u{9}c\u{10ffff}')
-    expect(manyLines('a\r\nb\tc\rd\u2028')).toBe('a\nb\tc\\u{d}d\\u{2028}')
-    expect(oneLine('😀😀', 1).isWellFormed()).toBe(true)
+    expect(escapeLine('a\u001b[0m\u202eb\n\tc\u{10ffff}')).toBe('a\\u{1b}[0m\\u{202e}b\\u{a}\\u{9}c\u{10ffff}')
+    expect(escapeLines('a\r\nb\tc\rd\u2028')).toBe('a\nb\tc\\u{d}d\\u{2028}')
+    expect(escapeLine('😀😀', 1).isWellFormed()).toBe(true)
   })
 })
 

@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, test } from 'vitest'
-import { profilesOf } from '../../src/config/profiles.ts'
+import { createProfileFinder } from '../../src/config/profiles.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { serveHttp } from '../../src/server/index.ts'
 import { memory } from '../support/memory.ts'
@@ -17,7 +17,7 @@ test.each(['legacy', 'auto'] as const)(
       ],
     })
     const identity = { name: 'n', version: '0', instructions: 'Read the manual.' }
-    const profileOf = profilesOf(undefined, catalog)
+    const profileOf = createProfileFinder(undefined, catalog)
     const options = { ...identity, view: catalog.view, profileOf, log: () => {}, host: '127.0.0.1', port: 0 }
     const server = await serveHttp(options)
     const see = async (name: string) => {

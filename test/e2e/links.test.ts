@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { connect, type RemoteView } from '../../src/client/index.ts'
 import { metaKeys } from '../../src/core/meta.ts'
-import { parseFound, parseSearchStatus } from '../../src/core/search-answer.ts'
+import { parseSearchAnswer, parseSearchStatus } from '../../src/core/search-answer.ts'
 import { chromiumReason, type Explored, hasChromium, serveExplorer, useBrowser } from '../support/browser.ts'
 import { run } from '../support/cli.ts'
 import { createFolder } from '../support/folder.ts'
@@ -60,7 +60,7 @@ async function statesOf(): Promise<readonly string[]> {
 /** The link of each document of a mount that a search for a word in all of them finds. */
 async function linksIn(mount: string): Promise<ReadonlyMap<string, string | undefined>> {
   const [content] = (await view.read(`search://all?q=anchor&mount=${encodeURIComponent(mount)}`)).contents
-  const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
+  const found = content !== undefined && 'text' in content ? parseSearchAnswer(content.text) : undefined
   return new Map((found?.hits ?? []).map(({ document, link }) => [document, link]))
 }
 

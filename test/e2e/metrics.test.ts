@@ -5,7 +5,7 @@ import { openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { planConfig } from '../../src/config/plan.ts'
 import type { Catalog } from '../../src/core/catalog.ts'
-import { createMeasurements } from '../../src/core/log.ts'
+import { createMetricsRegistry } from '../../src/core/log.ts'
 import { type HttpService, serveHttp } from '../../src/server/index.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 import { freeze } from '../support/freeze.ts'
@@ -43,7 +43,7 @@ requires(
 
   beforeAll(async () => {
     // What is scraped live is a hikidashi itself: its /metrics, on a port of its own.
-    const measurements = createMeasurements()
+    const measurements = createMetricsRegistry()
     measurements.add(() => [
       {
         name: 'probe_total',

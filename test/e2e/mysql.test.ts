@@ -2,7 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { ResourceError, unavailable } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { powersIn, readFacts, requireHarmless, rolesIn } from '../../src/providers/mysql/account.ts'
+import {
+  excessPrivilegesIn,
+  readAccountProperties,
+  requireReadOnlyAccount,
+  rolesIn,
+} from '../../src/providers/mysql/account.ts'
 import { type MysqlOptions, mysql } from '../../src/providers/mysql/index.ts'
 import { openSession, parseDatabaseUrl } from '../../src/providers/mysql/session.ts'
 import { completeServerOptions } from '../../src/providers/relational/open.ts'
@@ -488,7 +493,7 @@ requires(
     })
 
     test('has its privileges listed in the syntax of the server', () => {
-      const on = (line: string) => powersIn(line, ['shop'])
+      const on = (line: string) => excessPrivilegesIn(line, ['shop'])
       expect(on('GRANT SELECT (`a`, `in,sert`), SHOW VIEW ON `shop`.`t` TO `r`@`%`')).toEqual([])
       expect(on('GRANT SELECT, INSERT (`a`) ON `shop`.`t` TO `r`@`%`')).toEqual(['INSERT'])
       expect(on('GRANT UPDATE ON `sh_p`.* TO `r`@`%`')).toEqual(['UPDATE'])
@@ -500,7 +505,7 @@ requires(
         'GRANT OPTION',
       ])
       expect(on('GRANT USAGE ON *.* TO `GRANT OPTION`@`%`')).toEqual([])
-      expect(powersIn('GRANT DROP ON `a-b/{c}`.* TO `r`@`%`', ['A-B/{c}'])).toEqual(['DROP'])
+      expect(excessPrivilegesIn('GRANT DROP ON `a-b/{c}`.* TO `r`@`%`', ['A-B/{c}'])).toEqual(['DROP'])
       // A line that nothing here can parse may give any right.
       expect(on('GRANT INSERT ON "shop".* TO "r"@"%"')).toEqual(['an unknown right'])
       expect(on('GRANT `writer` TO `r`@`%`')).toEqual([])
@@ -745,7 +750,8 @@ requires(
 })
 
 test('PT39: the pattern of a grant matches in linear time', () => {
-  const on = (pattern: string, schema: string) => powersIn(`GRANT DROP ON \`${pattern}\`.* TO \`r\`@\`%\``, [schema])
+  const on = (pattern: string, schema: string) =>
+    excessPrivilegesIn(`GRANT DROP ON \`${pattern}\`.* TO \`r\`@\`%\``, [schema])
   // A matcher with backtracking would not come to its end.
   expect(on(`${'%a'.repeat(40)}b`, 'a'.repeat(64))).toEqual([])
   expect(on(`${'%a'.repeat(40)}%b`, `${'a'.repeat(63)}b`)).toEqual(['DROP'])
@@ -765,7 +771,7 @@ describe('the roles of a MySQL account', () => {
   /** A server that answers `SHOW GRANTS … USING` with `expanded`. */
   async function factsOf(active: string, expanded: () => Promise<readonly string[]>) {
     asked.length = 0
-    return readFacts(async (text) => {
+    return readAccountProperties(async (text) => {
       asked.push(text)
       if (text.startsWith('SELECT')) return [['8.4.3', active]]
       if (text === 'SHOW GRANTS') return own.map((line) => [line])
@@ -775,7 +781,7 @@ describe('the roles of a MySQL account', () => {
   const judged =
     (facts: Awaited<ReturnType<typeof factsOf>>, allowed = false) =>
     () =>
-      requireHarmless(facts, settings(allowed), 'shop')
+      requireReadOnlyAccount(facts, settings(allowed), 'shop')
 
   test('are read from the output of SHOW GRANTS, also several in one line', () => {
     expect(own.flatMap(rolesIn)).toEqual(['`a``b`@`%`', '`w`@`%`'])

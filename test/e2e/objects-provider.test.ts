@@ -5,7 +5,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import { runInSpan } from '../../src/core/trace.ts'
 import { children } from '../../src/core/tree.ts'
-import { createObjects } from '../../src/providers/objects/provider.ts'
+import { createObjectsProvider } from '../../src/providers/objects/provider.ts'
 import type { ObjectStore } from '../../src/providers/objects/store.ts'
 import { createGate } from '../../src/server/admission/gate.ts'
 import { openLarge } from '../../src/server/protocol/large.ts'
@@ -81,7 +81,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
         close: () => {},
       }
       const options = { prefix: '', maxBytes: 1, linkSeconds: 1, timeoutMs: 60_000, log: () => {} }
-      const provider = createObjects(fake, options)
+      const provider = createObjectsProvider(fake, options)
       for await (const { path } of provider.list({}, context)) if (path === '001500') break
       expect(asked.map(({ after }) => after)).toEqual(['', '000999', '001999'])
       const rest: string[] = []
@@ -92,7 +92,7 @@ describe.each(['s3', 'gcs'] as const)('an object store: %s', (name) => {
       // A caller that is gone leaves nothing under way.
       blocked = new Promise(() => {})
       const controller = new AbortController()
-      const listing = createObjects(fake, options).list({}, { ...context, signal: controller.signal })
+      const listing = createObjectsProvider(fake, options).list({}, { ...context, signal: controller.signal })
       for await (const { path } of listing) if (path === '001500') break
       expect(asked.at(-1)).toMatchObject({ after: '001999' })
       expect(asked.at(-1)?.signal.aborted).toBe(false)

@@ -10,7 +10,7 @@ import type { Provider } from '../../src/core/provider.ts'
 import {
   checksOf,
   definitionItemsOf,
-  generatedOf,
+  generatedColumnsOf,
   tokenRangeText as textOfTokens,
 } from '../../src/providers/sqlite/definitions.ts'
 import { type SqliteOptions, sqlite } from '../../src/providers/sqlite/index.ts'
@@ -145,7 +145,7 @@ describe('the page of an SQLite table', () => {
       { name: '', definition: `CHECK ("a""b" <> '(,')` },
       { name: 'x,y', definition: 'CHECK ( ( [c d] > 0 ) )' },
     ])
-    expect(generatedOf(made)).toEqual(new Map([['c d', '(1 + (2))']]))
+    expect(generatedColumnsOf(made)).toEqual(new Map([['c d', '(1 + (2))']]))
     for (const broken of ['', '(', ')', "'", '/*', 'CREATE TABLE x', 'CHECK (', '[', '"'])
       expect(checksOf(broken)).toEqual([])
   })

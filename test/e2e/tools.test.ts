@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { profilesOf } from '../../src/config/profiles.ts'
+import { createProfileFinder } from '../../src/config/profiles.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { files } from '../../src/providers/files/index.ts'
 import { type HttpService, serveHttp } from '../../src/server/index.ts'
@@ -41,7 +41,7 @@ beforeAll(async () => {
   const catalog = createCatalog({ mounts: [{ address: 'file:///held', provider }] })
   service = await serveHttp({
     ...{ view: catalog.view, name: 'tools', version: '0', log: () => {}, host: '127.0.0.1', port: 0, sse: true },
-    profileOf: profilesOf(clients, catalog),
+    profileOf: createProfileFinder(clients, catalog),
     limits: { drain: 500 },
   })
   close = catalog.close

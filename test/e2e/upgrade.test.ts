@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { migrations } from '../../src/store/sqlite/schema.ts'
-import { edition } from '../../src/text/analyser.ts'
+import { analyserVersion } from '../../src/text/analyser.ts'
 import { run, start } from '../support/cli.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'hikidashi-upgrade-'))
@@ -59,7 +59,7 @@ describe('the stored state', () => {
     const server = start(['serve', '.', '--stdio'], { cwd: folder, env })
     await expect
       .poll(() => inStore((database) => database.prepare('select edition from texts').all()), { timeout: 20_000 })
-      .toEqual([{ edition }])
+      .toEqual([{ edition: analyserVersion }])
     server.child.stdin.end()
     await server.ended
     expect(inStore((database) => database.prepare('pragma user_version').get())).toEqual({

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { createTextHistory } from '../../src/config/earlier.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import type { DeltaFacts } from '../../src/core/earlier.ts'
+import type { DeltaMetadata } from '../../src/core/earlier.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import type { View } from '../../src/core/view.ts'
 import { files } from '../../src/providers/files/index.ts'
@@ -57,7 +57,7 @@ function createFollower() {
     const known = texts.get(uri)
     const [content] = (await view.read(`${uri}?since=${known?.version ?? ''}`)).contents
     if (content === undefined || !('text' in content)) throw new Error(`${uri} is no text`)
-    const delta = content.meta?.[metaKeys.delta] as DeltaFacts | undefined
+    const delta = content.meta?.[metaKeys.delta] as DeltaMetadata | undefined
     const state = delta?.state ?? 'whole'
     states[state]++
     const text = { unchanged: known?.text ?? '', diff: '', whole: content.text }[state]

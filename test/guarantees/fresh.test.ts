@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { parseFound, type SearchAnswer, staleNote } from '../../src/core/search-answer.ts'
+import { parseSearchAnswer, type SearchAnswer, staleNote } from '../../src/core/search-answer.ts'
 import { compileTemplate } from '../../src/core/template.ts'
 import { type Running, start } from '../support/cli.ts'
 import { type Database, startDatabase } from '../support/database.ts'
@@ -90,7 +90,7 @@ async function find(word: string, mount: string): Promise<SearchAnswer> {
   for (;;) {
     const { contents } = await client.readResource({ uri: template.expand({ q: word, mount, fresh: true }) })
     const [content] = contents
-    const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
+    const found = content !== undefined && 'text' in content ? parseSearchAnswer(content.text) : undefined
     if (found?.fresh === true) return found
     expect(found?.fresh).toBe(false)
     expect(found?.notes).toContain(staleNote)

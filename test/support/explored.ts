@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { MountOptions } from '../../src/core/mount.ts'
-import { createPage } from '../../src/explorer/index.ts'
+import { createPageHandler } from '../../src/explorer/index.ts'
 import { addToken } from '../../src/server/auth/token-file.ts'
 import { serveHttp } from '../../src/server/http/serve-http.ts'
 
@@ -31,7 +31,7 @@ export function useExplored(): (
     const service = await serveHttp({
       ...{ name: 'drawers', version: '1', log: () => {}, host: '127.0.0.1', port: 0, limits: { drain: 100 } },
       view: createCatalog({ mounts }).view,
-      pages: await createPage({ folder: join(import.meta.dirname, '../../dist/explorer/page') }),
+      pages: await createPageHandler({ folder: join(import.meta.dirname, '../../dist/explorer/page') }),
       ...(asks ? { auth: { tokens } } : {}),
     })
     ends.push(

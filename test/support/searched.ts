@@ -1,7 +1,12 @@
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Principal } from '../../src/core/provider.ts'
-import { type FoundQuery, parseFound, type SearchAnswer, searchMounts } from '../../src/core/search-answer.ts'
+import {
+  type FoundQuery,
+  findSearchMounts,
+  parseSearchAnswer,
+  type SearchAnswer,
+} from '../../src/core/search-answer.ts'
 import type { View } from '../../src/core/view.ts'
 import { search } from '../../src/providers/search/index.ts'
 import type { SearchIndex } from '../../src/search/search-index.ts'
@@ -59,10 +64,10 @@ export async function openSearched(store: Store, { entries, shown, indexed = ent
 }
 
 export async function find(view: View, query: FoundQuery): Promise<SearchAnswer> {
-  const [place] = searchMounts((await view.templates()).items)
+  const [place] = findSearchMounts((await view.templates()).items)
   const { contents } = await view.read(place?.uriOf(query) ?? '')
   const [content] = contents
-  const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
+  const found = content !== undefined && 'text' in content ? parseSearchAnswer(content.text) : undefined
   if (found === undefined) throw new Error('this is no answer')
   return found
 }

@@ -6,7 +6,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import {
   type FoundQuery,
-  parseFound,
+  parseSearchAnswer,
   parseSearchStatus,
   type SearchAnswer,
   type SearchStatus,
@@ -123,7 +123,7 @@ async function connected(transport: StdioClientTransport | StreamableHTTPClientT
     return content !== undefined && 'text' in content ? content.text : ''
   }
   const find: Searcher['find'] = async (query, rest = {}) => {
-    const found = parseFound(await read(template.expand({ q: query, ...rest })))
+    const found = parseSearchAnswer(await read(template.expand({ q: query, ...rest })))
     if (found === undefined) throw new Error('this is no answer of a search')
     return found
   }

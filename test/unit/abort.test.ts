@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { followAbort, followFor } from '../../src/core/kit/abort.ts'
+import { followAbort, followAbortFor } from '../../src/core/kit/abort.ts'
 
 const listenersOf = (signal: AbortSignal) => getEventListeners(signal, 'abort').length
 const aborted = (signal: AbortSignal) =>
@@ -21,7 +21,7 @@ describe('a follower of abort signals', () => {
   test('has no listener left on its signals once it is released', () => {
     const controllers = [new AbortController(), new AbortController()]
     const signals = controllers.map(({ signal }) => signal)
-    const followers = [followAbort(...signals), followFor(signals, 60_000)]
+    const followers = [followAbort(...signals), followAbortFor(signals, 60_000)]
     expect(signals.map(listenersOf)).toEqual([2, 2])
     for (const { release } of followers) release()
     expect(signals.map(listenersOf)).toEqual([0, 0])
@@ -31,7 +31,7 @@ describe('a follower of abort signals', () => {
 
   test('with a time-out aborts when the time is over, with or without a signal to follow', async () => {
     for (const signals of [new AbortController().signal, []])
-      expect(await aborted(followFor(signals, 1).signal)).toMatchObject({ name: 'TimeoutError' })
+      expect(await aborted(followAbortFor(signals, 1).signal)).toMatchObject({ name: 'TimeoutError' })
   })
 })
 

@@ -1,11 +1,12 @@
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { createAddresses, networkOf } from '../../src/server/admission/connections.ts'
+import { clientNetworkOf, createAddressRateLimits } from '../../src/server/admission/connections.ts'
 import { completeLimits } from '../../src/server/admission/limits.ts'
 
 const socketFrom = (remoteAddress: string | undefined) => Object.assign(new EventEmitter(), { remoteAddress }) as Socket
-const create = (given: { newConnections?: number; badTokens?: number }) => createAddresses(completeLimits(given, false))
+const create = (given: { newConnections?: number; badTokens?: number }) =>
+  createAddressRateLimits(completeLimits(given, false))
 
 describe('the address of a client', () => {
   test.each([
@@ -18,7 +19,7 @@ describe('the address of a client', () => {
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['', ''],
   ])('%j counts as %j', (address, network) => {
-    expect(networkOf(address)).toBe(network)
+    expect(clientNetworkOf(address)).toBe(network)
   })
 
   test('is still known when the connection is closed', () => {

@@ -7,7 +7,7 @@ import { ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import type { ToolApp } from '../../src/core/tool.ts'
 import { builtApp, createExplorerApp } from '../../src/explorer/app.ts'
-import { openView, type ServeOptions } from '../../src/server/serve.ts'
+import { openViewChannel, type ServeOptions } from '../../src/server/serve.ts'
 import type { AuditRecord } from '../../src/server/telemetry/audit.ts'
 import { meta } from '../attack/harness/wire.ts'
 
@@ -38,7 +38,7 @@ async function opened(options: Partial<ServeOptions> = {}) {
     profileOf: () => ({ tools: true }),
     ...options,
   }
-  const channel = await openView(served, reader, 'modern')
+  const channel = await openViewChannel(served, reader, 'modern')
   const ask = async (method: string, params: Record<string, unknown> = {}) => {
     const request = { jsonrpc: '2.0' as const, id: 1, method, params: { ...params, _meta: meta } }
     const answer = await channel.request(request, {})

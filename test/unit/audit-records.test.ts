@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { findRecords, readAgain } from '../../src/cli/operations/audit-records.ts'
+import { findRecords, readRecordedContent } from '../../src/cli/operations/audit-records.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { git } from '../../src/providers/git/index.ts'
-import { type AuditRecord, audited } from '../../src/server/telemetry/audit.ts'
+import { type AuditRecord, auditedView } from '../../src/server/telemetry/audit.ts'
 import { live } from '../support/live.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-records-'))
@@ -83,7 +83,7 @@ describe('a content of a record', () => {
     })
     const records: AuditRecord[] = []
     const principal = { id: 'token', label: 'ci', roles: [] }
-    const view = audited(catalog.view(principal), (one) => records.push(one), {
+    const view = auditedView(catalog.view(principal), (one) => records.push(one), {
       ...{ principal, transport: 'http', revision: () => undefined },
     })
     for (const uri of ['git://app/HEAD/notes.md', 'git://app/feature/x/notes.md', 'mem://m/a.txt']) await view.read(uri)
@@ -98,7 +98,7 @@ describe('a content of a record', () => {
     const now = () => catalog.view(principal).read('git://app/HEAD/notes.md')
     await expect.poll(async () => (await now()).contents).toMatchObject([{ text: 'second' }])
     const mounts = ['git://app', 'mem://m']
-    const again = (one: AuditRecord | undefined) => readAgain(one ?? {}, catalog.view(principal), mounts)
+    const again = (one: AuditRecord | undefined) => readRecordedContent(one ?? {}, catalog.view(principal), mounts)
     expect(await again(atHead)).toMatchObject({ text: 'first', uri: `git://app/${atHead?.commit}/notes.md` })
     expect(await again(atBranch)).toMatchObject({ text: 'first' })
     expect(await again(none)).toEqual({ reason: 'nothing was read' })

@@ -6,7 +6,7 @@ import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
-import { type AuditRecord, audited } from '../../src/server/telemetry/audit.ts'
+import { type AuditRecord, auditedView } from '../../src/server/telemetry/audit.ts'
 import { openAuditFile } from '../../src/server/telemetry/audit-file.ts'
 import { live, until } from '../support/live.ts'
 import { memory } from '../support/memory.ts'
@@ -55,7 +55,7 @@ describe('a record of the audit log', () => {
         },
       ],
     })
-    const view = audited(catalog.view(principal), (one) => records.push(one), {
+    const view = auditedView(catalog.view(principal), (one) => records.push(one), {
       ...{ principal, transport: 'http', revision: () => '2026-07-28' },
     })
     await view.read('mem://m/a.txt')
@@ -94,7 +94,7 @@ describe('a record of the audit log', () => {
   test('can be written for a catalog without subscriptions, and adds none', () => {
     const view = createCatalog({ mounts: [{ address: 'mem://m', provider: memory({}) }] }).view(principal)
     const facts = { principal, transport: 'stdio', revision: () => undefined } as const
-    expect(audited(view, () => {}, facts).subscribe).toBeUndefined()
+    expect(auditedView(view, () => {}, facts).subscribe).toBeUndefined()
   })
 })
 

@@ -10,10 +10,10 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createLocalJWKSet, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { callAt, ownerOf } from '../../src/server/auth/caller.ts'
+import { callAt, createSessionOwner } from '../../src/server/auth/caller.ts'
 import {
   type AuthorizationOptions,
-  createNeeds,
+  createScopeRequirements,
   judgeClaims,
   type RoleRule,
   withImpliedScopes,
@@ -440,7 +440,7 @@ describe('the scopes of a token', () => {
   })
 
   test('are required for the method and the mount of a request, and all at once for a batch', () => {
-    const needs = createNeeds(
+    const needs = createScopeRequirements(
       [{ scopes: ['base'] }, { scopes: ['watch'], methods: ['subscriptions/listen'] }],
       (uri) => (uri.startsWith('db:') ? ['db'] : []),
     )
@@ -493,7 +493,7 @@ test('a timer for an expiry a month away, beyond the range of setTimeout, fires 
 })
 
 test('the owner of a session has the rights of its last token', () => {
-  const owner = ownerOf({ id: 'a', roles: ['x'], scopes: ['s'] })
+  const owner = createSessionOwner({ id: 'a', roles: ['x'], scopes: ['s'] })
   owner.renew({ id: 'a', roles: [], scopes: ['s', 't'] })
   expect({ id: owner.id, roles: owner.roles, scopes: owner.scopes }).toEqual({ id: 'a', roles: [], scopes: ['s', 't'] })
   owner.renew({ id: 'a', roles: ['y'] })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { notFound, ResourceError } from '../../src/core/errors.ts'
-import { createPaging, pageLength } from '../../src/core/paging.ts'
+import { completePaging, pageLength } from '../../src/core/paging.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
 import { compileTemplate } from '../../src/core/template.ts'
 import type { Page, Resource, View } from '../../src/core/view.ts'
@@ -43,7 +43,7 @@ describe('a listing of a catalog', () => {
   })
 
   test('reaches a million entries in the 64 pages that the v2 client follows', () => {
-    const paging = createPaging()
+    const paging = completePaging()
     const reached = Array.from({ length: 64 }, (_, page) => pageLength(paging, page)).reduce((sum, one) => sum + one)
     expect(reached).toBe(1024 + 63 * 16_000)
     expect(reached).toBeGreaterThanOrEqual(1_000_000)

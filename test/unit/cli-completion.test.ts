@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Argument, Command, Option } from 'commander'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { scripts, shells } from '../../src/cli/commands/completion.ts'
-import { completeLine, completionsAt } from '../../src/cli/operations/complete-line.ts'
+import { completeLastWord, completeLine } from '../../src/cli/operations/complete-line.ts'
 import type { ProcessIo } from '../../src/cli/terminal/io.ts'
 import { createSecrets } from '../../src/cli/terminal/secrets.ts'
 import { findProgram } from '../../src/providers/program.ts'
@@ -69,7 +69,7 @@ describe('the completions of a word', () => {
     [['copy', 'x://a', '--', '-'], ['flat', 'deep'], undefined],
     [['nothing', 'like', 'it', ''], [], undefined],
   ])('are the commands, options, choices or paths that may come next in %j', (typed, candidates, kind) => {
-    const wanted = completionsAt(program, typed)
+    const wanted = completeLastWord(program, typed)
     expect({ candidates: wanted.candidates.map(({ value }) => value), kind: wanted.kind }).toEqual({ candidates, kind })
   })
 })

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Findings } from '../../src/cli/operations/doctor/findings.ts'
+import type { CheckReporter } from '../../src/cli/operations/doctor/findings.ts'
 import { checkMachine } from '../../src/cli/operations/doctor/needs.ts'
 import { checkLocal } from '../../src/cli/operations/doctor/targets.ts'
 import { createSecrets } from '../../src/cli/terminal/secrets.ts'
@@ -26,7 +26,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-function collect(): Findings & { readonly told: Diagnosis[] } {
+function collect(): CheckReporter & { readonly told: Diagnosis[] } {
   const told: Diagnosis[] = []
   return { told, tell: (check, found) => void told.push({ check, ...found }), doing: () => {} }
 }

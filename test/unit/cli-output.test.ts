@@ -1,7 +1,7 @@
 import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { explainError } from '../../src/cli/terminal/exit.ts'
-import { createOutput, outputClosed } from '../../src/cli/terminal/io.ts'
+import { createOutput, outputClosedError } from '../../src/cli/terminal/io.ts'
 import { coloursFor } from '../../src/cli/terminal/text.ts'
 import { bytesSoFar } from '../support/stream-bytes.ts'
 
@@ -54,6 +54,6 @@ test.each([
   const failure: unknown = await createOutput(failing)
     .write('x')
     .catch((error: unknown) => error)
-  if (told === undefined) expect(failure).toBe(outputClosed)
+  if (told === undefined) expect(failure).toBe(outputClosedError)
   else expect(explainError(failure)).toEqual({ message: told, exitCode: 1 })
 })

@@ -19,7 +19,7 @@ test('the survey of a folder of plain notes finds no repository, settings, promp
     git: false,
     settings: false,
     dotenv: false,
-    twins: false,
+    translations: false,
     frontMatter: false,
     prompts: [],
     skills: [],
@@ -69,9 +69,9 @@ test('the survey of a folder finds translations and front matter, and skips excl
     'node_modules/x/README.ja.md': '',
     '.git/en/a.md': '---\ntitle: x\n---\n',
   })
-  expect(await surveyAll(folder.root)).toMatchObject({ twins: false, frontMatter: false })
+  expect(await surveyAll(folder.root)).toMatchObject({ translations: false, frontMatter: false })
   folder.write({ 'docs/en/a.md': '---\ntitle: x\n---\n', 'docs/ja/a.md': '' })
-  expect(await surveyAll(folder.root)).toMatchObject({ twins: true, frontMatter: true })
+  expect(await surveyAll(folder.root)).toMatchObject({ translations: true, frontMatter: true })
 })
 
 test('the survey of a folder takes .env as a file of variables, and not the Python environment', async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { formatAge } from '../../src/cli/commands/facts.ts'
-import { findFacts } from '../../src/cli/operations/stat-find.ts'
+import { statUri } from '../../src/cli/operations/stat-find.ts'
 import { createTreeJson, createTreePrinter, type PrintOptions } from '../../src/cli/operations/tree-print.ts'
 import { estimateTokens, tokenCounter } from '../../src/cli/operations/tree-tokens.ts'
-import { type WalkOptions, walk } from '../../src/cli/operations/tree-walk.ts'
+import { type WalkOptions, walkTree } from '../../src/cli/operations/tree-walk.ts'
 import type { Output } from '../../src/cli/terminal/io.ts'
 import { openCounter } from '../../src/context/index.ts'
 import { compileAccess } from '../../src/core/access.ts'
@@ -52,7 +52,7 @@ async function tree(
 ): Promise<string> {
   const out = collect()
   const printer = createTreePrinter(out, { ...plain, ...print })
-  await walk(of, root, printer, { ...all, ...options })
+  await walkTree(of, root, printer, { ...all, ...options })
   await printer.end()
   return out.text()
 }
@@ -83,7 +83,7 @@ describe('the output of tree', () => {
     const out = collect()
     const printer = createTreePrinter(out, plain)
     const many = { ...root, uri: 'x://notes/many/' }
-    const totals = await walk(view, many, printer, { ...all, most: 1 })
+    const totals = await walkTree(view, many, printer, { ...all, most: 1 })
     await printer.end()
     expect(out.text()).toBe('x://notes/many/\n├── 1.txt\n└── … 3 more\n')
     expect(totals).toMatchObject({ directories: 1, resources: 3 })
@@ -153,7 +153,7 @@ describe('the output of tree', () => {
   test('as JSON is one array of nested nodes, with the number of omitted nodes', async () => {
     const out = collect()
     const json = createTreeJson(out, { isWhole: true, tokens: false })
-    await walk(view, root, json, { ...all, isWhole: true, depth: 2, most: 2 })
+    await walkTree(view, root, json, { ...all, isWhole: true, depth: 2, most: 2 })
     await json.end()
     const [top] = JSON.parse(out.text())
     expect(top).toMatchObject({ uri: 'x://notes', more: 1, total: { directories: 4, resources: 8, bytes: 45 } })
@@ -169,7 +169,7 @@ describe('the output of stat', () => {
   test('comes from the listing of the directory, without a read', async () => {
     const provider = memory(entries)
     const one = createCatalog({ mounts: [{ address: 'x://notes', provider }] }).view({ id: 'me', roles: [] })
-    const facts = await findFacts(
+    const facts = await statUri(
       one,
       'x://notes/docs/%E6%B7%B1%E3%81%84%20%E3%83%95%E3%82%A9%E3%83%AB%E3%83%80/日本.txt',
     )
@@ -185,25 +185,25 @@ describe('the output of stat', () => {
   })
 
   test.each(['x://notes/docs', 'x://notes/docs/'])('for the directory %s has its children', async (uri) => {
-    expect(await findFacts(view, uri)).toMatchObject({
+    expect(await statUri(view, uri)).toMatchObject({
       resource: { uri: 'x://notes/docs/', mimeType: 'inode/directory' },
       children: { directories: 1, resources: 2, complete: true },
     })
   })
 
   test('for a mount has the facts of its configuration', async () => {
-    expect(await findFacts(view, 'x://notes')).toMatchObject({ resource: { title: 'Notes' }, listed: true })
+    expect(await statUri(view, 'x://notes')).toMatchObject({ resource: { title: 'Notes' }, listed: true })
   })
 
   test('is an error for an absent and for a hidden resource', async () => {
     const access = compileAccess([{ allow: ['*'], match: 'README.md' }])
     const denying = createCatalog({ mounts: [{ address: 'x://notes', provider: memory(entries), access }] })
     const denied = denying.view({ id: 'me', roles: [] })
-    expect(await findFacts(denied, 'x://notes/README.md')).toBeDefined()
-    expect(await findFacts(denied, 'x://notes/docs/a.md')).toBeUndefined()
-    expect(await findFacts(denied, 'x://notes/docs/')).toBeUndefined()
-    expect(await findFacts(view, 'x://notes/nope.md')).toBeUndefined()
-    expect(await findFacts(view, 'y://elsewhere')).toBeUndefined()
+    expect(await statUri(denied, 'x://notes/README.md')).toBeDefined()
+    expect(await statUri(denied, 'x://notes/docs/a.md')).toBeUndefined()
+    expect(await statUri(denied, 'x://notes/docs/')).toBeUndefined()
+    expect(await statUri(view, 'x://notes/nope.md')).toBeUndefined()
+    expect(await statUri(view, 'y://elsewhere')).toBeUndefined()
     await denying.close()
   })
 

@@ -2,14 +2,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { configFor } from '../../src/cli/commands/init.ts'
+import { configText } from '../../src/cli/commands/init.ts'
 import {
-  hostName,
   httpInstructions,
   joinCommand,
   ownCommand,
   splitCommand,
   stdioInstructions,
+  toHostServerName,
 } from '../../src/cli/operations/command-line.ts'
 import { uriFromArgument } from '../../src/cli/operations/source.ts'
 import { CommandError, commandFailure, explainError, usageError } from '../../src/cli/terminal/exit.ts'
@@ -132,7 +132,7 @@ describe('the page that explains how to add a server to a host', () => {
     ['my server', 'my-server'],
     ['日本', 'hikidashi'],
     ['a_b-C1', 'a_b-C1'],
-  ])('has the server %s under the name %s', (name, expected) => expect(hostName(name)).toBe(expected))
+  ])('has the server %s under the name %s', (name, expected) => expect(toHostServerName(name)).toBe(expected))
 })
 
 describe('the configuration that init writes', () => {
@@ -142,7 +142,7 @@ describe('the configuration that init writes', () => {
       git: false,
       settings: false,
       dotenv: false,
-      twins: false,
+      translations: false,
       frontMatter: false,
       prompts: [],
       skills: [],
@@ -156,7 +156,7 @@ describe('the configuration that init writes', () => {
     settings: true,
     dotenv: true,
     language: 'ja',
-    twins: true,
+    translations: true,
     frontMatter: true,
     sqlite: ['app.db', 'data/other.db'],
   } as const
@@ -164,7 +164,7 @@ describe('the configuration that init writes', () => {
     'offers a mount of the installed packages if the folder has a %s',
     (name) => {
       const offered = '// "pkg://npm": { "provider": "packages", "root": "."'
-      const written = (names: readonly string[]) => configFor(tmpdir(), 'file:///notes', { ...nothing, names })
+      const written = (names: readonly string[]) => configText(tmpdir(), 'file:///notes', { ...nothing, names })
       expect(written([name])).toContain(offered)
       expect(written(['package.json'])).not.toContain('pkg:')
     },
@@ -181,11 +181,11 @@ describe('the configuration that init writes', () => {
       const file = join(folder, 'hikidashi.json')
       mkdirSync(join(folder, '.git'))
       writeFileSync(join(folder, '.env'), '')
-      writeFileSync(file, configFor(folder, 'file:///notes', survey))
+      writeFileSync(file, configText(folder, 'file:///notes', survey))
       const loaded = await loadConfig(file)
       expect(loaded).toMatchObject({ config: { mounts: { 'file:///notes': { provider: 'files', root: '.' } } } })
       // Whoever takes the comments away from an example gets what it says.
-      writeFileSync(file, configFor(folder, 'file:///notes', survey).replace(/^( *)\/\/ (?=")/gm, '$1'))
+      writeFileSync(file, configText(folder, 'file:///notes', survey).replace(/^( *)\/\/ (?=")/gm, '$1'))
       expect(await loadConfig(file)).toMatchObject({ config: { http: { listen: { port: 8787 } } } })
     } finally {
       rmSync(folder, { recursive: true })

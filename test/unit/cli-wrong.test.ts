@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { run } from '../../src/cli/run.ts'
+import { runCommandLine } from '../../src/cli/run.ts'
 import type { ProcessIo } from '../../src/cli/terminal/io.ts'
 import { createSecrets } from '../../src/cli/terminal/secrets.ts'
 
@@ -16,7 +16,7 @@ async function ran(words: readonly string[]): Promise<{ code: number; out: strin
   // Advice on how a command is used goes to standard error itself.
   const stderr = vi.spyOn(process.stderr, 'write').mockImplementation((text) => err.push(String(text)) > 0)
   try {
-    const code = await run(words, io)
+    const code = await runCommandLine(words, io)
     return { code, out: out.join(''), err: err.join('') }
   } finally {
     stderr.mockRestore()

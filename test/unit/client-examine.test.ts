@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
-import { examine } from '../../src/client/examine.ts'
+import { examineServer } from '../../src/client/examine.ts'
 import type { Diagnosis } from '../../src/core/kit/diagnosis.ts'
 import { fixture } from '../support/mcp-servers.ts'
 
@@ -42,7 +42,9 @@ async function examined(methods: Methods, capabilities: unknown = { resources: {
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
   const told: Diagnosis[] = []
-  await examine({ url: `http://127.0.0.1:${port}/mcp` }, limits(), (check, found) => told.push({ check, ...found }))
+  await examineServer({ url: `http://127.0.0.1:${port}/mcp` }, limits(), (check, found) =>
+    told.push({ check, ...found }),
+  )
   return told
 }
 
@@ -68,7 +70,7 @@ describe('the examination of a server', () => {
 
   test('accepts a server that is made with the official SDK', async () => {
     const told: Diagnosis[] = []
-    await examine(fixture('official'), limits(), (check, found) => told.push({ check, ...found }))
+    await examineServer(fixture('official'), limits(), (check, found) => told.push({ check, ...found }))
     expect(told.filter(({ status }) => status === 'failed')).toEqual([])
     expect(told.map(({ check }) => check)).toContain('unknown')
   })
@@ -122,7 +124,9 @@ describe('the examination of a server', () => {
       ['capabilities', 'warning'],
     ])
     const told: Diagnosis[] = []
-    await examine({ command: 'hikidashi-no-such-program' }, limits(), (check, found) => told.push({ check, ...found }))
+    await examineServer({ command: 'hikidashi-no-such-program' }, limits(), (check, found) =>
+      told.push({ check, ...found }),
+    )
     expect(told).toMatchObject([{ check: 'connect', status: 'failed', fix: 'Install it, or give its full path.' }])
   })
 })

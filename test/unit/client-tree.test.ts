@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import type { RemoteChanges } from '../../src/client/changes.ts'
-import type { Link } from '../../src/client/connection.ts'
+import type { ServerLink } from '../../src/client/connection.ts'
 import { directChildren, rootsOf } from '../../src/client/requests.ts'
-import { createRemoteView, nextCursor, openCursor } from '../../src/client/view.ts'
+import { createRemoteView, nextCursor, parseCursor } from '../../src/client/view.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import { withResolvers } from '../../src/core/kit/abort.ts'
 import type { ChangeListener, Resource, ViewChange } from '../../src/core/view.ts'
@@ -61,7 +61,7 @@ describe('a tree of a server that cannot read directories', () => {
         await server.send()
         return { resources }
       },
-    } as unknown as Link
+    } as unknown as ServerLink
     const changes = {
       open: (listener: ChangeListener) => {
         tell = listener
@@ -110,7 +110,7 @@ describe('following the cursors of a list', () => {
         let cursor: string | undefined
         let pages = 0
         for (; pages < 1000; pages++) {
-          const next = nextCursor(openCursor(cursor), nextOf(pages))
+          const next = nextCursor(parseCursor(cursor), nextOf(pages))
           if (next.repeats) break
           cursor = next.nextCursor
         }
@@ -121,6 +121,6 @@ describe('following the cursors of a list', () => {
 
   test('accepts any cursors: empty, long, with line ends and dots', () => {
     for (const raw of ['', '.', 'a.b.c', '\n', '\u{1f600}', 'x'.repeat(10_000)])
-      expect(openCursor(nextCursor(openCursor(undefined), raw).nextCursor)).toMatchObject({ cursor: raw, pages: 1 })
+      expect(parseCursor(nextCursor(parseCursor(undefined), raw).nextCursor)).toMatchObject({ cursor: raw, pages: 1 })
   })
 })

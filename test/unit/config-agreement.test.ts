@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseDocument } from '../../src/config/document.ts'
-import { explain } from '../../src/config/explain.ts'
+import { validateWithZod } from '../../src/config/explain.ts'
 import { loadConfigSchema } from '../../src/config/schema.ts'
 import { volumeOf } from '../support/volume.ts'
 
@@ -33,7 +33,7 @@ const settings = {
 
 function agree(value: unknown): void {
   const quick = configSchema.safeParse(value)
-  const full = explain(configSchema, value)
+  const full = validateWithZod(configSchema, value)
   if ('issues' in full) expect(quick.success, JSON.stringify(value)).toBe(false)
   else expect(quick.data, JSON.stringify(value)).toEqual(full.data)
 }

@@ -5,7 +5,7 @@ import { planConfig, searchesOf } from '../../src/config/plan.ts'
 import type { Catalog } from '../../src/core/catalog.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import type { Principal } from '../../src/core/provider.ts'
-import { parseFound, type SearchAnswer } from '../../src/core/search-answer.ts'
+import { parseSearchAnswer, type SearchAnswer } from '../../src/core/search-answer.ts'
 import { startDriveMount } from '../support/drive-samples.ts'
 import { account, permission } from '../support/drive-table.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
@@ -108,7 +108,7 @@ describe('a Google Drive mount of a configuration', () => {
     for (const { provider } of searchesOf(catalog)) provider.feed()
     const find = async (principal: Principal): Promise<SearchAnswer> => {
       const [answer] = (await catalog.view(principal).read('search://drive/zeppelins')).contents
-      const found = answer !== undefined && 'text' in answer ? parseFound(answer.text) : undefined
+      const found = answer !== undefined && 'text' in answer ? parseSearchAnswer(answer.text) : undefined
       if (found === undefined) throw new Error('it answered something else')
       return found
     }

@@ -4,7 +4,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { openMount } from '../../src/config/open-mount.ts'
 import { planConfig } from '../../src/config/plan.ts'
 import type { Catalog } from '../../src/core/catalog.ts'
-import { createMeasurements } from '../../src/core/log.ts'
+import { createMetricsRegistry } from '../../src/core/log.ts'
 import { checkProvider } from '../../src/testing/index.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 import { type StandIn, standIn } from '../support/prometheus-stand-in.ts'
@@ -120,7 +120,7 @@ describe('a metrics mount of a configuration', () => {
   })
 
   test('of this server has the same metrics as /metrics, and the latencies of its mounts', async () => {
-    const measurements = createMeasurements()
+    const measurements = createMetricsRegistry()
     measurements.add(() => [{ name: 'own_total', type: 'counter', help: 'Own.', samples: [{ value: 3 }] }])
     const catalog = await openCatalog(planConfig(await configOf({ source: 'self', interval: '100ms' })), {
       log: () => {},

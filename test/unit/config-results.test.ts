@@ -6,7 +6,7 @@ import { openCatalog } from '../../src/config/build.ts'
 import { type LoadResult, loadConfig } from '../../src/config/load.ts'
 import { planConfig } from '../../src/config/plan.ts'
 import { formatConfigProblem } from '../../src/config/problem.ts'
-import { isWritable, postPath, writingOf } from '../../src/config/writing.ts'
+import { createWriteAccess, isWritable, postPath } from '../../src/config/writing.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import { analysisOf } from '../support/results.ts'
 
@@ -114,7 +114,7 @@ describe('a results mount of a configuration', () => {
     const { store } = loaded.config
     const catalog = await openCatalog(planConfig(loaded.config), { log: () => {}, store })
     try {
-      const writing = writingOf(catalog)
+      const writing = createWriteAccess(catalog)
       const tools = (roles: readonly string[], scopes?: readonly string[]) =>
         writing?.tools({ id: 'p', roles, ...(scopes === undefined ? {} : { scopes }) }) ?? []
       const places = (roles: readonly string[], scopes: readonly string[]) =>
@@ -161,7 +161,7 @@ describe('a results mount of a configuration', () => {
     if (!('config' in loaded)) throw new Error('it is refused')
     const { store } = loaded.config
     const catalog = await openCatalog(planConfig(loaded.config), { log: () => {}, store })
-    expect(writingOf(catalog)).toBeUndefined()
+    expect(createWriteAccess(catalog)).toBeUndefined()
     await catalog.close()
   })
 })

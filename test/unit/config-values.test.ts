@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { formatKey } from '../../src/config/problem.ts'
 import { isLoopback } from '../../src/core/uri.ts'
-import { nearest } from '../../src/schema/refusals.ts'
-import { parseDuration, parseListen, parseSize } from '../../src/schema/values.ts'
+import { nearestWord } from '../../src/schema/refusals.ts'
+import { parseDuration, parseListenAddress, parseSize } from '../../src/schema/values.ts'
 
 describe('values written as text', () => {
   test.each([
@@ -42,11 +42,11 @@ describe('values written as text', () => {
     ['localhost:80', 'localhost', 80],
     ['0.0.0.0:65535', '0.0.0.0', 65_535],
     ['[::1]:8787', '::1', 8787],
-  ])('%j listens on host %s, port %i', (text, host, port) => expect(parseListen(text)).toEqual({ host, port }))
+  ])('%j listens on host %s, port %i', (text, host, port) => expect(parseListenAddress(text)).toEqual({ host, port }))
 
   test.each(['', ':8787', '65536', '::1:8787', 'a b:1', 'http://x:1', '1.5', -1, '8787/mcp'])(
     '%j is not an address to listen on',
-    (text) => expect(parseListen(text)).toBeUndefined(),
+    (text) => expect(parseListenAddress(text)).toBeUndefined(),
   )
 
   test('the loopback interface is this machine only', () => {
@@ -66,7 +66,7 @@ describe('the suggestion for a misspelt word', () => {
     ['constructor', undefined],
     ['', undefined],
     ['xyzzy', undefined],
-  ])('for %j is %j', (word, expected) => expect(nearest(word, words)).toBe(expected))
+  ])('for %j is %j', (word, expected) => expect(nearestWord(word, words)).toBe(expected))
 })
 
 test('a path of keys is written in the syntax of JavaScript', () => {

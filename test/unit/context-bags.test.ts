@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createAssembleTool } from '../../src/context/index.ts'
-import { createMemory } from '../../src/context/memory.ts'
+import { createReadingCaches } from '../../src/context/memory.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
 import { queryTerms, termsIn } from '../../src/text/analyser.ts'
@@ -126,7 +126,7 @@ function world() {
     },
   }
   const catalog = createCatalog({ mounts: [{ address: 'memory://notes', provider }] })
-  const memoryOf = createMemory()
+  const memoryOf = createReadingCaches()
   const call = async (query: string, principal = alice) => {
     reads.length = 0
     const tool = createAssembleTool(catalog.view(principal), { now: () => now, memoryOf, limits: { detailed: 10 } })
@@ -162,7 +162,7 @@ test('a later context reads changed resources again, and matches their new text'
 test('the limit of texts that a context reads does not depend on cached texts', async () => {
   const { files } = world()
   const catalog = createCatalog({ mounts: [{ address: 'memory://notes', provider: memory(files) }] })
-  const memoryOf = createMemory()
+  const memoryOf = createReadingCaches()
   const limits = { bytes: 4000, concurrency: 8 }
   const answers: string[] = []
   for (let turn = 0; turn < 3; turn++) {

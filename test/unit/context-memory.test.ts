@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type Assembled, type AssembleOptions, assemble } from '../../src/context/index.ts'
-import { createMemory } from '../../src/context/memory.ts'
+import { createReadingCaches } from '../../src/context/memory.ts'
 import * as tokens from '../../src/context/tokens.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
@@ -94,7 +94,7 @@ async function freshAssemble(): Promise<typeof assemble> {
 }
 
 /** Holds what is answered from memory against what is answered without it, for each caller and query, twice. */
-async function compareAll({ catalog }: World, memoryOf: ReturnType<typeof createMemory>) {
+async function compareAll({ catalog }: World, memoryOf: ReturnType<typeof createReadingCaches>) {
   const asked = [alice, bob].flatMap((principal) => queries.map((query) => ({ principal, query })))
   const optionsOf = (query: string): AssembleOptions => ({ query, budget: 1500, now, countLevels: true })
   const plainly = await freshAssemble()
@@ -116,7 +116,7 @@ async function compareAll({ catalog }: World, memoryOf: ReturnType<typeof create
 test('a context from cached texts equals one without a cache, after any change', async () => {
   const there = await world()
   const { notes, folder, write, state } = there
-  const memoryOf = createMemory()
+  const memoryOf = createReadingCaches()
   await compareAll(there, memoryOf)
   // Files that change, come and go, and are asked for at once; one of them keeps its length.
   write('docs/0.md', '# Note 0\n\nThe zeppelin of number 0 is sealed in a cache.\n')
@@ -136,7 +136,7 @@ test('a context from cached texts equals one without a cache, after any change',
 
 test('texts that were shown to one caller do not reach another', async () => {
   const { catalog } = await world()
-  const memoryOf = createMemory()
+  const memoryOf = createReadingCaches()
   const ask = (principal: Principal) =>
     assemble(catalog.view(principal), { query: 'zeppelin kettles', budget: 4000, now, memory: memoryOf(principal.id) })
   expect(JSON.stringify(await ask(alice))).toContain('private/')
@@ -153,7 +153,7 @@ test('texts that were shown to one caller do not reach another', async () => {
 
 test('a later context reads no unchanged text again, and reads recently changed texts each time', async () => {
   const { catalog, reads, write } = await world()
-  const memory = createMemory()('alice')
+  const memory = createReadingCaches()('alice')
   const ask = async (query: string) => {
     reads.length = 0
     await assemble(catalog.view(alice), { query, budget: 4000, now, memory })
@@ -195,7 +195,7 @@ test('a context does not take a text that changed after the listing for the list
   const read: Provider['read'] = async (request, context) =>
     isChanged && request.path === 'a.md' ? [{ text: 'Of zeppelins.\n', version: '2' }] : notes.read(request, context)
   const catalog = createCatalog({ mounts: [{ address: 'm://m', provider: { ...notes, read } }] })
-  const memory = createMemory()('x')
+  const memory = createReadingCaches()('x')
   const ask = (more: Partial<AssembleOptions>) =>
     assemble(catalog.view(alice), { query: 'zeppelins', budget: 1000, now, ...more })
   expect((await ask({ memory })).text).toContain('zeppelins')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { rank } from '../../src/context/index.ts'
 import { estimateRarity } from '../../src/context/lexical.ts'
-import { createMemory } from '../../src/context/memory.ts'
+import { createReadingCaches } from '../../src/context/memory.ts'
 import { type ContextReader, createContextReader } from '../../src/context/reader.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { rarityIn } from '../../src/text/relevance.ts'
@@ -58,7 +58,7 @@ describe('the rarity of words', () => {
 
   test('is the same from cached texts, without another read', async () => {
     const { provider, view } = openView(entries(300))
-    const remembered = createMemory()('ada')
+    const remembered = createReadingCaches()('ada')
     const ask = () => {
       const reader = createContextReader(view, limits, () => false, { memory: remembered })
       reader.expect(resources(300))

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { tokenFileOf } from '../../scripts/token-file.ts'
 import { maxTokenBytes, minTokensOf } from '../../src/context/forms.ts'
 import { formats, openCounter } from '../../src/context/index.ts'
-import { ranksOf, toBinaryString } from '../../src/context/ranks.ts'
+import { buildTokenRanks, toBinaryString } from '../../src/context/ranks.ts'
 import { rendererOf } from '../../src/context/render.ts'
 import { maxCounted, mergeSteps } from '../../src/context/tokens.ts'
 import { awkwardText } from '../support/awkward-text.ts'
@@ -103,8 +103,8 @@ test.each([
 ] as const)('each token of %s has its rank, and no other bytes have one', async (_, tokens) => {
   const list = tokens as readonly (string | readonly number[] | undefined)[]
   // As the build writes them to a file, and as the module of the package has them.
-  const ranks = await ranksOf(Buffer.from(tokenFileOf(list)))
-  const ofModule = await ranksOf(list)
+  const ranks = await buildTokenRanks(Buffer.from(tokenFileOf(list)))
+  const ofModule = await buildTokenRanks(list)
   let wrong = 0
   for (const [rank, token] of tokens.entries()) {
     if (token === undefined) continue

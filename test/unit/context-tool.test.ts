@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
-import { profilesOf } from '../../src/config/profiles.ts'
+import { createProfileFinder } from '../../src/config/profiles.ts'
 import { parseBudget } from '../../src/context/asked.ts'
 import {
   assemble,
@@ -17,7 +17,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import type { JsonObject } from '../../src/core/tool.ts'
-import { openView } from '../../src/server/serve.ts'
+import { openViewChannel } from '../../src/server/serve.ts'
 import { meta } from '../attack/harness/wire.ts'
 import { type MemoryEntry, memory } from '../support/memory.ts'
 import { openSchema, schemaRevisions } from '../support/wire-schema.ts'
@@ -202,10 +202,10 @@ describe.each(schemaRevisions)('assemble_context on %s', (revision) => {
   test('has a tool and answers that match the schema', async () => {
     const era = revision === '2026-07-28' ? 'modern' : 'legacy'
     const catalog = catalogOf()
-    const channel = await openView(
+    const channel = await openViewChannel(
       {
         ...{ name: 'tools', version: '1', view: catalog.view, log: () => {} },
-        profileOf: profilesOf({ tools: 'off', profiles: [{ name: 'hikidashi-*', tools: false }] }, catalog),
+        profileOf: createProfileFinder({ tools: 'off', profiles: [{ name: 'hikidashi-*', tools: false }] }, catalog),
         readingTools: (view) => [createAssembleTool(view, { now: () => now })],
       },
       ada,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formsOf } from '../../src/context/forms.ts'
+import { formsOfCandidate } from '../../src/context/forms.ts'
 import { createContextReader } from '../../src/context/reader.ts'
 import { rendererOf } from '../../src/context/render.ts'
 import { openCounter } from '../../src/context/tokens.ts'
@@ -55,7 +55,7 @@ test('a larger budget gives larger windows', async () => {
   const counter = await openCounter('o200k_base')
   const smallestAt = async (most: number) => {
     const forming = { counter, renderer: rendererOf('markdown'), format: 'markdown', terms, most } as const
-    const { forms } = await formsOf(
+    const { forms } = await formsOfCandidate(
       { resource, explanation: { score: 1, factors: [] }, found: [] },
       reading,
       forming,
@@ -76,7 +76,7 @@ test('the share of a small text is an eighth of the budget, up to 4,000 tokens, 
   const sizeAt = async (index: number, most: number) => {
     const forming = { counter, renderer: rendererOf('markdown'), format: 'markdown', terms, most } as const
     const candidate = { resource, explanation: { score: 1, factors: [] }, found: [] }
-    return (await formsOf(candidate, reading, forming, index)).size
+    return (await formsOfCandidate(candidate, reading, forming, index)).size
   }
   expect(await sizeAt(0, 8000)).toBe(1000)
   expect(await sizeAt(9, 1000)).toBe(300)

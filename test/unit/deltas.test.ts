@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTextHistory } from '../../src/config/earlier.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { type DeltaFacts, type EarlierTexts, earlierInMemory } from '../../src/core/earlier.ts'
+import { type DeltaMetadata, type EarlierTexts, earlierInMemory } from '../../src/core/earlier.ts'
 import { unifiedDiff } from '../../src/core/kit/line-diff.ts'
 import { metaKeys } from '../../src/core/meta.ts'
 import type { Provider } from '../../src/core/provider.ts'
@@ -44,7 +44,7 @@ async function readSince(view: View, since: string, uri = at) {
   const { contents } = await view.read(`${uri}?since=${encodeURIComponent(since)}`)
   const [content] = contents
   if (content === undefined || !('text' in content)) throw new Error('This is no text.')
-  return { ...content, delta: content.meta?.[metaKeys.delta] as DeltaFacts }
+  return { ...content, delta: content.meta?.[metaKeys.delta] as DeltaMetadata }
 }
 
 const long = Array.from({ length: 100 }, (_, line) => `line ${line}\n`).join('')

@@ -3,14 +3,14 @@ import { afterEach, describe, expect, test } from 'vitest'
 import {
   type BasketItem,
   type BasketLevel,
-  planOf,
+  planBasket,
   suggestSavings,
   type TokenCost,
   usableBudget,
 } from '../../src/browse/basket.ts'
 import { requestBasketCosts } from '../../src/explorer/web/basket/ask.ts'
-import { addToBasket, basket, maxBasketItems, move, toggle } from '../../src/explorer/web/basket/picked.ts'
-import { itemsOfPicks, itemsOfStored, picksOf, storedOf } from '../../src/explorer/web/basket/store.ts'
+import { addToBasket, basket, maxBasketItems, move, toggleFile } from '../../src/explorer/web/basket/picked.ts'
+import { formatPicks, formatStoredBasket, parsePicks, parseStoredBasket } from '../../src/explorer/web/basket/store.ts'
 import { fileNameOf } from '../../src/explorer/web/state/session.ts'
 
 const item = (uri: string, level: BasketLevel = 'auto'): BasketItem => ({ resource: { uri, name: uri }, level })
@@ -20,7 +20,7 @@ const cost = (full: number, outline?: number, link = 10): TokenCost => ({
 
 describe('the tokens of a basket', () => {
   test('are those of full texts if all of them fit', () => {
-    const plan = planOf(
+    const plan = planBasket(
       [item('a'), item('b')],
       new Map([
         ['a', cost(100)],
@@ -38,22 +38,25 @@ describe('the tokens of a basket', () => {
       ['a', cost(1000, 100)],
       ['b', cost(900, 90)],
     ])
-    expect(planOf([item('a'), item('b')], costs, 0, 1100).items.map(({ taken }) => taken)).toEqual(['outline', 'full'])
-    expect(planOf([item('a', 'full'), item('b')], costs, 0, 1100).items.map(({ taken }) => taken)).toEqual([
+    expect(planBasket([item('a'), item('b')], costs, 0, 1100).items.map(({ taken }) => taken)).toEqual([
+      'outline',
+      'full',
+    ])
+    expect(planBasket([item('a', 'full'), item('b')], costs, 0, 1100).items.map(({ taken }) => taken)).toEqual([
       'full',
       'outline',
     ])
-    const stuck = planOf([item('a', 'full'), item('b', 'full')], costs, 0, 1100)
+    const stuck = planBasket([item('a', 'full'), item('b', 'full')], costs, 0, 1100)
     expect(stuck.over).toBe(800)
   })
 
   test('are those of the next lower level if an item lacks the chosen one', () => {
-    const plan = planOf([item('a', 'windows')], new Map([['a', cost(100, 40)]]), 0, 1000)
+    const plan = planBasket([item('a', 'windows')], new Map([['a', cost(100, 40)]]), 0, 1000)
     expect(plan.items[0]).toMatchObject({ taken: 'outline', tokens: 40 })
   })
 
   test('are marked where they are not counted yet', () => {
-    const plan = planOf([item('a'), item('b')], new Map([['a', cost(100)]]), 5, 1000)
+    const plan = planBasket([item('a'), item('b')], new Map([['a', cost(100)]]), 5, 1000)
     expect(plan).toMatchObject({ isWhole: false, tokens: 105 })
     expect(plan.items[1]?.tokens).toBeUndefined()
   })
@@ -64,7 +67,7 @@ describe('the tokens of a basket', () => {
       fc.property(fc.array(costs, { maxLength: 12 }), fc.nat(60_000), (list, usable) => {
         const items = list.map((_, at) => item(`u${at}`))
         const known = new Map(list.map((levels, at) => [`u${at}`, { levels, missing: false, notes: [] }] as const))
-        const plan = planOf(items, known, 7, usable)
+        const plan = planBasket(items, known, 7, usable)
         const least = list.reduce(
           (sum, levels) => sum + Math.min(levels.full, levels.outline, levels.link),
           list.length > 0 ? 7 : 0,
@@ -85,13 +88,13 @@ describe('the suggestions for a basket over its budget', () => {
       ['a', cost(1000, 300)],
       ['b', cost(500)],
     ])
-    const plan = planOf([item('a', 'full'), item('b', 'full')], costs, 0, 1200)
+    const plan = planBasket([item('a', 'full'), item('b', 'full')], costs, 0, 1200)
     expect(suggestSavings(plan, costs)).toEqual([
       { what: 'lower', uri: 'b', to: 'link', saved: 490, suffices: true },
       { what: 'lower', uri: 'a', to: 'outline', saved: 700, suffices: true },
       { what: 'lower', uri: 'a', to: 'link', saved: 990, suffices: true },
     ])
-    expect(suggestSavings(planOf([item('a')], costs, 0, 1200), costs)).toEqual([])
+    expect(suggestSavings(planBasket([item('a')], costs, 0, 1200), costs)).toEqual([])
   })
 
   test('begin with the largest saving if no single change suffices', () => {
@@ -99,7 +102,7 @@ describe('the suggestions for a basket over its budget', () => {
       ['a', cost(1000)],
       ['b', cost(900)],
     ])
-    const plan = planOf([item('a', 'full'), item('b', 'full')], costs, 0, 50)
+    const plan = planBasket([item('a', 'full'), item('b', 'full')], costs, 0, 50)
     expect(suggestSavings(plan, costs)[0]).toEqual({ what: 'drop', uri: 'a', saved: 1000, suffices: false })
   })
 })
@@ -110,12 +113,12 @@ describe('a basket of the explorer', () => {
   })
 
   test('has each resource once, no directories, and a limited number', () => {
-    toggle({ uri: 'file:///a', name: 'a' })
+    toggleFile({ uri: 'file:///a', name: 'a' })
     addToBasket([item('file:///a'), item('file:///dir/'), item('file:///b', 'outline')])
     expect(basket.value.map(({ resource }) => resource.uri)).toEqual(['file:///a', 'file:///b'])
     move('file:///b', -5)
     expect(basket.value.map(({ resource }) => resource.uri)).toEqual(['file:///b', 'file:///a'])
-    toggle({ uri: 'file:///b', name: 'b' })
+    toggleFile({ uri: 'file:///b', name: 'b' })
     expect(basket.value).toHaveLength(1)
     addToBasket(Array.from({ length: 2 * maxBasketItems }, (_, at) => item(`u:${at}`)))
     expect(basket.value).toHaveLength(maxBasketItems)
@@ -123,15 +126,15 @@ describe('a basket of the explorer', () => {
 
   test('can be shared by a link and is stored in the browser', () => {
     const items = [item('file:///日本/a b.md', 'outline'), item('git://x/y?lines=1-2')]
-    expect(itemsOfPicks(picksOf(items) ?? '').map(({ resource, level }) => [resource.uri, level])).toEqual([
+    expect(parsePicks(formatPicks(items) ?? '').map(({ resource, level }) => [resource.uri, level])).toEqual([
       ['file:///日本/a b.md', 'outline'],
       ['git://x/y?lines=1-2', 'auto'],
     ])
-    expect(itemsOfPicks('everything file:///a\nfull\n\nlink file:///b')).toHaveLength(1)
-    expect(picksOf(Array.from({ length: 400 }, (_, at) => item(`file:///long/name/${at}`)))).toBeUndefined()
-    expect(itemsOfStored(storedOf(items))).toEqual(items)
+    expect(parsePicks('everything file:///a\nfull\n\nlink file:///b')).toHaveLength(1)
+    expect(formatPicks(Array.from({ length: 400 }, (_, at) => item(`file:///long/name/${at}`)))).toBeUndefined()
+    expect(parseStoredBasket(formatStoredBasket(items))).toEqual(items)
     for (const broken of [null, '', '{', '7', '[1, null, {"uri": 3}, {"uri": "a", "level": "all"}]'])
-      expect(itemsOfStored(broken)).toEqual([])
+      expect(parseStoredBasket(broken)).toEqual([])
   })
 })
 

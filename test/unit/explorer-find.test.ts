@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { foundMimeType, type SearchMount, searchMounts } from '../../src/core/search-answer.ts'
+import { findSearchMounts, foundMimeType, type SearchMount } from '../../src/core/search-answer.ts'
 import type { View } from '../../src/core/view.ts'
 import {
   createTemplateForm,
@@ -11,14 +11,14 @@ import {
 } from '../../src/explorer/web/find/combobox.tsx'
 import { querySearches, searchQueryFromRoute } from '../../src/explorer/web/find/finder.ts'
 import { markName } from '../../src/explorer/web/find/hit.tsx'
-import { inlineOf, tableIn } from '../../src/explorer/web/find/snippet.tsx'
-import { growthOf } from '../../src/explorer/web/listing/survey.ts'
-import { fitOf, type Option, rankOptions } from '../../src/explorer/web/palette/options.ts'
+import { parseInlineMarkdown, tableIn } from '../../src/explorer/web/find/snippet.tsx'
+import { readIndexingProgress } from '../../src/explorer/web/listing/survey.ts'
+import { matchScore, type PaletteOption, rankOptions } from '../../src/explorer/web/palette/options.ts'
 
 const { signal } = new AbortController()
 
 function placeAt(name: string): SearchMount {
-  const [place] = searchMounts([
+  const [place] = findSearchMounts([
     {
       uriTemplate: `search://${name}{?q,limit,mount,mime,since,minPriority,audience,path,after}`,
       name,
@@ -65,7 +65,7 @@ test('the progress of indexing counts the documents of the indexes that still gr
     mounts: [{ address: 'file:///x', state, looked, ...(of === undefined ? {} : { of }) }],
   })
   const both = (first: object, second: object) => viewOf({ [a.status]: first, [b.status]: second })
-  const growth = (view: View) => growthOf(view, [a, b], signal)
+  const growth = (view: View) => readIndexingProgress(view, [a, b], signal)
   expect(await growth(both(status('comparing', 3, 10), status('current', 7, 7)))).toEqual({ done: 3, of: 10 })
   expect(await growth(both(status('comparing', 3, 10), status('waiting', 0)))).toEqual({ done: 3 })
   expect(await growth(both(status('current', 3, 3), status('unavailable', 1)))).toBeUndefined()
@@ -166,7 +166,7 @@ describe('the form of a template in the explorer', () => {
 })
 
 describe('the command palette', () => {
-  const option = (label: string, detail?: string, kind: Option['kind'] = 'resource'): Option => ({
+  const option = (label: string, detail?: string, kind: PaletteOption['kind'] = 'resource'): PaletteOption => ({
     ...{ id: label, label, kind, run: () => {} },
     ...(detail === undefined ? {} : { detail }),
   })
@@ -176,7 +176,7 @@ describe('the command palette', () => {
       ({ label }) => label,
     )
     expect(labels).toEqual(['docs/readme.md', 'unreadme', 'scatter read me'])
-    expect(fitOf('xyz', 'readme')).toBeUndefined()
+    expect(matchScore('xyz', 'readme')).toBeUndefined()
   })
 
   test('finds Japanese text in full and half width', () => {
@@ -213,7 +213,7 @@ test('a hit in a table is shown as whole rows below the head, rows with the word
     words: ['uji'],
   })
   expect(tableIn({ ...hit, heading: 'Notes' }, 'text/csv')).toBeUndefined()
-  expect(inlineOf('A **refund** needs `a.ts` and [the *docs*](b.md).').map((piece) => piece.text)).toEqual([
+  expect(parseInlineMarkdown('A **refund** needs `a.ts` and [the *docs*](b.md).').map((piece) => piece.text)).toEqual([
     ...['A ', 'refund', ' needs ', 'a.ts', ' and ', 'the *docs*', '.'],
   ])
 })

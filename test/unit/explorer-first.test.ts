@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { FoundHit } from '../../src/core/search-answer.ts'
 import { groupHits, nameHits } from '../../src/explorer/web/find/hit.tsx'
-import { addInstructionsFor, hostNameOf } from '../../src/explorer/web/home/hosts.ts'
+import { hostInstructions, serverNameForHosts } from '../../src/explorer/web/home/hosts.ts'
 import { readmeIn, summarizeFolder } from '../../src/explorer/web/listing/survey.ts'
 import { createWords } from '../../src/explorer/web/words/texts.ts'
 
@@ -71,10 +71,10 @@ describe('the overview of a mount in the explorer', () => {
 
 describe('the ways to add the server to a host', () => {
   const textOf = (host: string, asks: boolean) =>
-    addInstructionsFor('My Shop!', 'http://127.0.0.1:8787/mcp', asks).find((way) => way.host === host)?.text ?? ''
+    hostInstructions('My Shop!', 'http://127.0.0.1:8787/mcp', asks).find((way) => way.host === host)?.text ?? ''
 
   test('have settings that the hosts can read', () => {
-    expect(hostNameOf('引き出し')).toBe('hikidashi')
+    expect(serverNameForHosts('引き出し')).toBe('hikidashi')
     expect(textOf('Claude Code', false)).toBe('claude mcp add --transport http my-shop http://127.0.0.1:8787/mcp')
     expect(JSON.parse(textOf('VS Code', false))).toEqual({
       servers: { 'my-shop': { type: 'http', url: 'http://127.0.0.1:8787/mcp' } },

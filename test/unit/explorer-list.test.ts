@@ -5,9 +5,9 @@ import { splitFilterWords } from '../../src/core/kit/matching.ts'
 import { splitAtMarks } from '../../src/core/search-answer.ts'
 import type { Resource, View } from '../../src/core/view.ts'
 import { createColumns, createResourceList, orderOf, readableUri } from '../../src/explorer/web/listing/columns.ts'
-import { parseTimeOrAge, type Selection, select, treeOfMatches } from '../../src/explorer/web/listing/select.ts'
-import { marksOf } from '../../src/explorer/web/tree/tree-row.tsx'
-import { escapeInvisible, tailOf } from '../../src/explorer/web/words/texts.ts'
+import { parseTimeOrAge, type RowFilters, select, treeOfMatches } from '../../src/explorer/web/listing/select.ts'
+import { findWordRanges } from '../../src/explorer/web/tree/tree-row.tsx'
+import { escapeInvisible, truncateStart } from '../../src/explorer/web/words/texts.ts'
 import { memory } from '../support/memory.ts'
 
 const mounts: readonly Resource[] = [
@@ -31,7 +31,7 @@ const columns = columnsOf([
   { uri: 'mem://b/%E8%A3%BD%E5%93%81/カタログ', name: 'カタログ', audience: ['assistant'], priority: 0.5 },
 ])
 const natural = orderOf(columns, undefined)
-const fitting = (selection: Selection) =>
+const fitting = (selection: RowFilters) =>
   [...select(columns, natural, selection, now).rows].map((row) => columns.resources[row]?.name)
 
 describe('the filter of the list', () => {
@@ -47,7 +47,7 @@ describe('the filter of the list', () => {
 
   test('marks its matches in the original text, although it ignores case, width and composition', () => {
     const marked = (text: string, filter: string) =>
-      splitAtMarks({ text, marks: marksOf(text, splitFilterWords(filter)) })
+      splitAtMarks({ text, marks: findWordRanges(text, splitFilterWords(filter)) })
         .map(({ text, marked }) => (marked ? `[${text}]` : text))
         .join('')
     expect(marked('README.md', 'read md')).toBe('[READ]ME.[md]')
@@ -55,8 +55,8 @@ describe('the filter of the list', () => {
     expect(marked('か\u3099いど', 'が')).toBe('[か\u3099]いど')
     expect(marked('ﬁle', 'file')).toBe('[ﬁle]')
     expect(marked('a😀b', 'b')).toBe('a😀[b]')
-    expect(marksOf('aaa', ['aa', 'a'])).toEqual([[0, 3]])
-    expect(marksOf('', ['a'])).toEqual([])
+    expect(findWordRanges('aaa', ['aa', 'a'])).toEqual([[0, 3]])
+    expect(findWordRanges('', ['a'])).toEqual([])
   })
 
   test('shows URIs decoded, except for escapes of slashes and of invalid UTF-8', () => {
@@ -73,7 +73,7 @@ describe('a displayed name from a server', () => {
     // One variation selector chooses a form of an emoji or a kanji; several hide a text.
     expect(escapeInvisible('❤\ufe0f 葛\u{e0100} क्\u200dष')).toBe('❤\ufe0f 葛\u{e0100} क्\u200dष')
     expect(escapeInvisible('a\u{e0110}\u{e0111}')).toBe('a\u{e0110}‹U+E0111›')
-    expect(tailOf('src/very/long/name.ts', 8)).toBe('…name.ts')
+    expect(truncateStart('src/very/long/name.ts', 8)).toBe('…name.ts')
   })
 })
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type AnswerPage, createPage } from '../../src/explorer/index.ts'
+import { createPageHandler, type PageHandler } from '../../src/explorer/index.ts'
 import { createFolder } from '../support/folder.ts'
 
 const folder = createFolder()
@@ -16,7 +16,7 @@ folder.write({
 })
 
 /** What a page answers, with a body as text. */
-async function ask(page: AnswerPage, url: string, headers: Readonly<Record<string, string>> = {}, method = 'GET') {
+async function ask(page: PageHandler, url: string, headers: Readonly<Record<string, string>> = {}, method = 'GET') {
   const answer = await page({ url, method, headers } as unknown as IncomingMessage)
   if (answer === undefined) return undefined
   const body = 'body' in answer ? Buffer.from(answer.body) : Buffer.from(answer.message)
@@ -24,7 +24,7 @@ async function ask(page: AnswerPage, url: string, headers: Readonly<Record<strin
 }
 
 describe('the files of the explorer', () => {
-  const opened = createPage({ folder: folder.root })
+  const opened = createPageHandler({ folder: folder.root })
 
   test('are an index at the folder of the MCP endpoint, and assets below it', async () => {
     const page = await opened
@@ -59,7 +59,7 @@ describe('the files of the explorer', () => {
   })
 
   test('lie beside the MCP endpoint at any path, whose name the page gets', async () => {
-    const page = await createPage({ folder: folder.root, path: '/a/b/context' })
+    const page = await createPageHandler({ folder: folder.root, path: '/a/b/context' })
     expect((await ask(page, '/a/b/'))?.body.toString()).toContain('<meta name="mcp" content="context">')
     expect(await ask(page, '/a/b/assets/main-abc.js')).toMatchObject({ status: 200 })
     expect(await ask(page, '/')).toBeUndefined()
@@ -114,7 +114,7 @@ describe('the files of the explorer', () => {
   })
 
   test('give an error with advice if they were not built', async () => {
-    await expect(createPage({ folder: folder.outside })).rejects.toMatchObject({
+    await expect(createPageHandler({ folder: folder.outside })).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringContaining('npm run build'),
     })

@@ -5,11 +5,11 @@ import { overviewOf, siblingTableUri, tableUri } from '../../src/explorer/web/pr
 import { shapeOf } from '../../src/explorer/web/preview/model/kind.ts'
 import { layoutOf } from '../../src/explorer/web/preview/model/layout.ts'
 import {
-  newLinesIn,
+  addedLines,
+  parseHighlightedLines,
   parsePreviewPart,
   queryAround,
   splitLines,
-  tokenLines,
 } from '../../src/explorer/web/preview/model/lines.ts'
 import { isOpenAtFirst, jsonRows, parseLines, tabulateObjects } from '../../src/explorer/web/preview/model/rows.ts'
 import { hexRow } from '../../src/explorer/web/preview/notes.tsx'
@@ -59,15 +59,15 @@ describe('the rows of a JSON document', () => {
 
 describe('the diff of two texts', () => {
   test('marks the new lines', () => {
-    expect(newLinesIn(['a', 'b', 'c'], ['a', 'x', 'c', 'd'])).toEqual(new Set([1, 3]))
-    expect(newLinesIn(['a'], ['a'])).toEqual(new Set())
+    expect(addedLines(['a', 'b', 'c'], ['a', 'x', 'c', 'd'])).toEqual(new Set([1, 3]))
+    expect(addedLines(['a'], ['a'])).toEqual(new Set())
   })
 
   test('leaves only lines unmarked that both texts have in the same order', () => {
     const lines = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 12 })
     fc.assert(
       fc.property(lines, lines, (before, after) => {
-        const changed = newLinesIn(before, after)
+        const changed = addedLines(before, after)
         const kept = after.filter((_, index) => !changed.has(index))
         let at = 0
         for (const line of before) if (line === kept[at]) at++
@@ -79,7 +79,7 @@ describe('the diff of two texts', () => {
   test('of long texts without common lines marks all lines', () => {
     const before = Array.from({ length: 5000 }, (_, index) => `a${index}`)
     expect(
-      newLinesIn(
+      addedLines(
         before,
         before.map((line) => `${line}x`),
       ).size,
@@ -90,7 +90,7 @@ describe('the diff of two texts', () => {
 describe('highlighting a text', () => {
   test('keeps the text, line by line', () => {
     const code = 'const a = `x\n<b>&amp;"\'`\n/* c\n d */ f(1)\n'
-    const lines = tokenLines(hljs.highlight(code, { language: 'typescript' }).value)
+    const lines = parseHighlightedLines(hljs.highlight(code, { language: 'typescript' }).value)
     expect(lines.map((line) => line.map(([text]) => text).join('')).join('\n')).toBe(code)
     expect(lines[3]?.[0]).toEqual([' d */', 'hljs-comment'])
   })

@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { commandFor, shellWord } from '../../src/explorer/web/preview/details.tsx'
 import {
-  isBeside,
-  linesIn,
-  linkOf,
+  classifyLink,
+  isSameOrigin,
+  lineRangeIn,
   parentOf,
   resolveReference,
-  withParameter,
+  uriWithParameter,
   withPart,
 } from '../../src/explorer/web/preview/model/reference.ts'
 
@@ -47,7 +47,7 @@ describe('references in documents', () => {
   })
 
   test('are opened in the explorer, in a new window, or not at all', () => {
-    const kindOf = (reference: string) => linkOf('file:///a/b.md', reference).kind
+    const kindOf = (reference: string) => classifyLink('file:///a/b.md', reference).kind
     expect(['c.md', '/c', 'file:///x', 'sqlite://shop/x'].map(kindOf)).toEqual(Array(4).fill('inside'))
     expect(['https://example.org/', 'mailto:a@example.org'].map(kindOf)).toEqual(['outside', 'outside'])
     const bad = ['javascript:alert(1)', ' JavaScript:x', 'data:text/html,x', 'vbscript:x', 'blob:x', 'java\nscript:x']
@@ -61,10 +61,10 @@ describe('parts of a resource in the explorer', () => {
     expect(withPart('a://b/c?as=text&lines=1-2', 'lines=5-9')).toBe('a://b/c?as=text&lines=5-9')
     expect(withPart('a://b/c?lines=1-2', undefined)).toBe('a://b/c')
     expect(withPart('a://b/c?tail=10', undefined)).toBe('a://b/c')
-    expect(withParameter('a://b/c', 'as', 'text')).toBe('a://b/c?as=text')
-    expect(linesIn('a://b?lines=4-')).toEqual({ first: 4 })
-    expect(linesIn('a://b?as=text&lines=4')).toEqual({ first: 4, last: 4 })
-    expect(linesIn('a://b?bytes=4')).toBeUndefined()
+    expect(uriWithParameter('a://b/c', 'as', 'text')).toBe('a://b/c?as=text')
+    expect(lineRangeIn('a://b?lines=4-')).toEqual({ first: 4 })
+    expect(lineRangeIn('a://b?as=text&lines=4')).toEqual({ first: 4, last: 4 })
+    expect(lineRangeIn('a://b?bytes=4')).toBeUndefined()
   })
 
   test('are placed in the folder of the whole resource', () => {
@@ -95,8 +95,8 @@ describe('the shell command that reads a resource', () => {
 })
 
 test('a document embeds only resources of its own mount', () => {
-  expect(isBeside('file:///site/a.md', 'file:///site/x.png')).toBe(true)
-  expect(isBeside('HTTPS://Tea.example/a.md', 'https://tea.example/x.png')).toBe(true)
+  expect(isSameOrigin('file:///site/a.md', 'file:///site/x.png')).toBe(true)
+  expect(isSameOrigin('HTTPS://Tea.example/a.md', 'https://tea.example/x.png')).toBe(true)
   for (const other of ['screen://window', 'https://other.example/x.png', 'file://host/x.png', 'x.png'])
-    expect(isBeside('https://tea.example/a.md', other)).toBe(false)
+    expect(isSameOrigin('https://tea.example/a.md', other)).toBe(false)
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   chartOfJson,
   chartOfTable,
-  formatUnit,
+  createUnitFormatter,
   timeLabels,
   valueLabels,
 } from '../../src/explorer/web/preview/model/series.ts'
@@ -98,10 +98,10 @@ describe('the chart of a table', () => {
 })
 
 test('values of a chart have readable units', () => {
-  expect(formatUnit('bytes', 'en')(3 * 1024 * 1024)).toBe('3 MiB')
-  expect(formatUnit('seconds', 'en')(0.0125)).toBe('12.5 ms')
-  expect(formatUnit('ratio', 'en')(0.5)).toBe('50 %')
-  expect(formatUnit(undefined, 'ja')(1_230_000)).toBe('123万')
+  expect(createUnitFormatter('bytes', 'en')(3 * 1024 * 1024)).toBe('3 MiB')
+  expect(createUnitFormatter('seconds', 'en')(0.0125)).toBe('12.5 ms')
+  expect(createUnitFormatter('ratio', 'en')(0.5)).toBe('50 %')
+  expect(createUnitFormatter(undefined, 'ja')(1_230_000)).toBe('123万')
 })
 
 test('neighbouring labels of an axis differ', () => {

@@ -4,13 +4,13 @@ import { ResourceError } from '../../src/core/errors.ts'
 import type { View } from '../../src/core/view.ts'
 import { createForest } from '../../src/explorer/web/listing/forest.ts'
 import type { TreeRow } from '../../src/explorer/web/listing/rows.ts'
-import { createTypeAhead, isTyped, stepOf } from '../../src/explorer/web/tree/keys.ts'
+import { createTypeAhead, isTyped, keyEffect } from '../../src/explorer/web/tree/keys.ts'
 import {
   anchorOf,
   findAnchoredRow,
   maxHeightPx,
-  scrollInto,
-  scrollTo,
+  nearestScrollPosition,
+  scrollPositionOf,
   windowOf,
 } from '../../src/explorer/web/tree/use-rows.ts'
 import { type Memory, memory } from '../support/memory.ts'
@@ -157,7 +157,7 @@ const row = (name: string, level: number, open?: boolean): TreeRow => ({
 
 describe('the keyboard in the tree of the explorer', () => {
   const rows = [row('a', 1, true), row('b', 2), row('c', 2, false), row('d', 1, true), row('e', 2)]
-  const step = (key: string, active: number) => stepOf(key, rows, active, 3)
+  const step = (key: string, active: number) => keyEffect(key, rows, active, 3)
 
   test('moves up, down, to both ends and by pages, and stops there', () => {
     expect(step('ArrowDown', 0)).toEqual({ to: 1 })
@@ -216,7 +216,7 @@ describe('the virtual window over many rows', () => {
     const count = 2_000_000
     const view = 600
     for (const index of [0, 1, 999_999, 1_999_970, count - 1]) {
-      const top = scrollTo(count, view, index)
+      const top = scrollPositionOf(count, view, index)
       const { first, end, height } = windowOf(count, { top, height: view })
       expect(height).toBe(maxHeightPx)
       expect(first <= index && index < end).toBe(true)
@@ -229,9 +229,9 @@ describe('the virtual window over many rows', () => {
 
   test('scrolls no more than needed', () => {
     const scroll = { top: 240, height: 240 }
-    expect(scrollInto(1000, scroll, 12)).toBeUndefined()
-    expect(scrollInto(1000, scroll, 5)).toBe(120)
-    expect(scrollInto(1000, scroll, 20)).toBe(21 * 24 - 240)
+    expect(nearestScrollPosition(1000, scroll, 12)).toBeUndefined()
+    expect(nearestScrollPosition(1000, scroll, 5)).toBe(120)
+    expect(nearestScrollPosition(1000, scroll, 20)).toBe(21 * 24 - 240)
   })
 
   test('keeps its position when rows are added and removed', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mimeTypeFor, mimeTypeOf } from '../../src/providers/files/options.ts'
+import { mimeTypeByName, mimeTypeOfFile } from '../../src/providers/files/options.ts'
 import { headingIn } from '../../src/text/front-matter.ts'
 
 test.each([
@@ -41,13 +41,13 @@ test('MIME types of source files are found by name or extension, in any letter c
     'a.b.json': 'application/json', 'no-extension': undefined, '.unknown': undefined, 'a.': undefined, constructor: undefined,
     'a.constructor': undefined, 'a.__proto__': undefined, 'a.pdf': 'application/pdf',
   } // biome-ignore format: a table
-  for (const [name, type] of Object.entries(types)) expect(mimeTypeOf(name), name).toBe(type)
+  for (const [name, type] of Object.entries(types)) expect(mimeTypeByName(name), name).toBe(type)
 })
 
 test('binary content overrides the MIME type of a name', () => {
   const head = (text: string) => Buffer.from(text, 'latin1')
-  const binary = (name: string, bytes: string) => mimeTypeFor(name, { text: false, head: head(bytes) })
-  const text = (name: string, bytes = 'text') => mimeTypeFor(name, { text: true, head: head(bytes) })
+  const binary = (name: string, bytes: string) => mimeTypeOfFile(name, { text: false, head: head(bytes) })
+  const text = (name: string, bytes = 'text') => mimeTypeOfFile(name, { text: true, head: head(bytes) })
   expect(binary('a.ts', '\0\x01')).toBe('application/octet-stream')
   expect(binary('a.json', '\xff')).toBe('application/octet-stream')
   expect(binary('a.png', '\x89PNG')).toBe('image/png')

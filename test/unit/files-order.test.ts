@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRecent } from '../../src/core/kit/lru.ts'
+import { createLruCache } from '../../src/core/kit/lru.ts'
 import { indexAfter } from '../../src/core/kit/sorted.ts'
 import { comparePaths } from '../../src/core/path.ts'
 import { sortNames } from '../../src/providers/files/walk.ts'
@@ -24,7 +24,7 @@ test('any number of names is sorted by bytes, each once', async () => {
 })
 
 test('a cache is bounded by weight, and drops the least recently used entry first', () => {
-  const recent = createRecent<string>(10, (value) => value.length)
+  const recent = createLruCache<string>(10, (value) => value.length)
   recent.set('a', 'xxxx')
   recent.set('b', 'xxxx')
   expect(recent.get('a')).toBe('xxxx')

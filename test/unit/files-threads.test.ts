@@ -2,7 +2,7 @@ import { symlinkSync, unlinkSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFiles } from '../../src/providers/files/index.ts'
 import { createPool, type Pool } from '../../src/providers/files/place.ts'
-import { hasMountsInside, openLinuxPlaces } from '../../src/providers/files/root.ts'
+import { hasMountsInside, openLinuxRoot } from '../../src/providers/files/root.ts'
 import { contextOf, createFolder, type Folder, listPaths } from '../support/folder.ts'
 
 describe('mounted file systems inside a directory', () => {
@@ -39,7 +39,7 @@ describe.runIf(process.platform === 'linux')('a file on a local disk', () => {
   })
   afterEach(() => folder.remove())
 
-  const opened = async () => openLinuxPlaces(folder.root, false, pool)
+  const opened = async () => openLinuxRoot(folder.root, false, pool)
 
   /** Returns the content of a file, and how many calls of the thread pool its read took. */
   const read = async (places: Awaited<ReturnType<typeof opened>>, name: string) => {

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { activityOf } from '../../src/cli/operations/pack.ts'
+import { countFileChanges } from '../../src/cli/operations/pack.ts'
 import { planFolders } from '../../src/config/plan.ts'
 import { countActivity } from '../../src/providers/git/list.ts'
 import { createGitFolder } from '../support/git.ts'
@@ -39,7 +39,7 @@ test('the number of changes of files is counted in the git history, without merg
     ...planFolders([dir, `${dir}/sub`], {}),
     { address: 'git://one', folder: dir, config: { provider: 'git' as const, repository: '.' } },
   ]
-  const { changes, known } = await activityOf(mounts, () => {}, timeoutMs)
+  const { changes, known } = await countFileChanges(mounts, () => {}, timeoutMs)
   expect(known).toEqual([mounts[0]?.address, 'git://one'])
   const uris = ['%E8%A8%AD%E8%A8%88%20one.md', 'sub/two.md', 'none.md', '%zz'].map((path) => `${known[0]}/${path}`)
   expect([...uris, 'git://one/HEAD/side.md', 'git://one/status', 'other://x'].map(changes)).toEqual([

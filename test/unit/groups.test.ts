@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { eachGroup, inGroups, iterateGroups, mapGroups } from '../../src/core/kit/groups.ts'
+import { createGroupedIterable, eachGroup, iterateGroups, mapGroups } from '../../src/core/kit/groups.ts'
 
 let ended = 0
 const grouped = (signal?: AbortSignal) =>
-  inGroups(async function* () {
+  createGroupedIterable(async function* () {
     try {
       yield [1, 2]
       yield []

@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { guideFor } from '../../src/config/overview.ts'
 import type { PlannedMount } from '../../src/config/plan.ts'
-import { hostLimits, profilesOf } from '../../src/config/profiles.ts'
+import { createProfileFinder, hostLimits } from '../../src/config/profiles.ts'
 import { loadMountSchemas } from '../../src/config/schema-parts.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Principal } from '../../src/core/provider.ts'
-import { openView } from '../../src/server/serve.ts'
+import { openViewChannel } from '../../src/server/serve.ts'
 import { meta } from '../attack/harness/wire.ts'
 import { volumeOf } from '../support/volume.ts'
 
@@ -40,7 +40,7 @@ describe('the instructions of a server', () => {
   test('have at most 120 words with the note on the limits of any host, for any mounts', () => {
     const longest = Math.max(
       ...hostLimits.map(({ name }) => {
-        const profileOf = profilesOf(undefined, createCatalog({ mounts: [] }))
+        const profileOf = createProfileFinder(undefined, createCatalog({ mounts: [] }))
         return wordsOf(profileOf({ name: name.replace('*', ''), version: '1' }).note ?? '')
       }),
     )
@@ -91,7 +91,7 @@ describe('the instructions of a server', () => {
       const catalog = createCatalog({ mounts: [] })
       const options = { name: 'n', version: '1', view: catalog.view, log: () => {}, guide: guideFor(project) }
       const told = async (more: object) => {
-        const channel = await openView({ ...options, ...more }, guest, era)
+        const channel = await openViewChannel({ ...options, ...more }, guest, era)
         const clientInfo = { name: 'c', version: '1' }
         const [method, params] =
           era === 'modern'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serversOf, withEntry, withoutEntry } from '../../src/cli/hosts/change.ts'
-import { formatOf } from '../../src/cli/hosts/format.ts'
+import { settingsEditorFor } from '../../src/cli/hosts/format.ts'
 import type { Host } from '../../src/cli/hosts/types.ts'
 import { createPlace, hostCalled, openWith, started } from '../support/hosts.ts'
 import { volumeOf } from '../support/volume.ts'
@@ -132,7 +132,7 @@ const yamlFile = fc
 
 function readable(host: Host, text: string): boolean {
   try {
-    formatOf(host, 'f').parse(text.replace(/^\ufeff/, ''))
+    settingsEditorFor(host, 'f').parse(text.replace(/^\ufeff/, ''))
     return true
   } catch {
     return false

@@ -9,7 +9,7 @@ import { parse as parseYaml } from 'yaml'
 import { localLaunch } from '../../src/cli/hosts/add-launch.ts'
 import { withEntry } from '../../src/cli/hosts/change.ts'
 import { hosts } from '../../src/cli/hosts/table.ts'
-import { type Host, type JsonObject, scopes, valueAt } from '../../src/cli/hosts/types.ts'
+import { type Host, hostScopes, type JsonObject, valueAt } from '../../src/cli/hosts/types.ts'
 import { joinCommand } from '../../src/cli/operations/command-line.ts'
 import { CommandError } from '../../src/cli/terminal/exit.ts'
 import { escapeText } from '../../src/cli/terminal/text.ts'
@@ -70,7 +70,7 @@ function before(host: Host, kind: 'none' | 'there' | 'crlf'): string | undefined
 }
 
 const cases = hosts.flatMap((host) =>
-  scopes
+  hostScopes
     .filter((scope) => host.files[scope] !== undefined)
     .flatMap((scope) => (['none', 'there', 'crlf'] as const).map((kind) => ({ id: host.id, scope, kind, host }))),
 )

@@ -2,7 +2,7 @@ import { chmod, link, lstat, mkdir, readdir, readFile, rm, stat, symlink, writeF
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openHostFile, withEntry, withoutEntry } from '../../src/cli/hosts/change.ts'
-import { backupOf, readHostFile, writeHostFile } from '../../src/cli/hosts/files.ts'
+import { backupPath, readHostFile, writeHostFile } from '../../src/cli/hosts/files.ts'
 import { createPlace, hostCalled, openWith, started } from '../support/hosts.ts'
 
 let machine: Awaited<ReturnType<typeof createPlace>>
@@ -64,8 +64,8 @@ describe('a settings file that is written', () => {
     await writeHostFile(before, 'new')
     expect(await readFile(file, 'utf8')).toBe('\ufeffnew')
     expect((await stat(file)).mode & 0o777).toBe(0o640)
-    expect(await readFile(backupOf(before), 'utf8')).toBe('\ufeffold')
-    expect((await stat(backupOf(before))).mode & 0o777).toBe(0o640)
+    expect(await readFile(backupPath(before), 'utf8')).toBe('\ufeffold')
+    expect((await stat(backupPath(before))).mode & 0o777).toBe(0o640)
     expect(await names()).toEqual(['settings.json', 'settings.json.hikidashi.bak'])
   })
 
@@ -79,7 +79,7 @@ describe('a settings file that is written', () => {
     await writeHostFile(before, 'new')
     expect((await lstat(file)).isSymbolicLink()).toBe(true)
     expect(await readFile(target, 'utf8')).toBe('new')
-    expect(backupOf(before)).toBe(`${target}.hikidashi.bak`)
+    expect(backupPath(before)).toBe(`${target}.hikidashi.bak`)
   })
 
   test.each<[string, () => Promise<void>]>([

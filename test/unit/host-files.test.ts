@@ -15,7 +15,7 @@ import {
 import { writeHostFile } from '../../src/cli/hosts/files.ts'
 import { hasRefusedSyntax } from '../../src/cli/hosts/json.ts'
 import { hosts } from '../../src/cli/hosts/table.ts'
-import { type HostScope, type Launch, type Machine, scopes } from '../../src/cli/hosts/types.ts'
+import { type HostScope, hostScopes, type Launch, type Machine } from '../../src/cli/hosts/types.ts'
 import { npxCommand } from '../../src/cli/operations/command-line.ts'
 import { asked, createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'
 
@@ -299,7 +299,7 @@ describe('the report on a host', () => {
     expect(startsHikidashi(name, command === undefined ? { url: 'https://x' } : { command })).toBe(ours),
   )
 
-  test('has the scopes user and project', () => expect(scopes).toEqual(['user', 'project']))
+  test('has the scopes user and project', () => expect(hostScopes).toEqual(['user', 'project']))
 })
 
 describe('the diff of a settings file', () => {

@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { countOutcomes } from '../../src/config/open-mount.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { createMeasurements, type Measurements } from '../../src/core/log.ts'
+import { createMetricsRegistry, type MetricsRegistry } from '../../src/core/log.ts'
 import { addToken } from '../../src/server/auth/token-file.ts'
 import { formatExposition } from '../../src/server/http/other-routes.ts'
 import { type HttpOptions, serveHttp } from '../../src/server/index.ts'
@@ -36,7 +36,7 @@ function ask(
   })
 }
 
-async function serve(options: Partial<HttpOptions>, measurements: Measurements = createMeasurements()) {
+async function serve(options: Partial<HttpOptions>, measurements: MetricsRegistry = createMetricsRegistry()) {
   const catalog = createCatalog({
     mounts: [{ address: 'x://secret-mount', provider: memory({ 'secret-path.txt': 'a' }) }],
   })
@@ -131,7 +131,7 @@ describe('the text format of metrics', () => {
 
 describe('the metric of answers of sources', () => {
   test('counts answers by the number of the mount, its provider and the outcome', async () => {
-    const measurements = createMeasurements()
+    const measurements = createMetricsRegistry()
     const provider = limited(memory({ a: 'a' }), countOutcomes('files', { measurements, mountNumber: 2 }))
     const context = { principal: { id: 'x', roles: [] }, signal: new AbortController().signal }
     await provider.read({ path: 'a', params: new Map() }, context)

@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isJsonObjectOrArray, jsonLines } from '../../src/wrap/spilled.ts'
+import { breakJsonIntoLines, isJsonObjectOrArray } from '../../src/wrap/spilled.ts'
 
 test('JSON by lines has each member on its own line', () => {
-  expect(jsonLines('{"a":[1,{"b":"x, {y}: \\"z\\""}],"c":{},"d":[ ]}')).toBe(
+  expect(breakJsonIntoLines('{"a":[1,{"b":"x, {y}: \\"z\\""}],"c":{},"d":[ ]}')).toBe(
     '{\n  "a": [\n    1,\n    {\n      "b": "x, {y}: \\"z\\""\n    }\n  ],\n  "c": {},\n  "d": [ ]\n}\n',
   )
 })
 
 test('JSON by lines keeps the digits of numbers', () => {
-  expect(jsonLines('{"id":12345678901234567890,"x":1.50,"y":-1e400}')).toBe(
+  expect(breakJsonIntoLines('{"id":12345678901234567890,"x":1.50,"y":-1e400}')).toBe(
     '{\n  "id": 12345678901234567890,\n  "x": 1.50,\n  "y": -1e400\n}\n',
   )
 })
@@ -18,20 +18,20 @@ test('JSON by lines keeps every value', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2, '\t'), (value, indent) => {
       const text = JSON.stringify(value, undefined, indent)
-      expect(JSON.parse(jsonLines(text))).toEqual(JSON.parse(text))
+      expect(JSON.parse(breakJsonIntoLines(text))).toEqual(JSON.parse(text))
     }),
   )
 })
 
 test('JSON by lines of any depth does not have quadratic length', () => {
   const deep = `${'['.repeat(5000)}${']'.repeat(5000)}`
-  expect(jsonLines(deep).length).toBeLessThan(50 * deep.length)
+  expect(breakJsonIntoLines(deep).length).toBeLessThan(50 * deep.length)
 })
 
 test.each(['x'.repeat(10_000_000), '"'.repeat(2_000_000), '\\'.repeat(2_000_000)])(
   'JSON by lines keeps a string of any length',
   (body) => {
-    expect(JSON.parse(jsonLines(JSON.stringify([body])))[0] === body).toBe(true)
+    expect(JSON.parse(breakJsonIntoLines(JSON.stringify([body])))[0] === body).toBe(true)
   },
 )
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { configJsonSchema } from '../../src/config/explain.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import { createGate, type TaskHandle } from '../../src/server/admission/gate.ts'
-import { completeLimits, createRate, defaultLimits } from '../../src/server/admission/limits.ts'
+import { completeLimits, createRateLimit, defaultLimits } from '../../src/server/admission/limits.ts'
 import { createMeter, meterNames } from '../../src/server/telemetry/meter.ts'
 import { until } from '../support/live.ts'
 
@@ -100,7 +100,7 @@ describe('the limits of a principal', () => {
 describe('a rate limit', () => {
   const create = (perSecond: number, burst: number) => {
     const clock = { now: 0 }
-    return { clock, rate: createRate({ perSecond, burst, now: () => clock.now }) }
+    return { clock, rate: createRateLimit({ perSecond, burst, now: () => clock.now }) }
   }
 
   test('allows a burst, and then a number of requests a second', () => {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { ChangeLimits } from '../../src/core/changes.ts'
 import { type HttpService, serveHttp } from '../../src/server/http/serve-http.ts'
-import { openView } from '../../src/server/serve.ts'
+import { openViewChannel } from '../../src/server/serve.ts'
 import { serveStdio } from '../../src/server/stdio/serve-stdio.ts'
 import { type Live, live, pause, until } from '../support/live.ts'
 
@@ -215,7 +215,7 @@ describe('resources/subscribe over stdio', () => {
       ],
     })
     const explorerApp = { uri: 'ui://x/page', html: async () => '<!doctype html>' }
-    const channel = await openView(
+    const channel = await openViewChannel(
       {
         ...{ name: 'x', version: '1', view: catalog.view, log: () => {}, explorerApp },
         profileOf: () => ({ tools: true }),

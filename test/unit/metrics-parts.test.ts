@@ -7,14 +7,14 @@ import { createElementReader } from '../../src/providers/metrics/pages.ts'
 import { downsample, edgesOf, gapsOf, summarize } from '../../src/providers/metrics/shown.ts'
 import { formatSelector, parseMatchers } from '../../src/providers/metrics/source.ts'
 import {
-  checkSpan,
   chooseStep,
+  createValueFormat,
   familyNames,
   formatDuration,
-  formatOf,
   parseDuration,
   parseStep,
   parseTime,
+  requireSpan,
   unitIn,
 } from '../../src/providers/metrics/units.ts'
 import { volumeOf } from '../support/volume.ts'
@@ -92,8 +92,8 @@ describe('a time in a request for metrics', () => {
   })
 
   test('a span that is empty, or has too many steps, is refused with advice', () => {
-    expect(() => checkSpan({ start: 5, end: 5, step: 1 })).toThrow(/"start" must be before "end"/)
-    expect(() => checkSpan({ start: 0, end: 86_400, step: 1 })).toThrow(/86400 points .* at least 10s/)
+    expect(() => requireSpan({ start: 5, end: 5, step: 1 })).toThrow(/"start" must be before "end"/)
+    expect(() => requireSpan({ start: 0, end: 86_400, step: 1 })).toThrow(/86400 points .* at least 10s/)
   })
 })
 
@@ -312,7 +312,7 @@ describe('the unit of a metric', () => {
   })
 
   test('gives each value a prefix that keeps it short, such as 1.5 MiB or 12.3 ms', () => {
-    const write = (unit: string | undefined, value: number) => formatOf(unit).format(value)
+    const write = (unit: string | undefined, value: number) => createValueFormat(unit).format(value)
     expect(write('bytes', 1536 * 1024)).toBe('1.5 MiB')
     expect(write('bytes', 0)).toBe('0 B')
     expect(write('seconds', 0.0123)).toBe('12.3 ms')
@@ -329,7 +329,7 @@ describe('the unit of a metric', () => {
 
 describe('the axis of a picture', () => {
   const texts = (low: number, high: number, unit?: string) =>
-    valueAxis(low, high, formatOf(unit)).marks.map(({ text }) => text)
+    valueAxis(low, high, createValueFormat(unit)).marks.map(({ text }) => text)
 
   test('has round, distinct marks around its values', () => {
     expect(texts(0.2, 9.3)).toEqual(['0', '2', '4', '6', '8', '10'])
@@ -346,7 +346,7 @@ describe('the axis of a picture', () => {
         fc.constantFrom(undefined, 'bytes', 'seconds', 'ratio', 'hertz'),
         (low, more, unit) => {
           const slack = (Math.abs(low) + more) * 1e-8 + 1e-150
-          const { marks, ...axis } = valueAxis(low, low + more, formatOf(unit))
+          const { marks, ...axis } = valueAxis(low, low + more, createValueFormat(unit))
           expect(axis.low).toBeLessThanOrEqual(low + slack)
           expect(axis.high).toBeGreaterThanOrEqual(low + more - slack)
           expect(marks.length).toBeGreaterThanOrEqual(2)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createMeasurements, type MetricFamily } from '../../src/core/log.ts'
+import { createMetricsRegistry, type MetricFamily } from '../../src/core/log.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { measureProcess, metrics, type SelfMount } from '../../src/providers/metrics/index.ts'
 import { createHistory, pointsIn } from '../../src/providers/metrics/self.ts'
@@ -14,7 +14,7 @@ async function read(provider: Provider, path: string, params: Readonly<Record<st
 }
 
 async function open(options: Partial<SelfMount> = {}) {
-  const measurements = createMeasurements()
+  const measurements = createMetricsRegistry()
   let count = 0
   measurements.add(() => [
     {
@@ -93,7 +93,7 @@ describe('the metrics of this process', () => {
 
 describe('metrics of several registries', () => {
   test('with one name are one metric, until they are removed', () => {
-    const measurements = createMeasurements()
+    const measurements = createMetricsRegistry()
     const of = (mount: string): MetricFamily => ({
       name: 'a',
       type: 'gauge',

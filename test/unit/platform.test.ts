@@ -11,7 +11,7 @@ import { fileAddress, parseUri } from '../../src/core/uri.ts'
 import { findProgram } from '../../src/providers/program.ts'
 import { startProcess } from '../../src/providers/sqlite/process.ts'
 import { openStore } from '../../src/store/index.ts'
-import { failure, notLoaded } from '../../src/store/rules.ts'
+import { notLoaded, storeError } from '../../src/store/rules.ts'
 import { loadFaultOf } from '../../src/store/sqlite/codes.ts'
 import { bundled } from '../support/bundled.ts'
 
@@ -49,13 +49,13 @@ describe('a native module that cannot be loaded', () => {
 })
 
 test('a store on a read-only file system, or on a full disk, gives an error with advice', () => {
-  expect(failure('read-only', 'EROFS').message).toMatch(
+  expect(storeError('read-only', 'EROFS').message).toMatch(
     /mounted read-only\. To change that, keep the store elsewhere.*\(EROFS\)$/,
   )
-  expect(failure('read-only', 'EACCES').message).toMatch(
+  expect(storeError('read-only', 'EACCES').message).toMatch(
     /Let this user write to its folder.*or keep the store elsewhere/,
   )
-  expect(failure('full', 'ENOSPC').message).toMatch(/disk of the store is full/)
+  expect(storeError('full', 'ENOSPC').message).toMatch(/disk of the store is full/)
 })
 
 test.each(['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ERR_SSL_HTTP_REQUEST'])(

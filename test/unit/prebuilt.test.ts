@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { buildName } from '../../src/store/sqlite/prebuilt.ts'
+import { prebuiltFileName } from '../../src/store/sqlite/prebuilt.ts'
 
 const vendor = join(import.meta.dirname, '../../dist/vendor')
 
@@ -15,7 +15,7 @@ test.each([
   ['linux', 'arm64', true, 'sqlite-linux-arm64-musl.node'],
   ['linux', 'x64', true, 'sqlite-linux-x64-musl.node'],
 ])('on %s %s (musl: %s) SQLite is loaded from %s, and the build has that file', (platform, arch, musl, name) => {
-  expect(buildName(platform, arch, () => musl)).toBe(name)
+  expect(prebuiltFileName(platform, arch, () => musl)).toBe(name)
   expect(readdirSync(vendor)).toContain(name)
 })
 
@@ -23,6 +23,6 @@ test('the C library is examined on Linux only', () => {
   const ask = () => {
     throw new Error('asked')
   }
-  expect(buildName('win32', 'x64', ask)).toBe('sqlite-win32-x64.node')
-  expect(() => buildName('linux', 'x64', ask)).toThrow('asked')
+  expect(prebuiltFileName('win32', 'x64', ask)).toBe('sqlite-win32-x64.node')
+  expect(() => prebuiltFileName('linux', 'x64', ask)).toThrow('asked')
 })

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createMemberList, groupMemoryIn, memoryOf } from '../../src/core/kit/process-group.ts'
+import { createMemberList, groupMemoryIn, processMemoryBytes } from '../../src/core/kit/process-group.ts'
 
 const ends: (() => void)[] = []
 afterEach(() => {
@@ -45,12 +45,12 @@ describe.runIf(process.platform === 'linux')('the processes of a session', () =>
   test('count shared memory once towards the limit', async () => {
     const { members } = await startSession()
     const processes = members.now()
-    const upTo = await memoryOf(processes, Number.POSITIVE_INFINITY)
-    const beyond = await memoryOf(processes, 0)
+    const upTo = await processMemoryBytes(processes, Number.POSITIVE_INFINITY)
+    const beyond = await processMemoryBytes(processes, 0)
     expect(beyond).toBeGreaterThan(0)
     // The program of Node is mapped by both, and by this process.
     expect(beyond).toBeLessThan(upTo)
-    expect(await memoryOf([], 0)).toBe(0)
+    expect(await processMemoryBytes([], 0)).toBe(0)
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type DocumentFormat, formatOf, type ReadingForm } from '../../src/readings/formats.ts'
+import { type DocumentFormat, documentFormatOf, type ReadingForm } from '../../src/readings/formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
 import { documents } from '../../src/wrap/documents.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
@@ -353,7 +353,7 @@ describe('compound files', () => {
         const bad = Buffer.from(round % 5 === 0 ? bytes.subarray(0, next(bytes.length)) : bytes)
         for (let count = 0; count <= round % 7 && bad.length > 0; count++)
           bad[next(bad.length)] = [0, 255, 128, next(256)][next(4)] ?? 0
-        const text = await read(formatOf(name, undefined) ?? 'doc', bad).catch((error) => {
+        const text = await read(documentFormatOf(name, undefined) ?? 'doc', bad).catch((error) => {
           expect(error, `${name} ${round}: ${error.stack}`).toMatchObject({ name: 'ResourceError' })
           return ''
         })

@@ -9,7 +9,7 @@ import { frontMatterOf } from '../../src/text/front-matter.ts'
 import { encodingKey } from '../../src/wrap/decoded.ts'
 import { documented } from '../../src/wrap/documented.ts'
 import { documents } from '../../src/wrap/documents.ts'
-import { alternatesKey, referenceTo, twinsOf } from '../../src/wrap/twins.ts'
+import { alternatesKey, referenceTo, translationPathsOf } from '../../src/wrap/translations.ts'
 import { docx, html } from '../fixtures/documents/office.ts'
 import { japanesePdf } from '../fixtures/documents/pdf.ts'
 import { encode, textsOf } from '../fixtures/documents/sentences.ts'
@@ -175,7 +175,7 @@ describe('translations of a document', () => {
     expect((await readOne(documented(source), 'x.ts')).meta).toBeUndefined()
     expect((await readOne(documented(source, { languages: [] }), 'y.md')).meta).toBeUndefined()
     for (const path of ['README.md', 'a/b/c.md', 'ja/x.md', 'x.ja.md'])
-      expect(twinsOf(path, ['ja', 'en']).map((twin) => twin.path)).not.toContain(path)
+      expect(translationPathsOf(path, ['ja', 'en']).map((twin) => twin.path)).not.toContain(path)
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type DocumentFormat, formatOf, type ReadingForm } from '../../src/readings/formats.ts'
+import { type DocumentFormat, documentFormatOf, type ReadingForm } from '../../src/readings/formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
 import { docx, html, pptx, xlsx } from '../fixtures/documents/office.ts'
 import { flatDocument, openDocument } from '../fixtures/documents/open-document.ts'
@@ -170,8 +170,8 @@ describe('a document under the name of another format', () => {
       ['a.odp', 'odf'],
       ['a.fodt', 'odf'],
     ] as const)
-      expect(formatOf(name, undefined)).toBe(format)
-    expect(formatOf('', 'application/vnd.ms-word.template.macroenabled.12')).toBe('docx')
-    expect(formatOf('', 'application/vnd.oasis.opendocument.text; charset=binary')).toBe('odf')
+      expect(documentFormatOf(name, undefined)).toBe(format)
+    expect(documentFormatOf('', 'application/vnd.ms-word.template.macroenabled.12')).toBe('docx')
+    expect(documentFormatOf('', 'application/vnd.oasis.opendocument.text; charset=binary')).toBe('odf')
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type DocumentFormat, formatOf, type ReadingForm } from '../../src/readings/formats.ts'
+import { type DocumentFormat, documentFormatOf, type ReadingForm } from '../../src/readings/formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
 import { documents } from '../../src/wrap/documents.ts'
 import { redacted } from '../../src/wrap/redacted.ts'
@@ -166,9 +166,9 @@ describe('a file in Rich Text Format', () => {
     for (const named of ['doc', 'docx', 'xlsx', 'odf', 'mail'] as const)
       expect(await readBytes(Buffer.from(text), 'text', named)).toBe('in rich text\n')
     expect(await readBytes(Buffer.from(`\ufeff\r\n${text}`), 'text', 'doc')).toBe('in rich text\n')
-    expect(formatOf('a.RTF', undefined)).toBe('rtf')
-    expect(formatOf('', 'text/rtf; charset=utf-8')).toBe('rtf')
-    expect(formatOf('', 'application/rtf')).toBe('rtf')
+    expect(documentFormatOf('a.RTF', undefined)).toBe('rtf')
+    expect(documentFormatOf('', 'text/rtf; charset=utf-8')).toBe('rtf')
+    expect(documentFormatOf('', 'application/rtf')).toBe('rtf')
   })
 
   test('with the name of Word 97 is read by its content, and a damaged one of Word 97 is refused', async () => {

@@ -9,10 +9,10 @@ import { planConfig, searchesOf } from '../../src/config/plan.ts'
 import { unavailable } from '../../src/core/errors.ts'
 import type { Diagnosis } from '../../src/core/kit/diagnosis.ts'
 import type { Change, Content, Provider } from '../../src/core/provider.ts'
-import { parseFound, parseSearchStatus } from '../../src/core/search-answer.ts'
+import { parseSearchAnswer, parseSearchStatus } from '../../src/core/search-answer.ts'
 import { findTesseract, readPicture } from '../../src/providers/tesseract.ts'
 import { documents } from '../../src/wrap/documents.ts'
-import { createScans, type PictureReader, type ScansOptions } from '../../src/wrap/scans.ts'
+import { createScanQueue, type PictureReader, type ScansOptions } from '../../src/wrap/scans.ts'
 import { japanesePdf, pdfOf, stream } from '../fixtures/documents/pdf.ts'
 import { japaneseScan, pictureOfText, scanOf, scansOf } from '../fixtures/documents/scan.ts'
 import { eventually } from '../support/authorized.ts'
@@ -50,7 +50,7 @@ async function served(bytes: Uint8Array, options: Partial<ScansOptions> | undefi
         await new Promise((resolve) => until.addEventListener('abort', resolve))
       })(),
   }
-  const scans = options === undefined ? undefined : createScans({ reader: real, ...options })
+  const scans = options === undefined ? undefined : createScanQueue({ reader: real, ...options })
   const provider = documents(source, { readings: scans === undefined ? {} : { scans } })
   const changes = (await provider.watch?.(stop.signal))?.[Symbol.asyncIterator]()
   ends.push(
@@ -264,7 +264,7 @@ withTesseract('OCR by tesseract', () => {
     writeFileSync(join(folder, 'docs/scan.pdf'), await scanOf(['Invoice of the harbour', `password: ${secret}`]))
     const first = await open(redact)
     for (const { provider } of searchesOf(first.catalog)) provider.feed()
-    const find = async () => parseFound(await first.read('search://scans?q=harbour'))
+    const find = async () => parseSearchAnswer(await first.read('search://scans?q=harbour'))
     const answer = await eventually(find, (found) => (found?.hits.length ?? 0) > 0, 120_000)
     expect(answer?.hits[0]?.document).toBe('docs://scans/scan.pdf')
     const status = parseSearchStatus(await first.read('search://scans/status.json'))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Content, Provider } from '../../src/core/provider.ts'
 import { files } from '../../src/providers/files/index.ts'
-import { type DocumentFormat, formatOf, type ReadingForm } from '../../src/readings/formats.ts'
+import { type DocumentFormat, documentFormatOf, type ReadingForm } from '../../src/readings/formats.ts'
 import { formatNumber, numberKindOf } from '../../src/readings/number-formats.ts'
 import { readDocument } from '../../src/readings/worker.ts'
 import { createDocumentWriter } from '../../src/readings/writer.ts'
@@ -263,7 +263,7 @@ test('the format of a document is detected by its name, or else by its type', ()
       ['a.md', 'text/markdown'],
       ['constructor', 'toString'],
       ['a.__proto__', '__proto__'],
-    ].map(([path = '', type]) => formatOf(path, type)),
+    ].map(([path = '', type]) => documentFormatOf(path, type)),
   ).toEqual(['pdf', 'pdf', 'docx', 'docx', 'html', undefined, undefined, undefined])
 })
 

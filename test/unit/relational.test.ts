@@ -13,7 +13,7 @@ import {
   segmentToName,
   specialCharacters,
 } from '../../src/providers/relational/names.ts'
-import { createPool } from '../../src/providers/relational/open.ts'
+import { createConnectionPool } from '../../src/providers/relational/open.ts'
 
 const name = fc.oneof(
   fc.string({ unit: 'grapheme' }),
@@ -177,7 +177,12 @@ describe('a pool of connections', () => {
       all.push(connection)
       return connection
     }
-    const pool = createPool(open, { connections: 2, waitTimeoutMs: 10_000, idleTimeoutMs: 10_000, ...options })
+    const pool = createConnectionPool(open, {
+      connections: 2,
+      waitTimeoutMs: 10_000,
+      idleTimeoutMs: 10_000,
+      ...options,
+    })
     return { pool, all }
   }
   test('has a maximum number of connections, and reuses them', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { memory } from '../../examples/memory-provider.ts'
-import { explain } from '../../src/config/explain.ts'
+import { validateWithZod } from '../../src/config/explain.ts'
 import { openMount } from '../../src/config/open-mount.ts'
 import { loadConfigSchema } from '../../src/config/schema.ts'
 import { compileAccess } from '../../src/core/access.ts'
@@ -259,7 +259,7 @@ test('credentials are sent to the mounted server, and never to the target of a r
 
 describe('the configuration of a remote mount', () => {
   const parse = (mount: object) =>
-    explain(configSchema, { mounts: { 'remote://there': { provider: 'remote', ...mount } } })
+    validateWithZod(configSchema, { mounts: { 'remote://there': { provider: 'remote', ...mount } } })
 
   test.each([
     [{}, 'Add "command" to start a server'],

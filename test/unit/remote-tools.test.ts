@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Access, type AccessRule, compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { remote } from '../../src/providers/remote/index.ts'
-import { openView } from '../../src/server/serve.ts'
+import { openViewChannel } from '../../src/server/serve.ts'
 import { meta } from '../attack/harness/wire.ts'
 import { endings } from '../support/endings.ts'
 import { fault, listen, scriptedModern } from '../support/mcp-servers.ts'
@@ -23,7 +23,7 @@ async function mounted(answer: Parameters<typeof scriptedModern>[0], rules?: rea
   const access: { readonly access?: Access } = rules === undefined ? {} : { access: compileAccess(rules) }
   const catalog = createCatalog({ mounts: [{ address, provider, ...access }], log })
   endings.push(catalog.close)
-  const channel = await openView({ name: 'x', version: '1', view: catalog.view, log }, principal, 'modern')
+  const channel = await openViewChannel({ name: 'x', version: '1', view: catalog.view, log }, principal, 'modern')
   const ask = async (method: string, params: object = {}) => {
     const answered = await channel.request({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } })
     return answered as unknown as { readonly result: Wire; readonly error: Wire }

@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { memory } from '../../examples/memory-provider.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { formatConfigProblem } from '../../src/config/problem.ts'
-import { profilesOf } from '../../src/config/profiles.ts'
+import { createProfileFinder } from '../../src/config/profiles.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { fitArguments } from '../../src/core/fitted.ts'
 import type { Content, Principal, Provider } from '../../src/core/provider.ts'
 import { foundMimeType } from '../../src/core/search-answer.ts'
-import { openView, type ServeOptions } from '../../src/server/serve.ts'
-import { sealCursor } from '../../src/server/tools/shown.ts'
+import { openViewChannel, type ServeOptions } from '../../src/server/serve.ts'
+import { encodeCursor } from '../../src/server/tools/shown.ts'
 import { estimateTokens, lengthOfTokens } from '../../src/text/excerpt.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 import { meta } from '../attack/harness/wire.ts'
@@ -86,7 +86,7 @@ const options = (held = catalog): ServeOptions => ({
   version: '1',
   view: held.view,
   log: () => {},
-  profileOf: profilesOf(
+  profileOf: createProfileFinder(
     {
       profiles: [
         { name: 'reader', tools: true },
@@ -100,7 +100,7 @@ const options = (held = catalog): ServeOptions => ({
 
 async function open(revision: SchemaRevision, client = 'reader', principal = ada, held = catalog) {
   const era = revision === '2026-07-28' ? 'modern' : 'legacy'
-  const channel = await openView(options(held), principal, era)
+  const channel = await openViewChannel(options(held), principal, era)
   const clientInfo = { name: client, version: '1.2' }
   const ask = async (method: string, params: Readonly<Record<string, unknown>> = {}) => {
     const own =
@@ -475,7 +475,7 @@ test.each([
   ['search_in_resource', { uri: 'docs://held/README.md', pattern: 'a{900}b{900}' }],
   ['search_in_resource', { uri: 'docs://held/README.md', pattern: 'a', limit: 501 }],
   ['search_in_resource', { uri: 'docs://held/README.md', pattern: 'a', cursor: 'e30x' }],
-  ['search_in_resource', { uri: 'docs://held/README.md', pattern: 'a', cursor: sealCursor({ uri: 1 }) }],
+  ['search_in_resource', { uri: 'docs://held/README.md', pattern: 'a', cursor: encodeCursor({ uri: 1 }) }],
   ['search_in_resource', { uri: 'docs://held/pixel.png', pattern: 'a' }],
   ['search_in_resource', { uri: 'docs://held/none', pattern: 'a' }],
   ['search_resources', { query: '' }],

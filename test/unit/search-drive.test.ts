@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { originIn, originOf } from '../../src/core/meta.ts'
+import { documentOriginIn, parseDocumentOrigin } from '../../src/core/meta.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
-import { parseFound } from '../../src/core/search-answer.ts'
+import { parseSearchAnswer } from '../../src/core/search-answer.ts'
 import { search } from '../../src/providers/search/index.ts'
 import { openSearchIndex } from '../../src/search/index.ts'
 import { searchTool } from '../../src/server/tools/search.ts'
@@ -101,7 +101,7 @@ test('passages of Drive have the link and the revision of their document, for ca
 
 test('a link of Drive is a complete http(s) URL without characters that could end its context', () => {
   const drive = (link: unknown, revision: unknown = undefined) =>
-    originIn({ 'dev.hikidashi/drive': { link, revision } })
+    documentOriginIn({ 'dev.hikidashi/drive': { link, revision } })
   expect(drive('https://docs.google.com/d/1', '7')).toEqual({ link: 'https://docs.google.com/d/1', revision: '7' })
   expect(drive('https://docs.google.com/d/1)> [x](<y>\u0022')).toEqual({
     link: 'https://docs.google.com/d/1)%3E%20%5Bx%5D(%3Cy%3E%22',
@@ -109,9 +109,13 @@ test('a link of Drive is a complete http(s) URL without characters that could en
   for (const link of ['javascript:alert(1)', 'file:///etc/passwd', 'https://a@b/', 'https://x/[redacted]', '', 7, {}])
     expect(drive(link)).toEqual({})
   for (const revision of ['', 'a\nb', 'x'.repeat(300), 7]) expect(drive(undefined, revision)).toEqual({})
-  expect([originIn(undefined), originIn({ 'dev.hikidashi/drive': 'x' }), originIn({})]).toEqual([{}, {}, {}])
+  expect([documentOriginIn(undefined), documentOriginIn({ 'dev.hikidashi/drive': 'x' }), documentOriginIn({})]).toEqual(
+    [{}, {}, {}],
+  )
   const hit = { uri: 'a:b', document: 'a:b', mount: 'a:', score: 1, lines: { start: 1, end: 1 }, snippet: { text: '' } }
-  const found = parseFound(JSON.stringify({ query: 'x', hits: [{ ...hit, link: 'javascript:x', revision: '1' }] }))
+  const found = parseSearchAnswer(
+    JSON.stringify({ query: 'x', hits: [{ ...hit, link: 'javascript:x', revision: '1' }] }),
+  )
   expect(found?.hits[0]).toEqual({ ...hit, snippet: { text: '', marks: [] }, revision: '1' })
-  expect(originOf({})).toEqual({})
+  expect(parseDocumentOrigin({})).toEqual({})
 })

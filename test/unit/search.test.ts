@@ -6,7 +6,12 @@ import { openCatalog } from '../../src/config/build.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { planConfig } from '../../src/config/plan.ts'
 import type { Principal } from '../../src/core/provider.ts'
-import { type FoundQuery, parseFound, parseSearchStatus, type SearchAnswer } from '../../src/core/search-answer.ts'
+import {
+  type FoundQuery,
+  parseSearchAnswer,
+  parseSearchStatus,
+  type SearchAnswer,
+} from '../../src/core/search-answer.ts'
 import { openSearchIndex } from '../../src/search/index.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
 import { address, boss, find, guest, hitsOf, openSearched, refusal, type World } from '../support/searched.ts'
@@ -78,7 +83,9 @@ describe('a search', () => {
   test('accepts words as a path, and any text as a parameter', async () => {
     const view = (await open({ entries: { 'a.txt': { text: 'what is this? 100% "a/b" status.json' } } })).view(guest)
     const read = async (uri: string) =>
-      (await view.read(uri)).contents.map((content) => 'text' in content && parseFound(content.text)?.hits.length)
+      (await view.read(uri)).contents.map(
+        (content) => 'text' in content && parseSearchAnswer(content.text)?.hits.length,
+      )
     expect(await read('search://all/what%20is?limit=5')).toEqual([1])
     expect(await read('search://all/a/b')).toEqual([1])
     expect(await read('search://all/status.json?limit=5')).toEqual([1])

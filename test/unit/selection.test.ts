@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { profilesOf } from '../../src/config/profiles.ts'
+import { createProfileFinder } from '../../src/config/profiles.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Entry, Principal, Provider } from '../../src/core/provider.ts'
@@ -42,11 +42,15 @@ function world(pages = {}, count = 2500) {
     secret: new Uint8Array(32),
     pages,
   })
-  return { catalog, files, profileOf: profilesOf(undefined, catalog) }
+  return { catalog, files, profileOf: createProfileFinder(undefined, catalog) }
 }
 
-const viewOf = (catalog: ReturnType<typeof world>, name: string, config?: Parameters<typeof profilesOf>[0]) => {
-  const profile = profilesOf(config, catalog.catalog)(client(name))
+const viewOf = (
+  catalog: ReturnType<typeof world>,
+  name: string,
+  config?: Parameters<typeof createProfileFinder>[0],
+) => {
+  const profile = createProfileFinder(config, catalog.catalog)(client(name))
   return { profile, view: profile.view?.(alice) ?? catalog.catalog.view(alice) }
 }
 
@@ -90,7 +94,7 @@ describe('the list of resources for a host:', () => {
     expect((await urisOf(view)).uris).toHaveLength(3003)
     // A host that is not known has the tools to read with.
     expect(profile).toEqual({ tools: true })
-    expect(profilesOf(undefined, world().catalog)(undefined)).toEqual({ tools: true })
+    expect(createProfileFinder(undefined, world().catalog)(undefined)).toEqual({ tools: true })
   })
 
   test('the operator can change or remove a limit', async () => {
@@ -122,7 +126,7 @@ describe('the selected resources for a limited list', () => {
     await expect(world(bounded).catalog.view(alice).list({ cursor })).rejects.toMatchObject({
       detail: { reason: 'cursor' },
     })
-    const bob = profilesOf(
+    const bob = createProfileFinder(
       undefined,
       world(bounded).catalog,
     )(client('codex-mcp-client')).view?.({ id: 'bob', roles: [] })

@@ -1,12 +1,12 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { ownerOf } from '../../src/server/auth/caller.ts'
+import { createSessionOwner } from '../../src/server/auth/caller.ts'
 import { createSessions } from '../../src/server/http/sessions.ts'
 import type { Connection } from '../../src/server/protocol/connection.ts'
 
 afterEach(() => void vi.useRealTimers())
 
 const principal = { id: 'me', roles: [] }
-const owner = ownerOf(principal)
+const owner = createSessionOwner(principal)
 const connection: Connection = {
   ...{ receive: async () => undefined, drain: () => {}, retell: () => {}, close: async () => {} },
   ...{ revision: undefined, pending: 0, listening: 0 },

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { configFor, mountsFor } from '../../src/cli/commands/init.ts'
+import { configText, mountsFor } from '../../src/cli/commands/init.ts'
 import { surveyAll } from '../../src/cli/operations/survey.ts'
 import { openCatalog } from '../../src/config/build.ts'
 import { defaultStoreFile } from '../../src/config/folder.ts'
@@ -59,7 +59,7 @@ describe('the set-up of a folder', () => {
     const address = 'file:///notes'
     const survey = await surveyAll(folder.root)
     const file = join(folder.root, 'hikidashi.json')
-    writeFileSync(file, configFor(folder.root, address, survey))
+    writeFileSync(file, configText(folder.root, address, survey))
     const loaded = await loadConfig(file)
     if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems))
     const written = planConfig(loaded.config).map((mount) => [mount.address, mount.config])

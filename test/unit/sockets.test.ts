@@ -4,7 +4,12 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, expect, test } from 'vitest'
-import { createAddresses, createLiveness, listenOnPort, watchSockets } from '../../src/server/admission/connections.ts'
+import {
+  createAddressRateLimits,
+  createLiveness,
+  listenOnPort,
+  watchSockets,
+} from '../../src/server/admission/connections.ts'
 import { completeLimits } from '../../src/server/admission/limits.ts'
 import { handleInTurn } from '../../src/server/http/pipeline.ts'
 import { createMeter } from '../../src/server/telemetry/meter.ts'
@@ -23,7 +28,7 @@ test('an idle connection keeps nothing of its answers in memory', async () => {
   }, createMeter())
   const server = createServer(take)
   const liveness = createLiveness(60_000, 2)
-  const addresses = createAddresses(completeLimits(undefined, false))
+  const addresses = createAddressRateLimits(completeLimits(undefined, false))
   watchSockets(server, { liveness, addresses, meter: createMeter(), onRefused: () => {}, answering })
   const { port } = await listenOnPort(server, '127.0.0.1', 0, 16)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })

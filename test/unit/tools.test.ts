@@ -5,7 +5,7 @@ import { invalid, notFound, ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
 import type { Tool } from '../../src/core/tool.ts'
-import { openView, type ServeOptions } from '../../src/server/serve.ts'
+import { openViewChannel, type ServeOptions } from '../../src/server/serve.ts'
 import type { AuditRecord } from '../../src/server/telemetry/audit.ts'
 import { meta } from '../attack/harness/wire.ts'
 import { openSchema, type SchemaRevision, schemaRevisions } from '../support/wire-schema.ts'
@@ -46,7 +46,7 @@ const listener: Principal = { id: 'bob', roles: [] }
 /** Speaks a revision with a server, as one principal. */
 async function open(revision: SchemaRevision, principal: Principal, given: ServeOptions = options) {
   const era = revision === '2026-07-28' ? 'modern' : 'legacy'
-  const channel = await openView(given, principal, era)
+  const channel = await openViewChannel(given, principal, era)
   const ask = async (method: string, params: Readonly<Record<string, unknown>> = {}) => {
     const own = era === 'modern' ? { ...params, _meta: meta } : params
     return channel.request({ jsonrpc: '2.0', id: 1, method, params: own })
@@ -144,7 +144,7 @@ test('tools report progress without known secrets, with the token of the client'
       return { text: 'done' }
     },
   }
-  const channel = await openView({ ...options, tools: () => [telling] }, speaker, 'modern')
+  const channel = await openViewChannel({ ...options, tools: () => [telling] }, speaker, 'modern')
   const heard: unknown[] = []
   const params = { ...say('x'), _meta: { ...meta, progressToken: 'hunter2-hunter2' } }
   await channel.request(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Resource, ResourceContent } from '../../src/core/view.ts'
-import { revisions, wireError } from '../../src/server/messages/messages.ts'
+import { errorToWire, revisions } from '../../src/server/messages/messages.ts'
 import { promptToWire, readToWire, resourceToWire } from '../../src/server/protocol/wire.ts'
 
 const rich: Resource = {
@@ -157,7 +157,7 @@ describe('an error of a source on the wire', () => {
   test('has the data that a client can act on, and no internal cause', () => {
     const detail = { reason: 'too-large', limit: 10, fault: 'torn' } as const
     for (const kind of ['invalid', 'too-large'] as const)
-      expect(wireError(new ResourceError(kind, 'Too large.', detail), '2026-07-28', undefined, () => {})).toEqual({
+      expect(errorToWire(new ResourceError(kind, 'Too large.', detail), '2026-07-28', undefined, () => {})).toEqual({
         code: -32602,
         message: 'Too large.',
         data: { reason: 'too-large', limit: 10 },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { profilesOf } from '../../src/config/profiles.ts'
+import { createProfileFinder } from '../../src/config/profiles.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
 import type { MountReader } from '../../src/core/mount-reader.ts'
@@ -7,7 +7,7 @@ import type { Principal } from '../../src/core/provider.ts'
 import { search } from '../../src/providers/search/index.ts'
 import { readDocument } from '../../src/search/feed-documents.ts'
 import { openSearchIndex, type SearchIndex } from '../../src/search/index.ts'
-import { openView } from '../../src/server/serve.ts'
+import { openViewChannel } from '../../src/server/serve.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
 import { linked } from '../../src/wrap/linked.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
@@ -89,7 +89,7 @@ interface Answer {
 async function open(
   revision: SchemaRevision,
   client = 'openai-mcp',
-  clients: Parameters<typeof profilesOf>[0] = { tools: 'chatgpt' },
+  clients: Parameters<typeof createProfileFinder>[0] = { tools: 'chatgpt' },
   principal = guest,
 ) {
   const era = revision === '2026-07-28' ? 'modern' : 'legacy'
@@ -98,9 +98,9 @@ async function open(
     version: '1',
     view: catalog.view,
     log: () => {},
-    profileOf: profilesOf(clients, catalog),
+    profileOf: createProfileFinder(clients, catalog),
   }
-  const channel = await openView(options, principal, era)
+  const channel = await openViewChannel(options, principal, era)
   const clientInfo = { name: client, version: '1' }
   const ask = async (method: string, params: object = {}) => {
     const own =
@@ -194,7 +194,7 @@ describe.each(schemaRevisions)('search and fetch on %s', (revision) => {
 })
 
 test('the tools of a caller depend on the host, its profile and clients.tools', async () => {
-  const names = async (client: string, clients?: Parameters<typeof profilesOf>[0]) =>
+  const names = async (client: string, clients?: Parameters<typeof createProfileFinder>[0]) =>
     (await open('2025-11-25', client, clients)).names()
   // Only a host that is known to list, read and search by itself gets none.
   expect(await names('codex-mcp-client', {})).toEqual([])

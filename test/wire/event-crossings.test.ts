@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog, type Mount } from '../../src/core/catalog.ts'
-import { createMeasurements } from '../../src/core/log.ts'
+import { createMetricsRegistry } from '../../src/core/log.ts'
 import type { ChangeReader, View } from '../../src/core/view.ts'
 import { metrics } from '../../src/providers/metrics/index.ts'
 import { addToken } from '../../src/server/auth/token-file.ts'
-import { crossingsOf, findCrossings } from '../../src/server/protocol/event-crossings.ts'
+import { createCrossingReader, findCrossings } from '../../src/server/protocol/event-crossings.ts'
 import { eventClient, pollUntil } from '../support/event-client.ts'
 import { useHttp } from '../support/http-service.ts'
 import { until } from '../support/live.ts'
@@ -26,7 +26,7 @@ const crossed = (given: object) => ({ name: 'metric.crossed', arguments: given }
 
 /** A gauge with one series for each queue, and a mount of it. */
 async function gauge(values: Record<string, number>, more: Partial<Mount> = {}) {
-  const measurements = createMeasurements()
+  const measurements = createMetricsRegistry()
   measurements.add(() => [
     {
       ...{ name: 'jobs_waiting', type: 'gauge', help: 'Jobs that wait.' },
@@ -244,7 +244,7 @@ describe('the search for crossings', () => {
       now: async () => 'p',
       since: async () => ({ changes: [], gap: true, more: false, position: 'p' }),
     }
-    const reader = crossingsOf({ read } as View, changes as ChangeReader, { uri: waiting, isBeyond: above })
+    const reader = createCrossingReader({ read } as View, changes as ChangeReader, { uri: waiting, isBeyond: above })
     let position = await reader.now()
     const values: unknown[] = []
     for (const [milliseconds, next] of [

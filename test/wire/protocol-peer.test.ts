@@ -4,13 +4,13 @@ import { isObject } from '../../src/core/kit/object.ts'
 import { createCatalog } from '../../src/index.ts'
 import {
   assumedRevision,
-  codes,
   isRevision,
   modernRevision,
   ProtocolError,
   type Request,
   type Response,
   revisions,
+  wireErrorCodes,
 } from '../../src/server/messages/messages.ts'
 import { type Channel, type Era, openChannel, type ServedMethods } from '../../src/server/protocol/channel.ts'
 import type { Call, Method } from '../../src/server/protocol/method.ts'
@@ -103,7 +103,10 @@ const served: ServedMethods = {
     ['prompts/get', async () => ({ messages: [] })],
     ['completion/complete', async () => ({ completion: { values: [] } })],
     ['own/echo', echo],
-    ['own/refuses', () => Promise.reject(new ProtocolError(codes.invalidParams, 'Not so.', { reason: 'test' }))],
+    [
+      'own/refuses',
+      () => Promise.reject(new ProtocolError(wireErrorCodes.invalidParams, 'Not so.', { reason: 'test' })),
+    ],
   ]),
 }
 
@@ -119,7 +122,7 @@ async function openBoth(era: Era): Promise<{ readonly ours: Channel; readonly pe
     era,
     view: view({ id: 'x', roles: [] }),
     log: () => {},
-    egress: (response) => response,
+    scrubAnswer: (response) => response,
     timeoutMs: 60_000,
   })
   const peer = await openPeer(served, era)

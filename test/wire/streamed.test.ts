@@ -10,7 +10,7 @@ import type { ByteRange, Context, Provider } from '../../src/core/provider.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
 import { files } from '../../src/providers/files/index.ts'
 import type { HttpOptions } from '../../src/server/http/serve-http.ts'
-import { localPrincipal, openView } from '../../src/server/serve.ts'
+import { localPrincipal, openViewChannel } from '../../src/server/serve.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 import { useHttp } from '../support/http-service.ts'
 
@@ -151,7 +151,7 @@ describe('a large binary content over HTTP', () => {
     expect(parts.filter((start) => start > secretAt && start < secretAt + secret.length)).toHaveLength(1)
 
     const whole = { view, log, name: 'test', version: '1', ...(scrubber === undefined ? {} : { scrubber }) }
-    const channel = await openView(whole, localPrincipal, 'modern')
+    const channel = await openViewChannel(whole, localPrincipal, 'modern')
     expect(text === JSON.stringify(await channel.request(message))).toBe(true)
     const { result } = JSON.parse(text) as { result: { contents: [{ blob: string }] } }
     const bytes = Buffer.from(result.contents[0].blob, 'base64')
@@ -178,7 +178,7 @@ describe('a large binary content over HTTP', () => {
       // Shorter answers have a length.
       expect(response.headers.has('content-length')).toBe(size < 65_536)
       const whole = { view, log, name: 'test', version: '1', scrubber: createScrubber([secret]) }
-      const channel = await openView(whole, localPrincipal, 'modern')
+      const channel = await openViewChannel(whole, localPrincipal, 'modern')
       expect(text === JSON.stringify(await channel.request(asked))).toBe(true)
       const { result } = JSON.parse(text) as { result: { contents: [{ blob: string }] } }
       expect(Buffer.from(result.contents[0].blob, 'base64').includes(secret)).toBe(false)

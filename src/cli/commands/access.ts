@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { openMountLeftOut } from '../../config/open-mount.ts'
+import { openLeftOutExplainer } from '../../config/open-mount.ts'
 import { type PlannedMount, planConfig } from '../../config/plan.ts'
 import { type AccessRule, compileVerdict, type Verdict } from '../../core/access.ts'
 import { fallbackTo } from '../../core/errors.ts'
@@ -8,7 +8,7 @@ import type { Principal } from '../../core/provider.ts'
 import { createResolver, type ResolvableMount, type ResolvedUri } from '../../core/router.ts'
 import type { LeftOutReason } from '../../providers/files/index.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
-import { requireLocal } from '../operations/local.ts'
+import { requireLocalSetUp } from '../operations/local.ts'
 import { splitNames } from '../operations/source.ts'
 import { CommandError, examples, exitCodes, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
@@ -74,7 +74,10 @@ interface AccessReport {
 
 async function check(uri: string, options: CheckOptions, io: Io): Promise<void> {
   const { out } = io
-  const { config, principal } = await requireLocal(options.config === undefined ? {} : { config: options.config }, io)
+  const { config, principal } = await requireLocalSetUp(
+    options.config === undefined ? {} : { config: options.config },
+    io,
+  )
   if (config === undefined) throw usageError('The current folder has no configuration. Name one with --config FILE.')
   const roles = options.as ?? principal.roles
   const who: Principal = { id: 'check', roles, ...defined({ scopes: options.scopes }) }
@@ -103,7 +106,7 @@ async function leftOutBy(
   const found = planned.find(({ address }) => address === mount)
   if (found === undefined) return undefined
   // If the folder of the mount is missing, no path is left out.
-  const explainer = await openMountLeftOut(found).catch(fallbackTo(undefined))
+  const explainer = await openLeftOutExplainer(found).catch(fallbackTo(undefined))
   try {
     const why = await explainer?.explain(path, new AbortController().signal)
     if (why === undefined || why.reason === 'missing') return undefined

@@ -5,13 +5,13 @@ import { parseAddress } from '../../core/uri.ts'
 import { parseDuration } from '../../schema/values.ts'
 import {
   type AuditQuery,
-  type ContentReadAgain,
   callerNames,
   findRecords,
-  readAgain,
+  type RecordedContent,
+  readRecordedContent,
 } from '../operations/audit-records.ts'
 import { cleanView } from '../operations/clean-view.ts'
-import { openLocal, requireLocal } from '../operations/local.ts'
+import { openLocalCatalog, requireLocalSetUp } from '../operations/local.ts'
 import { parseCount } from '../operations/source.ts'
 import { commandFailure, examples } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
@@ -59,20 +59,20 @@ function parseSince(value: string): number {
 
 async function print(options: AuditOptions, io: Io): Promise<void> {
   const { config: named, file, caller, since, uri, verb, outcome, limit, contents, json } = options
-  const local = file === undefined || contents ? await requireLocal(defined({ config: named }), io) : undefined
+  const local = file === undefined || contents ? await requireLocalSetUp(defined({ config: named }), io) : undefined
   const logged = local?.config?.audit === undefined ? undefined : resolve(local.config.folder, local.config.audit.file)
   const log = file ?? logged
   if (log === undefined)
     throw commandFailure('No audit log is configured. Add "audit" to the configuration, or name a log with --file.')
   const query = { limit, ...defined({ caller, since, uri, verb, outcome }) }
   const { records, more, damaged } = await findRecords(log, query)
-  const reread: ContentReadAgain[] = []
+  const reread: RecordedContent[] = []
   if (contents && local !== undefined) {
-    const catalog = await openLocal(local, createTextLog(io, 'error'), io.secrets)
+    const catalog = await openLocalCatalog(local, createTextLog(io, 'error'), io.secrets)
     const view = cleanView(catalog.view(local.principal), io.secrets)
     const mounts = local.mounts.map(({ address }) => parseAddress(address).text)
     try {
-      for (const record of records) reread.push(await readAgain(record, view, mounts))
+      for (const record of records) reread.push(await readRecordedContent(record, view, mounts))
     } finally {
       await catalog.close()
     }
@@ -97,11 +97,11 @@ async function print(options: AuditOptions, io: Io): Promise<void> {
   if (damaged > 0) io.say(`${damaged} lines of ${log} are not records.`)
 }
 
-function toJsonContent(one: ContentReadAgain): object {
+function toJsonContent(one: RecordedContent): object {
   return 'bytes' in one ? { uri: one.uri, blob: Buffer.from(one.bytes).toString('base64') } : one
 }
 
-function formatContent(one: ContentReadAgain): string {
+function formatContent(one: RecordedContent): string {
   if ('reason' in one) return `  (it cannot be read again: ${one.reason})\n`
   return 'text' in one ? one.text : `  (${formatSize(one.bytes.length)} that are not text. To see them: --json)\n`
 }

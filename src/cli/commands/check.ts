@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { PlannedMount } from '../../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../../config/problem.ts'
-import type { Withheld } from '../../config/untrusted.ts'
+import type { WithheldPart } from '../../config/untrusted.ts'
 import type { Mount } from '../../core/catalog.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isHeadRespelled, parseAddress } from '../../core/uri.ts'
@@ -11,18 +11,18 @@ import {
   checkMount,
   hasProblem,
   type MountReport,
+  mountsExposingHardLinks,
   mountsHiddenFrom,
-  servedByOtherNames,
 } from '../operations/check-mounts.ts'
 import { cleanValue } from '../operations/clean-view.ts'
 import { type ContractReport, checkContract } from '../operations/contract.ts'
-import { countLeftOut } from '../operations/left-out.ts'
-import { planLocal, storeOf } from '../operations/local.ts'
+import { formatLeftOutCounts } from '../operations/left-out.ts'
+import { planLocalSetUp, storeSettings } from '../operations/local.ts'
 import { formatRuleMiss } from '../operations/rule-globs.ts'
 import { parseCount } from '../operations/source.ts'
-import { reasonsOf, withheldJson, withheldNote } from '../operations/withheld.ts'
+import { formatEffects, withheldJson, withheldNote } from '../operations/withheld.ts'
 import { commandFailure, examples } from '../terminal/exit.ts'
-import { count, formatCount, type Io, writeJson } from '../terminal/io.ts'
+import { formatCount, type Io, pluralize, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, escapeText } from '../terminal/text.ts'
@@ -61,7 +61,7 @@ export function define(command: Command, io: Io): void {
 async function check(options: CheckOptions, io: Io): Promise<void> {
   const scrubber = io.secrets
   const log = createTextLog(io, 'warn')
-  const planned = await planLocal(options.config === undefined ? {} : { config: options.config }, io.secrets)
+  const planned = await planLocalSetUp(options.config === undefined ? {} : { config: options.config }, io.secrets)
   if ('problems' in planned) return reportConfig(cleanValue(planned.problems, scrubber), options, io)
   const { local } = planned
   // A mount without its folder or file has been reported already, so it is not opened.
@@ -73,7 +73,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
     scrubber,
   )
   if (!options.json) await io.out.write(formatConfigProblems(problems))
-  const kept = storeOf(local)
+  const kept = storeSettings(local)
   const store = kept === undefined ? undefined : lazyStore(kept, log)
   if (options.contract !== undefined) {
     const settings = { log, scrubber, ...defined({ store }) }
@@ -103,7 +103,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const respelled = local.mounts
     .filter(({ address }) => isHeadRespelled(address))
     .map(({ address }) => ({ address, served: parseAddress(address).text }))
-  const otherNames = servedByOtherNames(local.mounts)
+  const otherNames = mountsExposingHardLinks(local.mounts)
   await store?.close()
   const wrong = reports.filter(hasProblem).length
   const { withheld = [] } = local.config ?? {}
@@ -125,7 +125,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
         `Note: ${address} has "hardlinks": true, so a file that its rules hide under one name is still served under its other names in the folder.`,
       )
   }
-  if (!options.json && reports.some(({ leftOut }) => leftOut !== undefined && countLeftOut(leftOut) !== ''))
+  if (!options.json && reports.some(({ leftOut }) => leftOut !== undefined && formatLeftOutCounts(leftOut) !== ''))
     io.say('Note: `hikidashi why PATH` tells why a file is left out.')
   const note = local.config === undefined ? undefined : withheldNote(local.config)
   if (note !== undefined && !options.json)
@@ -133,9 +133,10 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   if (note !== undefined) io.say(note)
   const faulty = wrong + new Set(absent.map(({ address }) => address)).size
   if (faulty > 0)
-    throw commandFailure(`${faulty} of ${count(reports.length + faulty - wrong, 'mount')} failed the check.`)
-  if (note !== undefined) throw commandFailure(`Not everything was checked: ${count(leftOut.length, 'part')} left out.`)
-  if (!options.json) io.say(`${file ?? 'The current folder'}: ${count(reports.length, 'mount')}, nothing wrong.`)
+    throw commandFailure(`${faulty} of ${pluralize(reports.length + faulty - wrong, 'mount')} failed the check.`)
+  if (note !== undefined)
+    throw commandFailure(`Not everything was checked: ${pluralize(leftOut.length, 'part')} left out.`)
+  if (!options.json) io.say(`${file ?? 'The current folder'}: ${pluralize(reports.length, 'mount')}, nothing wrong.`)
 }
 
 async function reportContract(report: ContractReport, { json }: CheckOptions, io: Io): Promise<void> {
@@ -152,7 +153,7 @@ async function reportContract(report: ContractReport, { json }: CheckOptions, io
   if (json) await writeJson(io.out, { ok: broken.length + undeclared.length === 0, ...report })
   else await io.out.write([...lines, ...others].map((line) => `${line}\n`).join(''), { isStyled: true })
   const number = broken.length + undeclared.length
-  if (number > 0) throw commandFailure(`${address} (${provider}) breaks ${count(number, 'promise')}.`)
+  if (number > 0) throw commandFailure(`${address} (${provider}) breaks ${pluralize(number, 'promise')}.`)
   const extent = `${formatCount(examined, 'entry', 'entries')}${complete ? '' : ' and more'}`
   if (!json) io.say(`${address} (${provider}): ${extent} checked, every promise is kept.`)
 }
@@ -172,7 +173,7 @@ async function reportConfig(problems: readonly ConfigProblem[], { json }: CheckO
     })
   else await out.write(formatConfigProblems(problems))
   throw commandFailure(
-    `The configuration has ${count(problems.length, 'problem')}. The sources in it were not checked.`,
+    `The configuration has ${pluralize(problems.length, 'problem')}. The sources in it were not checked.`,
   )
 }
 
@@ -180,11 +181,11 @@ function formatConfigProblems(problems: readonly ConfigProblem[]): string {
   return problems.map((problem) => `${escapeText(formatConfigProblem(problem))}\n`).join('')
 }
 
-function formatWithheld(withheld: readonly Withheld[], { yellow }: Colours): string {
+function formatWithheld(withheld: readonly WithheldPart[], { yellow }: Colours): string {
   return withheld
     .map(
       (part) =>
-        `${yellow('SKIP ')}  ${escapeText(part.name)}  not checked, because you have not trusted it: ${reasonsOf(part)}\n`,
+        `${yellow('SKIP ')}  ${escapeText(part.name)}  not checked, because you have not trusted it: ${formatEffects(part)}\n`,
     )
     .join('')
 }
@@ -197,10 +198,10 @@ function formatReport(report: MountReport, { green, red }: Colours): string {
   const sign = hasProblem(report) ? red('WRONG') : green('ok   ')
   const head = [sign, ...facts.filter((part) => part !== '').map(escapeText)].join('  ')
   const faults = failure === undefined ? problems.map(formatProblem) : [failure]
-  const parts = report.leftOut === undefined ? '' : countLeftOut(report.leftOut)
+  const parts = report.leftOut === undefined ? '' : formatLeftOutCounts(report.leftOut)
   const leftOut = parts === '' ? [] : [`left out: ${parts}`]
   const { unknownEncodings: unknown = [], ruleMisses = [] } = report
-  const texts = count(unknown.length, 'text')
+  const texts = pluralize(unknown.length, 'text')
   const named = unknown.slice(0, maxNamed).join(', ') + (unknown.length > maxNamed ? ', …' : '')
   const encodings =
     unknown.length === 0 ? [] : [`served as bytes: ${texts} in an encoding that is not known (${named})`]

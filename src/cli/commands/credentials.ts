@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { defaultConfig } from '../../config/state-folder.ts'
+import { defaultConfigName } from '../../config/state-folder.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import { defined } from '../../core/kit/object.ts'
 import { parseDuration } from '../../schema/values.ts'
 import { absentFileMark, addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
-import { loadFound, trustCommand, withheldNote } from '../operations/withheld.ts'
+import { loadLocalConfig, trustCommand, withheldNote } from '../operations/withheld.ts'
 import { CommandError, commandFailure, examples, exitCodes, rethrowAsFailure, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
@@ -37,7 +37,7 @@ The file holds only digests of tokens. A running server notices changes at once.
     )
   const withFile = (sub: Command) =>
     sub
-      .option('--config <file>', `the file is http.auth.tokens of this configuration (by default ${defaultConfig})`)
+      .option('--config <file>', `the file is http.auth.tokens of this configuration (by default ${defaultConfigName})`)
       .option('--tokens <file>', 'the file itself')
       .option('--json', 'print JSON')
   withFile(command.command('add').description('Creates a token, and prints it. It is not shown again.'))
@@ -126,7 +126,7 @@ function publicPart({ sha256: _, ...rest }: StoredToken) {
 async function resolveTokenFile({ config, tokens }: FileOptions): Promise<string> {
   if (tokens !== undefined) return resolve(tokens)
   const { findTokenFile } = await import('../../config/auth.ts')
-  const file = resolve(config ?? defaultConfig)
+  const file = resolve(config ?? defaultConfigName)
   const found = await findTokenFile(file).catch(() => {
     throw usageError(
       `No file of tokens is known, because the configuration ${file} does not exist. Give --tokens FILE, or --config FILE.`,
@@ -161,7 +161,7 @@ export function defineAuth(command: Command, io: Io): void {
     .description('Lets a person allow hikidashi to read their files at a service, and stores the token in a file.')
     .addHelpText(
       ...examples(`
-  hikidashi auth gdrive                       for the mount of Drive in ${defaultConfig}
+  hikidashi auth gdrive                       for the mount of Drive in ${defaultConfigName}
   hikidashi auth gdrive gdrive://me --open    for one of several mounts; opens the browser`),
     )
   command
@@ -171,7 +171,7 @@ export function defineAuth(command: Command, io: Io): void {
 the browser to this command. The token is stored in the file "tokenFile" of the mount, which only this user can read.`,
     )
     .argument('[address]', 'the mount, if there are several')
-    .option('--config <file>', `the configuration (by default ${defaultConfig})`)
+    .option('--config <file>', `the configuration (by default ${defaultConfigName})`)
     .option('--open', 'open the browser')
     .addOption(
       new Option('--wait <duration>', 'how long to wait for an answer').argParser(parseWait).default(300_000, '5m'),
@@ -184,7 +184,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
     import('../../config/problem.ts'),
     import('../../providers/index.ts'),
   ])
-  const loaded = await loadFound(resolve(config ?? defaultConfig), config !== undefined)
+  const loaded = await loadLocalConfig(resolve(config ?? defaultConfigName), config !== undefined)
   if ('problems' in loaded) throw commandFailure(loaded.problems.map(formatConfigProblem).join('\n'))
   const note = withheldNote(loaded.config)
   if (note !== undefined) io.say(note)

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { DeltaFacts } from '../../core/earlier.ts'
+import type { DeltaMetadata } from '../../core/earlier.ts'
 import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { ChangedResources, View } from '../../core/view.ts'
@@ -74,7 +74,7 @@ const tooOld = (since: string) => `The earlier state is too old or unknown. The 
 async function printDiff(view: View, uri: string, { since = '', json }: DiffOptions, io: Io): Promise<void> {
   const { contents } = await withSuggestion(uri, view.read(`${uri}?since=${encodeURIComponent(since)}`))
   const [content] = contents
-  const delta = content?.meta?.[metaKeys.delta] as DeltaFacts | undefined
+  const delta = content?.meta?.[metaKeys.delta] as DeltaMetadata | undefined
   if (content === undefined || delta === undefined || !('text' in content) || delta.reason === 'not-text')
     throw commandFailure(`${uri} is not a single text, so it has no diff.`)
   const { version, text } = content

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { createDeliveries } from '../../config/deliveries.ts'
 import { lazyStore } from '../../providers/source.ts'
-import { requireLocal } from '../operations/local.ts'
+import { requireLocalSetUp } from '../operations/local.ts'
 import { commandFailure, examples, rethrowAsFailure } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
@@ -41,7 +41,7 @@ async function show(
   { limit, json, ...options }: EventsOptions,
   io: Io,
 ): Promise<void> {
-  const { config } = await requireLocal(options, io)
+  const { config } = await requireLocalSetUp(options, io)
   if (config === undefined)
     throw commandFailure(
       'The current folder has no hikidashi.json, and only a server with a configuration delivers events. Name one with --config FILE.',

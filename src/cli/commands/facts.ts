@@ -11,9 +11,9 @@ import {
   type SourceOptions,
   withSource,
 } from '../operations/source.ts'
-import { findFacts, resourceOfMount, type StatFacts } from '../operations/stat-find.ts'
+import { resourceOfMount, type StatResult, statUri } from '../operations/stat-find.ts'
 import { createTreeJson, createTreePrinter, formatTokens } from '../operations/tree-print.ts'
-import { rootsOf, type TokenCount, type Totals, type TreeVisitor, walk } from '../operations/tree-walk.ts'
+import { listTreeRoots, type TokenCount, type Totals, type TreeVisitor, walkTree } from '../operations/tree-walk.ts'
 import { commandFailure, examples, usageError } from '../terminal/exit.ts'
 import { formatCount, formatSize, formatUtcTime, type Io, resourceToJson, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -84,14 +84,14 @@ async function tree(argument: string | undefined, options: TreeOptions, io: Io):
         return printer.fault(message, position)
       },
     }
-    const roots = argument === undefined ? await rootsOf({ view, mounts }) : [await rootAt(view, uriOf(argument))]
+    const roots = argument === undefined ? await listTreeRoots({ view, mounts }) : [await rootAt(view, uriOf(argument))]
     const progress = createProgress(io, { done: 0, besideOutput: isWhole && !options.json })
     const totals: Totals[] = []
     try {
       const measure = tokens ? await measureFor(view, options) : undefined
       for (const root of roots)
         totals.push(
-          await walk(view, root, visitor, {
+          await walkTree(view, root, visitor, {
             ...{ depth, most, isWhole, isNamed: argument !== undefined, onSeen: () => progress.add(1) },
             ...defined({ measure }),
           }),
@@ -171,13 +171,13 @@ async function stat(argument: string, options: StatOptions, io: Io): Promise<voi
   await withSource(options, io, async ({ view, uriOf }) => {
     const uri = uriOf(argument)
     const progress = createProgress(io, { what: 'Looking for it in its directory', besideOutput: true })
-    const facts = await findFacts(view, uri).finally(progress.end)
+    const facts = await statUri(view, uri).finally(progress.end)
     if (facts === undefined) throw await nothingAtError(uri, view)
     await (options.json ? writeJson(io.out, toJson(facts)) : io.out.write(format(facts, io), { isStyled: true }))
   })
 }
 
-function toJson({ resource, mount, children, ...facts }: StatFacts) {
+function toJson({ resource, mount, children, ...facts }: StatResult) {
   return {
     ...resourceToJson(resource),
     ...(mount === undefined ? {} : { mount: mount.uri }),
@@ -186,7 +186,7 @@ function toJson({ resource, mount, children, ...facts }: StatFacts) {
   }
 }
 
-function format({ resource, mount, children, listed, watchable, templates }: StatFacts, { out }: Io): string {
+function format({ resource, mount, children, listed, watchable, templates }: StatResult, { out }: Io): string {
   const { uri, name, title, description, mimeType, size, modified, version, priority, audience, icons, meta } = resource
   const isDirectory = children !== undefined
   const shownUri = (text: string) => escapeText(out.isTerminal ? readableUri(text) : text)
@@ -231,7 +231,7 @@ function escapeOptionalText(text: string | undefined): string | undefined {
   return text === undefined ? undefined : escapeText(text)
 }
 
-function formatChildren({ directories, resources, complete }: NonNullable<StatFacts['children']>): string {
+function formatChildren({ directories, resources, complete }: NonNullable<StatResult['children']>): string {
   const most = complete ? '' : ', and more'
   return `${formatCount(resources, 'resource')} and ${formatCount(directories, 'directory', 'directories')}${most}`
 }

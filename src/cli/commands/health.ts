@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
-import type { Withheld } from '../../config/untrusted.ts'
+import type { WithheldPart } from '../../config/untrusted.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Diagnosis } from '../../core/kit/diagnosis.ts'
 import { defined } from '../../core/kit/object.ts'
 import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
 import { packageVersion } from '../operations/command-line.ts'
-import type { Findings } from '../operations/doctor/findings.ts'
+import type { CheckReporter } from '../operations/doctor/findings.ts'
 import { requireUrl } from '../operations/headers.ts'
 import { readResourceText, searchMountsOf } from '../operations/search-mounts.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
-import { reasonsOf, withheldJson } from '../operations/withheld.ts'
+import { formatEffects, withheldJson } from '../operations/withheld.ts'
 import { commandFailure, examples } from '../terminal/exit.ts'
-import { count, formatCount, formatSize, type Io, writeJson } from '../terminal/io.ts'
+import { formatCount, formatSize, type Io, pluralize, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, createColumns, escapeText } from '../terminal/text.ts'
@@ -48,7 +48,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   const progress = createProgress(io, { what: 'Looking', besideOutput: true })
   const colours = coloursFor(io.out.isTerminal)
   const lines: Promise<void>[] = []
-  const findings: Findings = {
+  const findings: CheckReporter = {
     tell: (check, { status, found, fix }) => {
       const clean = (text: string) => io.secrets.scrub(text)
       const diagnosis = { check, status, found: clean(found), ...(fix === undefined ? {} : { fix: clean(fix) }) }
@@ -76,9 +76,9 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   const wrong = checks.filter(({ status }) => status === 'failed').length
   const doubtful = checks.filter(({ status }) => status === 'warning').length
   if (options.json) await writeJson(io.out, { ok: wrong === 0, version: packageVersion(), checks })
-  if (wrong > 0) throw commandFailure(`${count(wrong, 'check')} of ${checks.length} failed. Each -> shows a fix.`)
-  const notes = doubtful === 0 ? '' : ` ${count(doubtful, 'note')} to read.`
-  if (!options.json) io.say(`${count(checks.length, 'check')}, nothing wrong.${notes}`)
+  if (wrong > 0) throw commandFailure(`${pluralize(wrong, 'check')} of ${checks.length} failed. Each -> shows a fix.`)
+  const notes = doubtful === 0 ? '' : ` ${pluralize(doubtful, 'note')} to read.`
+  if (!options.json) io.say(`${pluralize(checks.length, 'check')}, nothing wrong.${notes}`)
 }
 
 /** Width of the column of check names. */
@@ -119,7 +119,7 @@ interface HealthFacts {
   readonly mounts: readonly MountStatus[]
   readonly searches: readonly (SearchStatus & { readonly address: string })[]
   /** Omitted parts of a configuration that is not trusted. */
-  readonly leftOut: readonly Withheld[]
+  readonly leftOut: readonly WithheldPart[]
 }
 
 async function tellStatus(options: StatusOptions, io: Io): Promise<void> {
@@ -170,7 +170,7 @@ function formatStatus({ mounts, searches, leftOut }: HealthFacts): string {
   ])
   const missing = leftOut.map((part) => [
     escapeText(part.name),
-    `left out, because you have not trusted it: ${reasonsOf(part)}`,
+    `left out, because you have not trusted it: ${formatEffects(part)}`,
   ])
   return [layOut([...rows, ...missing]), ...searches.map(formatSearch)].join('\n')
 }
@@ -204,15 +204,16 @@ function progressOf({ state, looked, of, degraded, partial, firstPages }: Search
   const far = looked === undefined ? '' : ` ${number(looked)}${of === undefined ? '' : ` of ${number(of)}`}`
   const words = state === 'comparing' ? `indexing${far}` : state === 'current' ? `indexed${far}` : state
   const { entries, limit, texts, maxBytes, scans, waitingScans: waiting } = partial ?? {}
-  const pictures = scans === undefined ? '' : `, in ${count(scans, 'document')} pages with only pictures`
+  const pictures = scans === undefined ? '' : `, in ${pluralize(scans, 'document')} pages with only pictures`
   const ocr = waiting === undefined ? '' : ` (${number(waiting)} wait for OCR)`
   const rows =
-    entries === undefined || limit === undefined ? '' : `, of ${count(entries, 'table')} only ${number(limit)} rows`
+    entries === undefined || limit === undefined ? '' : `, of ${pluralize(entries, 'table')} only ${number(limit)} rows`
   const long =
     texts === undefined || maxBytes === undefined
       ? ''
-      : `, of ${count(texts, 'long text')} only the beginning (${formatSize(maxBytes)})`
-  const first = firstPages === undefined ? '' : `, of ${count(firstPages, 'table')} without a key only the first page`
+      : `, of ${pluralize(texts, 'long text')} only the beginning (${formatSize(maxBytes)})`
+  const first =
+    firstPages === undefined ? '' : `, of ${pluralize(firstPages, 'table')} without a key only the first page`
   return escapeText(
     `${words}${rows}${long}${pictures}${ocr}${first}${degraded === undefined ? '' : `, changes: ${degraded}`}`,
   )

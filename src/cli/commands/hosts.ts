@@ -19,8 +19,8 @@ import {
   withEntry,
   withoutEntry,
 } from '../hosts/change.ts'
-import { backupOf, writeHostFile } from '../hosts/files.ts'
-import { formatOf } from '../hosts/format.ts'
+import { backupPath, writeHostFile } from '../hosts/files.ts'
+import { settingsEditorFor } from '../hosts/format.ts'
 import { openHook, withHook, withoutHook } from '../hosts/hook-files.ts'
 import { promptHooks } from '../hosts/hooks.ts'
 import { hasRefusedSyntax } from '../hosts/json.ts'
@@ -36,7 +36,7 @@ import {
   valueAt,
 } from '../hosts/types.ts'
 import { addHeaderEnv } from '../operations/headers.ts'
-import { saveTrust, untrustedNote } from '../operations/withheld.ts'
+import { saveTrust, trustNotSavedNote } from '../operations/withheld.ts'
 import { CommandError, collectValues, commandFailure, examples, exitCodes } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
@@ -122,7 +122,7 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
   const hookFile = options.hook ? await addHook(host, scope, machine) : undefined
   const kept = options.config === undefined || (await saveTrust(options.config))
   const status = isSame ? 'unchanged' : 'added'
-  const backup = isSame || before.text === undefined ? undefined : backupOf(before)
+  const backup = isSame || before.text === undefined ? undefined : backupPath(before)
   if (options.json)
     await writeJson(io.out, {
       host: id,
@@ -144,7 +144,7 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
     )
   if (hookFile !== undefined && !options.json)
     io.say(`It gives each prompt a context: ${hookFile}. To see which: hikidashi why --context`)
-  for (const note of [...notes, ...(kept ? [] : [untrustedNote])]) io.say(`Note: ${note}`)
+  for (const note of [...notes, ...(kept ? [] : [trustNotSavedNote])]) io.say(`Note: ${note}`)
 }
 
 /** Writes the hook of a host. Returns its file. */
@@ -202,7 +202,7 @@ async function print(host: Host, launch: Launch, context: EntryContext, { json }
   )
   const file = hostSettingsFile(host, context.scope, context.machine)
   const entry = host.entryOf(launch, context, settings)
-  const format = formatOf(host, file)
+  const format = settingsEditorFor(host, file)
   const snippet = [
     format.show([...host.serversAt(settings), context.name], entry.value),
     ...(entry.inputs === undefined ? [] : [format.show(['inputs'], entry.inputs)]),
@@ -307,7 +307,7 @@ async function remove(id: string, options: RemoveOptions, io: Io): Promise<void>
   const after = withoutEntry(opened, name)
   if (options.dryRun) return showDiff(unifiedDiff(before.file, before.text, after), io)
   await writeHostFile(before, after)
-  const backup = backupOf(before)
+  const backup = backupPath(before)
   if (promptHooks[id] !== undefined) await removeHook(host, options.scope)
   if (options.json)
     return writeJson(io.out, { host: id, scope: options.scope, file: before.file, name, status: 'removed', backup })

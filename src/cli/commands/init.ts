@@ -4,16 +4,16 @@ import { basename, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Command } from 'commander'
 import type { MountConfig } from '../../config/schema.ts'
-import { plainName, plainWord, type SetUpMount, searchMount, setUpMounts } from '../../config/set-up.ts'
-import { defaultConfig } from '../../config/state-folder.ts'
+import { createSearchMount, plainName, plainWord, type SetUpMount, standardMounts } from '../../config/set-up.ts'
+import { defaultConfigName } from '../../config/state-folder.ts'
 import type { Survey } from '../../config/survey.ts'
 import { errorCodeOf } from '../../core/errors.ts'
 import { fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
 import { sourceNamed, sources } from '../../providers/index.ts'
 import { lockFiles } from '../../providers/packages/lock-file.ts'
 import { joinCommand } from '../operations/command-line.ts'
-import { type InitFindings, surveyAll } from '../operations/survey.ts'
-import { saveTrust, untrustedNote } from '../operations/withheld.ts'
+import { type InitSurvey, surveyAll } from '../operations/survey.ts'
+import { saveTrust, trustNotSavedNote } from '../operations/withheld.ts'
 import { commandFailure, examples, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 
@@ -26,7 +26,7 @@ interface InitOptions {
 
 export function define(command: Command, io: Io): void {
   command
-    .description(`Writes a ${defaultConfig} for a folder, with comments that explain its keys.`)
+    .description(`Writes a ${defaultConfigName} for a folder, with comments that explain its keys.`)
     .argument('[dir]', 'the folder', '.')
     .option('--force', 'replace an existing file')
     .option('--stdout', 'print the configuration instead')
@@ -72,9 +72,9 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
       `${folder} is a git directory. Name a working tree; or serve the history: hikidashi serve ${joinCommand([folder])}`,
     )
   const address = addressFor(folder)
-  const text = configFor(folder, address, survey)
+  const text = configText(folder, address, survey)
   if (options.stdout) return io.out.write(text)
-  const file = join(folder, defaultConfig)
+  const file = join(folder, defaultConfigName)
   try {
     await writeFile(file, text, { flag: options.force ? overwrite : 'wx' })
   } catch (error) {
@@ -86,7 +86,7 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
       )
     throw commandFailure(`${file} cannot be written (${code}).`)
   }
-  if (!(await saveTrust(file, Buffer.from(text)))) io.say(`Note: ${untrustedNote}`)
+  if (!(await saveTrust(file, Buffer.from(text)))) io.say(`Note: ${trustNotSavedNote}`)
   if (options.json)
     await writeJson(io.out, { file, mounts: mountsFor(folder, address, survey).map((mount) => mount.address) })
   const named = joinCommand([file])
@@ -104,8 +104,8 @@ function addressFor(folder: string): string {
 /** The standard mounts of a folder, the search last. `serve` uses the same mounts. */
 export function mountsFor(folder: string, address: string, survey: Survey): readonly SetUpMount[] {
   const name = plainName(folder)
-  const mounts = setUpMounts(survey, { address, name, sqlite: survey.sqlite, documents: survey })
-  return [...mounts, searchMount(name, mounts)]
+  const mounts = standardMounts(survey, { address, name, sqlite: survey.sqlite, documents: survey })
+  return [...mounts, createSearchMount(name, mounts)]
 }
 
 const comments: Partial<Record<MountConfig['provider'], string>> = {
@@ -137,7 +137,7 @@ function inLine(value: object): string {
 }
 
 /** Returns the text of a configuration for a folder, with the mounts that its contents suggest. */
-export function configFor(folder: string, address: string, survey: InitFindings): string {
+export function configText(folder: string, address: string, survey: InitSurvey): string {
   const text = (value: unknown) => JSON.stringify(value)
   const name = plainName(folder)
   const [files, ...others] = mountsFor(folder, address, survey)
@@ -214,7 +214,7 @@ function rulesOf(rules: readonly object[]): string {
 }
 
 /** Returns the options for the documents of the folder. Optional ones are comments. */
-function documentOptions({ language, twins, frontMatter }: Survey): string {
+function documentOptions({ language, translations, frontMatter }: Survey): string {
   const lines = [
     ...(language === undefined
       ? []
@@ -229,7 +229,7 @@ function documentOptions({ language, twins, frontMatter }: Survey): string {
           '"frontMatter": "**/*.md",',
         ]
       : []),
-    ...(twins
+    ...(translations
       ? [
           '// A read names the same document in other languages: README.ja.md beside README.md, docs/ja/ beside docs/en/.',
           '// The key "languages" lists these languages; the default is Japanese and English.',

@@ -3,7 +3,7 @@ import { iteratePages } from '../../core/kit/groups.ts'
 import { overviewUri } from '../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
-import { isMissingDirectory, readDirectoryPage, refuseDepth, rootsOf } from '../operations/tree-walk.ts'
+import { isMissingDirectory, listTreeRoots, readDirectoryPage, refuseDepth } from '../operations/tree-walk.ts'
 import { commandFailure, examples } from '../terminal/exit.ts'
 import { createJsonArray, formatSize, formatUtcTime, type Io, resourceToJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -66,10 +66,10 @@ async function* listed(
   const { view } = source
   if (uri === undefined) {
     if (recursive) yield* iteratePages((query) => view.list(query))
-    else yield { items: await rootsOf(source) }
+    else yield { items: await listTreeRoots(source) }
     return
   }
-  const mount = (await rootsOf(source)).find((one) => bare(one.uri) === bare(uri))
+  const mount = (await listTreeRoots(source)).find((one) => bare(one.uri) === bare(uri))
   if (mount !== undefined && mount.mimeType !== directoryMimeType) {
     yield { items: [mount] }
     return

@@ -11,7 +11,7 @@ import type { View } from '../../core/view.ts'
 import { answerHook, defaultWaitMs } from '../hosts/answer-hook.ts'
 import { promptHooks } from '../hosts/hooks.ts'
 import {
-  activityOf,
+  countFileChanges,
   formatDifferences,
   formatExplanation,
   parseTextFile,
@@ -26,7 +26,7 @@ import {
   withSource,
 } from '../operations/source.ts'
 import { CommandError, collectValues, examples, exitCodes, usageError } from '../terminal/exit.ts'
-import { count, type Io } from '../terminal/io.ts'
+import { type Io, pluralize } from '../terminal/io.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 
 interface PackOptions extends SourceOptions {
@@ -174,7 +174,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
       ...{ besideOutput: true, writeLine: io.say },
     })
     const { assemble } = await import('../../context/index.ts')
-    const { changes, known } = await activityOf(source.mounts, log)
+    const { changes, known } = await countFileChanges(source.mounts, log)
     const assembled = await assemble(counted(source.view, progress), {
       ...asked,
       ...defined({ earlier: reused?.manifest }),
@@ -200,7 +200,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     if (items.length === 0) io.say('Nothing that helps was found, or nothing of it fits into the budget.')
     else if (!options.explain && (io.saysToTerminal || options.output !== undefined))
       io.say(
-        `${count(items.length, 'resource')}, ${tokens.toLocaleString('en')} of ${budget.toLocaleString('en')} tokens. Why: --explain`,
+        `${pluralize(items.length, 'resource')}, ${tokens.toLocaleString('en')} of ${budget.toLocaleString('en')} tokens. Why: --explain`,
       )
   })
 }

@@ -7,9 +7,9 @@ import { errorCodeOf, isResourceError } from '../../core/errors.ts'
 import { defined, jsonIn } from '../../core/kit/object.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Stored } from '../../providers/results/index.ts'
-import { type LocalSetUp, requireLocal } from '../operations/local.ts'
+import { type LocalSetUp, requireLocalSetUp } from '../operations/local.ts'
 import { commandFailure, examples, rethrowAsFailure, usageError } from '../terminal/exit.ts'
-import { count, type Io, writeJson } from '../terminal/io.ts'
+import { type Io, pluralize, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -46,7 +46,7 @@ checked before the first is stored. Storing the same analysis again changes only
 async function put(file: string, { mount, json, ...options }: PutOptions, io: Io): Promise<void> {
   const name = file === '-' ? 'stdin' : file
   const values = parseValues(await readFileOrStdin(file), name)
-  const local = await requireLocal(options, io)
+  const local = await requireLocalSetUp(options, io)
   const planned = plannedFor(local, mount)
   const log = createTextLog(io, 'warn')
   const store = local.config?.store
@@ -62,7 +62,7 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
     if (json) return await writeJson(io.out, kept)
     const layOut = createColumns()
     await io.out.write(layOut(kept.map(({ status, uri }) => [status, escapeText(uri)])))
-    io.say(`${count(kept.length, 'analysis').replace('analysiss', 'analyses')} in ${opened.address}.`)
+    io.say(`${pluralize(kept.length, 'analysis').replace('analysiss', 'analyses')} in ${opened.address}.`)
   } finally {
     await catalog.close()
   }

@@ -5,7 +5,7 @@ import {
   type FoundHit,
   type FoundQuery,
   idleNote,
-  parseFound,
+  parseSearchAnswer,
   type SearchAnswer,
   type SearchMount,
   splitAtMarks,
@@ -71,7 +71,7 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     const given = Object.entries({ limit, mount, mime, since, minPriority, audience, path, after, fresh })
     const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
     const uri = searchMount.uriOf({ query, ...rest })
-    const found = parseFound(await readResourceText(view, uri))
+    const found = parseSearchAnswer(await readResourceText(view, uri))
     if (found === undefined)
       throw commandFailure(
         `The mount ${searchMount.address} does not answer like a search. Check that its provider is "search".`,

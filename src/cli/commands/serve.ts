@@ -8,13 +8,13 @@ import { doneOnce } from '../../core/kit/once.ts'
 import type { Log } from '../../core/log.ts'
 import type { PendingOpen } from '../../core/opening.ts'
 import type { Scrubber } from '../../core/scrub.ts'
-import { type Listen, parseListen } from '../../schema/values.ts'
+import { type ListenAddress, parseListenAddress } from '../../schema/values.ts'
 import type { Audit, AuditFile, HttpOptions, ServeOptions as Service } from '../../server/index.ts'
 import { sendConsoleTo } from '../../server/stdio/console.ts'
 import { serveStdio } from '../../server/stdio/serve-stdio.ts'
-import { hostName, ownCommand, packageVersion } from '../operations/command-line.ts'
+import { ownCommand, packageVersion, toHostServerName } from '../operations/command-line.ts'
 import { boundHeap } from '../operations/heap.ts'
-import { type LocalSetUp, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
+import { createLocalScopeFinder, type LocalSetUp, openLocalCatalog, requireLocalSetUp } from '../operations/local.ts'
 import {
   argumentsFor,
   clientUrlOf,
@@ -36,10 +36,10 @@ import {
 import {
   collectValues,
   commandFailure,
-  createStop,
   exitCodeHelp,
+  installStopHandlers,
   rethrowAsFailure,
-  type Stop,
+  type StopHandlers,
   usageError,
 } from '../terminal/exit.ts'
 import { type Io, standardError, writeError } from '../terminal/io.ts'
@@ -99,8 +99,8 @@ ${exitCodeHelp}`,
     .action((folders: readonly string[], options: ServeOptions) => serve(folders, options, io))
 }
 
-function parseHttp(value: string): Listen {
-  const listen = parseListen(value)
+function parseHttp(value: string): ListenAddress {
+  const listen = parseListenAddress(value)
   if (listen === undefined) throw new InvalidArgumentError('Give a port, or HOST:PORT such as 127.0.0.1:8787.')
   return listen
 }
@@ -118,7 +118,7 @@ function parseReplica(value: string): string {
 }
 
 /** @throws CommandError for options of HTTP over stdio, where they have no effect, and for tokens unless the user chose stdio. */
-function refuseUnasked({ config }: LocalSetUp, options: ServeOptions, listen: Listen | undefined): void {
+function refuseUnasked({ config }: LocalSetUp, options: ServeOptions, listen: ListenAddress | undefined): void {
   if (listen !== undefined && !options.share)
     throw usageError('--no-share is only for stdio, because over HTTP one server serves every client. Leave it out.')
   if (listen !== undefined) return
@@ -143,7 +143,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   const { logLevel: level, logFormat: format } = options
   const log = createLog({ level, format, write: writeError, scrubber: secrets })
   const say = format === 'json' ? (text: string) => log('warn', text) : io.say
-  const plan = (io: Parameters<typeof requireLocal>[1]) => requireLocal({ ...options, folders }, io)
+  const plan = (io: Parameters<typeof requireLocalSetUp>[1]) => requireLocalSetUp({ ...options, folders }, io)
   const planned = await plan({ secrets, say })
   const local = { ...planned, ...(planned.complete && { complete: doneOnce(planned.complete) }) }
   refuseWithheld(local, options)
@@ -152,16 +152,16 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   await refuseServedTokens(local, options)
   // On stdio, stdout belongs to the protocol: redirect output of libraries to stderr.
   if (listen === undefined) sendConsoleTo(standardError)
-  const stop = createStop(log)
+  const stop = installStopHandlers(log)
   warnOfLargeFolders(local, log)
   warnOfMachine(local, log)
-  const scopesOf = scopesOfMounts(local)
+  const scopesOf = createLocalScopeFinder(local)
   const auditFile = await openAudit(local, log, secrets)
   const measuring = await startMeasuring(local)
   const { opening, ...served } = prepareService(
     local,
     async () => {
-      const catalog = await openLocal(local, log, secrets, {
+      const catalog = await openLocalCatalog(local, log, secrets, {
         strict: options.strict ?? false,
         ...defined({ ownCursorSecret: sharing?.cursorSecret }),
         ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
@@ -190,7 +190,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     log: format === 'json' ? log : undefined,
     say: io.say,
     server: {
-      name: hostName(name),
+      name: toHostServerName(name),
       command: ownCommand(argumentsFor(folders, options, local)),
       ...tokenFileOption(httpOptions(local, options).auth),
     },
@@ -333,7 +333,7 @@ async function serveOverStdio(
 async function serveOverHttp(
   options: HttpOptions,
   opening: PendingOpen<OpenedCatalog>,
-  { signal, stopped }: Stop,
+  { signal, stopped }: StopHandlers,
   announce: ReturnType<typeof createAnnouncer>,
 ): Promise<void> {
   const { serveHttp } = await import('../../server/http/serve-http.ts')

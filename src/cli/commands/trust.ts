@@ -1,12 +1,12 @@
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { defaultConfig } from '../../config/state-folder.ts'
-import type { Withheld } from '../../config/untrusted.ts'
+import { defaultConfigName } from '../../config/state-folder.ts'
+import type { WithheldPart } from '../../config/untrusted.ts'
 import { errorCodeOf } from '../../core/errors.ts'
-import { reasonsOf, withheldJson } from '../operations/withheld.ts'
+import { formatEffects, withheldJson } from '../operations/withheld.ts'
 import { CommandError, commandFailure, examples, exitCodes } from '../terminal/exit.ts'
-import { count, type Io, writeJson } from '../terminal/io.ts'
+import { type Io, pluralize, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface TrustOptions {
@@ -22,13 +22,13 @@ export function define(command: Command, io: Io): void {
 connect to services, serve others. Until then hikidashi leaves these parts out. The trust applies to the current content of the
 file; after a change, trust it again. A configuration that you name with --config, or that init wrote for you, needs no trust.`,
     )
-    .argument('[file]', 'the configuration, or its folder', defaultConfig)
+    .argument('[file]', 'the configuration, or its folder', defaultConfigName)
     .addOption(new Option('--revoke', 'end the trust, for any content of the file').conflicts('list'))
     .addOption(new Option('--list', 'list the configurations that you trust').conflicts('revoke'))
     .option('--json', 'print JSON')
     .addHelpText(
       ...examples(`
-  hikidashi trust                        the ${defaultConfig} in the current folder
+  hikidashi trust                        the ${defaultConfigName} in the current folder
   hikidashi trust ~/work/docs --revoke
   hikidashi trust --list`),
     )
@@ -45,7 +45,7 @@ async function resolveConfigFile(given: string): Promise<string> {
     (stats) => stats.isDirectory(),
     () => false,
   )
-  return isFolder ? join(path, defaultConfig) : path
+  return isFolder ? join(path, defaultConfigName) : path
 }
 
 async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void> {
@@ -79,9 +79,9 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
   )
 }
 
-function formatAllowed(withheld: readonly Withheld[]): string {
+function formatAllowed(withheld: readonly WithheldPart[]): string {
   const layOut = createColumns()
-  return layOut(withheld.map((part) => [escapeText(part.name), reasonsOf(part, Number.POSITIVE_INFINITY)]))
+  return layOut(withheld.map((part) => [escapeText(part.name), formatEffects(part, Number.POSITIVE_INFINITY)]))
 }
 
 async function revoke(file: string, { json }: TrustOptions, io: Io): Promise<void> {
@@ -104,7 +104,7 @@ async function list({ json }: TrustOptions, io: Io): Promise<void> {
   if (json) return writeJson(io.out, records)
   const layOut = createColumns()
   await io.out.write(layOut(records.map(({ file, at, state }) => [words[state], at, escapeText(file)])))
-  io.say(`${count(records.length, 'configuration')} trusted.`)
+  io.say(`${pluralize(records.length, 'configuration')} trusted.`)
 }
 
 const words = {

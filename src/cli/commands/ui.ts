@@ -9,7 +9,7 @@ import { makeFolder } from '../../core/kit/make-folder.ts'
 import type { Log } from '../../core/log.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, type CommandSource, type SourceOptions, withSource } from '../operations/source.ts'
-import { commandFailure, createStop, examples, rethrowAsFailure, usageError } from '../terminal/exit.ts'
+import { commandFailure, examples, installStopHandlers, rethrowAsFailure, usageError } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
 interface UiOptions extends SourceOptions {
@@ -52,10 +52,10 @@ async function ui(folders: readonly string[], options: UiOptions, io: Io): Promi
 }
 
 async function show(source: CommandSource, options: UiOptions, io: Io, log: Log): Promise<void> {
-  const { createGuardedPage, createPage } = await import('../../explorer/index.ts')
+  const { createGuardedPage, createPageHandler } = await import('../../explorer/index.ts')
   const { serveHttp } = await import('../../server/index.ts')
   const { createAssembleTool, createAssembleTurns } = await import('../../context/tool.ts')
-  const { createMemory } = await import('../../context/memory.ts')
+  const { createReadingCaches } = await import('../../context/memory.ts')
   const { remoteLimits } = await import('../../context/types.ts')
   const guarded = createGuardedPage({
     onOpen: () => void handover?.remove().catch(() => {}),
@@ -65,11 +65,11 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
       ),
   })
   let handover: Handover | undefined
-  const page = await createPage({ path: guarded.path, isPrivate: true }).catch(rethrowAsFailure)
+  const page = await createPageHandler({ path: guarded.path, isPrivate: true }).catch(rethrowAsFailure)
   await feedSearches(source)
   const turns = createAssembleTurns()
-  const memoryOf = createMemory()
-  const stop = createStop(log)
+  const memoryOf = createReadingCaches()
+  const stop = installStopHandlers(log)
   try {
     const running = await serveHttp({
       ...pageIdentity(source, options),
@@ -109,7 +109,7 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
 async function handOver(address: string): Promise<Handover | undefined> {
   const opener = browserCommand(process.platform, process.env)
   if (opener === undefined) return undefined
-  const handover = await createHandover(address).catch(() => undefined)
+  const handover = await createRedirectPage(address).catch(() => undefined)
   if (handover === undefined || (await openInBrowser(handover.url, opener))) return handover
   await handover.remove()
   return undefined
@@ -170,7 +170,10 @@ export function openInBrowser(url: string, opener = browserCommand(process.platf
  * @param address Characters that are special in HTML are escaped.
  * @throws the error of the system if the state folder cannot be written.
  */
-export async function createHandover(address: string, env: Readonly<Record<string, string | undefined>> = process.env) {
+export async function createRedirectPage(
+  address: string,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+) {
   const folder = join(stateFolder(env), 'ui')
   makeFolder(folder, 0o700)
   const file = join(folder, `open-${randomBytes(8).toString('hex')}.html`)
@@ -182,7 +185,7 @@ export async function createHandover(address: string, env: Readonly<Record<strin
   }
 }
 
-type Handover = Awaited<ReturnType<typeof createHandover>>
+type Handover = Awaited<ReturnType<typeof createRedirectPage>>
 
 /** Returns an HTML page that redirects to an address. It has a link for browsers that do not redirect. */
 function pageFor(address: string): string {

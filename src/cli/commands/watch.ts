@@ -9,8 +9,8 @@ import {
   withSource,
 } from '../operations/source.ts'
 import { existsAt } from '../operations/stat-find.ts'
-import { CommandError, commandFailure, createStop, exitCodeHelp, exitCodes } from '../terminal/exit.ts'
-import { count, type Io } from '../terminal/io.ts'
+import { CommandError, commandFailure, exitCodeHelp, exitCodes, installStopHandlers } from '../terminal/exit.ts'
+import { type Io, pluralize } from '../terminal/io.ts'
 import { escapeText, readableUri } from '../terminal/text.ts'
 
 interface WatchOptions extends SourceOptions {
@@ -47,7 +47,7 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
     if (subscription === undefined) throw nothingFound('No mount reports changes.')
     // Neither watches nor the wait for a server keep a process alive.
     const alive = setInterval(() => {}, 1_000_000_000)
-    const stop = createStop(log)
+    const stop = installStopHandlers(log)
     try {
       const running = subscribeToChanges(subscription, named, options, source, io).then(
         () => new Promise<never>(() => {}),
@@ -89,7 +89,7 @@ async function subscribeToChanges(
     if (!(await existsAt(view, uri).catch(() => true)))
       io.say(`Nothing is at ${uri} now, or you may not see it. It is reported when it appears.`)
   if (list && !isListed) io.say('Not watched: the list.')
-  const what = [...(heard.size > 0 ? [count(heard.size, 'URI')] : []), ...(isListed ? ['the list'] : [])]
+  const what = [...(heard.size > 0 ? [pluralize(heard.size, 'URI')] : []), ...(isListed ? ['the list'] : [])]
   io.say(`Watching ${what.join(' and ')}. Ctrl-C ends it.`)
 }
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { folderOf, openMountLeftOut } from '../../config/open-mount.ts'
+import { openLeftOutExplainer, servedFolderPath } from '../../config/open-mount.ts'
 import { mountSource, type PlannedMount } from '../../config/plan.ts'
 import { compileVerdict } from '../../core/access.ts'
 import { contentLength } from '../../core/entry.ts'
@@ -14,7 +14,7 @@ import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
 import { type HookRecord, readHookRecords } from '../hosts/hook-records.ts'
 import { cleanView } from '../operations/clean-view.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
-import { openLocal, requireLocal } from '../operations/local.ts'
+import { openLocalCatalog, requireLocalSetUp } from '../operations/local.ts'
 import { formatRuleMiss, rulesMissing } from '../operations/rule-globs.ts'
 import { findPathInFolder, parseCount, splitNames, uriFromArgument } from '../operations/source.ts'
 import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
@@ -99,14 +99,14 @@ interface WhyReport {
 }
 
 async function why(argument: string, options: WhyOptions, io: Io): Promise<void> {
-  const local = await requireLocal(options.config === undefined ? {} : { config: options.config }, io)
+  const local = await requireLocalSetUp(options.config === undefined ? {} : { config: options.config }, io)
   const mounts = (await local.complete?.()) ?? local.mounts
   const who: Principal = options.as === undefined ? local.principal : { id: 'why', roles: options.as }
   const candidates = candidatesOf(argument, mounts)
   if (candidates.length === 0)
     throw commandFailure(`${argument} is not in the folder of a mount. To list the mounts: hikidashi status`)
   const log = createTextLog(io, 'error')
-  const catalog = await openLocal(local, log, io.secrets)
+  const catalog = await openLocalCatalog(local, log, io.secrets)
   const answers: WhyReport[] = []
   try {
     for (const candidate of candidates)
@@ -128,7 +128,7 @@ function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readon
   }
   return mounts.flatMap((planned) => {
     const { config, address } = planned
-    const root = folderOf(planned)
+    const root = servedFolderPath(planned)
     if (root === undefined) return []
     const below = findPathInFolder(root, resolve(argument))
     if (below === undefined) return []
@@ -158,7 +158,7 @@ async function answerFor(
     const named = `access rule ${(verdict.rule ?? 0) + 1} denies it: ${JSON.stringify(rule)}`
     return answer(false, 'access-rule', rule === undefined ? 'no access rule of the mount allows it' : named)
   }
-  const explainer = await openMountLeftOut(planned)
+  const explainer = await openLeftOutExplainer(planned)
   try {
     const found = await explainer?.explain(path, new AbortController().signal)
     if (found !== undefined) return answer(false, found.reason, explainLeftOut(found, path))

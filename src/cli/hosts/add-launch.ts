@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { parse, relative, resolve } from 'node:path'
-import { checkPath } from '../../config/folder.ts'
-import { defaultConfig } from '../../config/state-folder.ts'
+import { pathExistenceFindings } from '../../config/folder.ts'
+import { defaultConfigName } from '../../config/state-folder.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { defined } from '../../core/kit/object.ts'
 import { findSecretsByRules } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { headerForm, isPublished, npxCommand, ownCommand } from '../operations/command-line.ts'
 import { splitPair } from '../operations/headers.ts'
-import { loadFound, withheldNote } from '../operations/withheld.ts'
+import { loadLocalConfig, withheldNote } from '../operations/withheld.ts'
 import { commandFailure, usageError } from '../terminal/exit.ts'
 import type { HostValue, HostValuePiece, Launch } from './types.ts'
 
@@ -57,7 +57,7 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
 async function refuseUntrusted(file: string): Promise<void> {
   const { isTrusted } = await import('../../config/untrusted.ts')
   if (await isTrusted(file, await readFile(file))) return
-  const loaded = await loadFound(file, false)
+  const loaded = await loadLocalConfig(file, false)
   if ('problems' in loaded) throw commandFailure(`${file} has problems. To see them: hikidashi check`)
   const note = withheldNote(loaded.config)
   if (note !== undefined) throw commandFailure(`${note}. Or name it: --config ${file}`)
@@ -67,13 +67,13 @@ async function refuseUntrusted(file: string): Promise<void> {
 async function servedHere(folders: readonly string[], config: string | undefined) {
   for (const folder of folders) {
     if (folder === '') throw usageError('The name of a folder is empty.')
-    const [finding] = await checkPath('folder', resolve(folder))
+    const [finding] = await pathExistenceFindings('folder', resolve(folder))
     if (finding !== undefined) throw commandFailure(finding.message)
   }
   const assumed = config === undefined && folders.length === 0
-  const file = config ?? (assumed && existsSync(defaultConfig) ? defaultConfig : undefined)
+  const file = config ?? (assumed && existsSync(defaultConfigName) ? defaultConfigName : undefined)
   if (file !== undefined) {
-    const [finding] = await checkPath('file', resolve(file))
+    const [finding] = await pathExistenceFindings('file', resolve(file))
     if (finding !== undefined) throw commandFailure(finding.message)
     if (config === undefined) await refuseUntrusted(file)
     return { folders, config: file }

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { defaultConfig } from '../../config/state-folder.ts'
+import { defaultConfigName } from '../../config/state-folder.ts'
 import type { Brief } from '../../context/brief.ts'
 import { defined, isObject, jsonIn } from '../../core/kit/object.ts'
 import type { BriefRequest } from '../operations/joined.ts'
 import { connectToSocket } from '../operations/joining/socket.ts'
-import { socketsOf } from '../operations/joining/socket-path.ts'
+import { socketPathsOf } from '../operations/joining/socket-path.ts'
 import type { Secrets } from '../terminal/secrets.ts'
 import { type HookRecord, writeHookRecord } from './hook-records.ts'
 import { formatAnswer, type HookQuestion, parseQuestion, promptHooks } from './hooks.ts'
@@ -29,7 +29,7 @@ const maxShown = 120
  * Returns the options of a command line `pack --hook HOST …` with plain values, without the parser of all commands, which takes time to
  * load. `undefined` for any other command line: that parser then reports what is wrong with it.
  */
-export function plainHookOptions(words: readonly string[]): HookOptions | undefined {
+export function parseHookOptions(words: readonly string[]): HookOptions | undefined {
   const option = { type: 'string' } as const
   const options = { hook: option, config: option, budget: option, 'min-score': option, wait: option }
   try {
@@ -139,8 +139,10 @@ async function askServer(
   { prompt, folder }: HookQuestion,
   { config, budget, minScore }: AskOptions,
 ): Promise<Partial<Brief> | undefined> {
-  const found = [resolve(folder, config ?? defaultConfig)].filter((file) => config !== undefined || existsSync(file))
-  for (const path of socketsOf(found[0] ?? folder)) {
+  const found = [resolve(folder, config ?? defaultConfigName)].filter(
+    (file) => config !== undefined || existsSync(file),
+  )
+  for (const path of socketPathsOf(found[0] ?? folder)) {
     const server = await connectToSocket(path, greetingMs)
     if (typeof server === 'string') continue
     const { socket } = server
@@ -162,7 +164,7 @@ async function askIndex(
   cleaning: Promise<{ readonly secrets: Secrets }>,
 ): Promise<Brief> {
   const [
-    { requireLocal, openLocal },
+    { requireLocalSetUp, openLocalCatalog },
     { briefFor, disabledBrief: briefWhenOff },
     { cleanView },
     { searchedMounts },
@@ -175,11 +177,11 @@ async function askIndex(
     cleaning,
   ])
   process.chdir(folder)
-  const local = await requireLocal(defined({ config }), { secrets, say: () => {} })
+  const local = await requireLocalSetUp(defined({ config }), { secrets, say: () => {} })
   if (local.config?.context?.hook === false) return briefWhenOff
   // Mounts that no search covers, such as git, and those that a survey of the folder finds, would take longer than the answer.
   const { complete: _, ...known } = local
-  const catalog = await openLocal({ ...known, mounts: searchedMounts(local.mounts) }, () => {}, secrets)
+  const catalog = await openLocalCatalog({ ...known, mounts: searchedMounts(local.mounts) }, () => {}, secrets)
   // The mounts are opened while the prompt is analysed.
   void catalog.openAll()
   const view = cleanView(catalog.view(local.principal), secrets)

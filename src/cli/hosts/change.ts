@@ -8,18 +8,18 @@ import { CommandError, commandFailure, usageError } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { escapeLines } from '../terminal/text.ts'
 import { type HostFile, readHostFile } from './files.ts'
-import { formatOf } from './format.ts'
+import { settingsEditorFor } from './format.ts'
 import {
   type EntryLaunch,
   type Host,
   type HostEntry,
   type HostScope,
+  hostScopes,
   isObject,
   type JsonObject,
   joinPath,
   type Machine,
   type SettingsEditor,
-  scopes,
   valueAt,
 } from './types.ts'
 
@@ -52,7 +52,7 @@ export async function openHostFile(host: Host, scope: HostScope, machine: Machin
       `${file} leads out of ${machine.folder} through a symbolic link, so it was not read or changed. Remove the link, or add the server for yourself: --scope user.`,
     )
   const before = await readHostFile(file)
-  const format = formatOf(host, before.file)
+  const format = settingsEditorFor(host, before.file)
   return { host, scope, before, format, settings: format.parse(before.text ?? '') }
 }
 
@@ -187,7 +187,7 @@ export interface HostReport {
 
 export async function reportHost(host: Host, machine: Machine): Promise<HostReport> {
   const { id, title, resources, docs } = host
-  const own = scopes.filter((scope) => host.files[scope] !== undefined)
+  const own = hostScopes.filter((scope) => host.files[scope] !== undefined)
   const files: FileReport[] = []
   for (const scope of own) files.push(await reportFile(host, scope, machine))
   return { host: id, title, found: isInstalled(host, machine), resources, docs, files }

@@ -14,11 +14,11 @@ import {
   type HostEntry,
   type HostNotation,
   type HostScope,
-  inProject,
   isObject,
   joinPath,
   type Launch,
   type Machine,
+  projectFile,
   unlessEmpty,
   valueAt,
 } from './types.ts'
@@ -37,7 +37,7 @@ export const claudeCode: Host = {
   docs: 'https://code.claude.com/docs/en/mcp',
   files: {
     user: (machine) => [joinPath(machine, codeFolder(machine), '.claude.json')],
-    project: inProject('.mcp.json'),
+    project: projectFile('.mcp.json'),
   },
   traces: {
     programs: ['claude'],
@@ -113,7 +113,7 @@ export const vscode: Host = {
   docs: 'https://code.visualstudio.com/docs/agents/reference/mcp-configuration',
   files: {
     user: (machine) => [joinPath(machine, vscodeFolder(machine), 'User', 'mcp.json')],
-    project: inProject('.vscode', 'mcp.json'),
+    project: projectFile('.vscode', 'mcp.json'),
   },
   traces: { programs: ['code'], paths: (machine) => [joinPath(machine, vscodeFolder(machine), 'User')] },
   serversAt: () => ['servers'],
@@ -156,7 +156,7 @@ const cursorSpelling = (scope: HostScope): HostNotation => ({
 
 const cursorFolder = (machine: Machine) => joinPath(machine, machine.home, '.cursor')
 
-export const cursor: Host = {
+export const cursorEditor: Host = {
   id: 'cursor',
   title: 'Cursor',
   format: 'json',
@@ -164,12 +164,12 @@ export const cursor: Host = {
   docs: 'https://cursor.com/docs/context/mcp',
   files: {
     user: (machine) => [joinPath(machine, cursorFolder(machine), 'mcp.json')],
-    project: inProject('.cursor', 'mcp.json'),
+    project: projectFile('.cursor', 'mcp.json'),
   },
   traces: { programs: ['cursor'], paths: (machine) => [cursorFolder(machine)] },
   serversAt: () => ['mcpServers'],
   entryOf: (launch, { scope, machine }) => ({
-    value: defaultEntry(launch, cursor, cursorSpelling(scope), { types: { stdio: 'stdio' }, machine }),
+    value: defaultEntry(launch, cursorEditor, cursorSpelling(scope), { types: { stdio: 'stdio' }, machine }),
   }),
   foundIn: claudeCode.foundIn,
   waysOf: (_, { value }, { name, scope }) => {
@@ -207,7 +207,7 @@ export const zed: Host = {
   docs: 'https://zed.dev/docs/ai/mcp',
   files: {
     user: (machine) => [joinPath(machine, zedFolder(machine), 'settings.json')],
-    project: inProject('.zed', 'settings.json'),
+    project: projectFile('.zed', 'settings.json'),
   },
   traces: { programs: ['zed', 'zeditor'], paths: (machine) => [zedFolder(machine)] },
   serversAt: () => ['context_servers'],

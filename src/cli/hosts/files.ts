@@ -57,13 +57,13 @@ async function readRegularFile(file: string): Promise<Buffer | undefined> {
 }
 
 /** Returns the path of the backup of a file, which is made beside the file before a change. */
-export function backupOf({ target }: Pick<HostFile, 'target'>): string {
+export function backupPath({ target }: Pick<HostFile, 'target'>): string {
   return `${target}.hikidashi.bak`
 }
 
 /**
  * Replaces the text of a file atomically: readers, also after a crash, find the old text or the new one. The old text is
- * kept in {@link backupOf}; the byte order mark, the mode and the owner stay.
+ * kept in {@link backupPath}; the byte order mark, the mode and the owner stay.
  *
  * @throws CommandError when the file was changed since it was read.
  */
@@ -77,7 +77,7 @@ export async function writeHostFile(before: HostFile, text: string): Promise<voi
     const written = await writeBeside(target, fresh, owner)
     try {
       await refuseChanged(before)
-      if (bytes !== undefined) await replace(backupOf(before), bytes, owner)
+      if (bytes !== undefined) await replace(backupPath(before), bytes, owner)
       await rename(written, target)
     } catch (error) {
       await unlink(written).catch(() => {})

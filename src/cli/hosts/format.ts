@@ -16,7 +16,7 @@ const text: SettingsEditor = {
 const formats: Readonly<Record<Host['format'], SettingsEditor>> = { json, toml, yaml, text }
 
 /** Wraps a format for commands: errors name the file, and an edit that would change anything else is refused. */
-export function formatOf(host: Host, file: string): SettingsEditor {
+export function settingsEditorFor(host: Host, file: string): SettingsEditor {
   const format = formats[host.format]
   const parse = (text: string) => {
     try {

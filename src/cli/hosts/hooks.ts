@@ -1,5 +1,5 @@
 import { opencodePlugin } from './opencode-plugin.ts'
-import { configFolder, environmentValue, type Host, inProject, isObject, joinPath } from './types.ts'
+import { configFolder, environmentValue, type Host, isObject, joinPath, projectFile } from './types.ts'
 
 /** The question to a hook: the prompt of a person, and the folder in which the host works. */
 export interface HookQuestion {
@@ -37,7 +37,7 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
           'settings.json',
         ),
       ],
-      project: inProject('.claude', 'settings.json'),
+      project: projectFile('.claude', 'settings.json'),
     },
   },
   codex: {
@@ -50,7 +50,7 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
           'hooks.json',
         ),
       ],
-      project: inProject('.codex', 'hooks.json'),
+      project: projectFile('.codex', 'hooks.json'),
     },
   },
   // Cursor reads `additional_context` in the answer (seen in 3.20.17), which its documentation does not name.
@@ -58,7 +58,7 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
     ...{ event: 'beforeSubmitPrompt', folder: 'CURSOR_PROJECT_DIR', unitMs: 1000, fileVersion: 1 },
     files: {
       user: (machine) => [joinPath(machine, machine.home, '.cursor', 'hooks.json')],
-      project: inProject('.cursor', 'hooks.json'),
+      project: projectFile('.cursor', 'hooks.json'),
     },
   },
   'gemini-cli': { event: 'BeforeAgent', folder: 'GEMINI_PROJECT_DIR', unitMs: 1 },
@@ -67,7 +67,7 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
     plugin: opencodePlugin,
     files: {
       user: (machine) => [joinPath(machine, configFolder(machine), 'opencode', 'plugins', 'hikidashi.js')],
-      project: inProject('.opencode', 'plugins', 'hikidashi.js'),
+      project: projectFile('.opencode', 'plugins', 'hikidashi.js'),
     },
   },
 }

@@ -10,7 +10,7 @@ import {
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser'
-import { formatError, leadingComments, lineEndOf, nestedValue, type SettingsEditor } from './types.ts'
+import { leadingComments, lineEndOf, nestedValue, type SettingsEditor, settingsError } from './types.ts'
 
 /** Edits JSON with comments and trailing commas. */
 export const json: SettingsEditor = {
@@ -50,8 +50,8 @@ function rootOf(text: string): Node | undefined {
   const root = parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true })
   const [error] = errors
   if (error !== undefined)
-    throw formatError(text, error.offset, `this is not JSON (${printParseErrorCode(error.error)}). Fix it first.`)
-  if (root !== undefined && root.type !== 'object') throw formatError(text, root.offset, 'this is not an object.')
+    throw settingsError(text, error.offset, `this is not JSON (${printParseErrorCode(error.error)}). Fix it first.`)
+  if (root !== undefined && root.type !== 'object') throw settingsError(text, root.offset, 'this is not an object.')
   return root
 }
 

@@ -1,9 +1,9 @@
 import { Argument, InvalidArgumentError, Option } from 'commander'
 import { defined, stringItems } from '../../core/kit/object.ts'
-import { nearest } from '../../schema/refusals.ts'
-import { hostName, joinCommand } from '../operations/command-line.ts'
+import { nearestWord } from '../../schema/refusals.ts'
+import { joinCommand, toHostServerName } from '../operations/command-line.ts'
 import { usageError } from '../terminal/exit.ts'
-import { claudeCode, claudeDesktop, cursor, opencode, vscode, zed } from './editors.ts'
+import { claudeCode, claudeDesktop, cursorEditor, opencode, vscode, zed } from './editors.ts'
 import {
   applicationFolder,
   configFolder,
@@ -15,12 +15,12 @@ import {
   type Host,
   type HostNotation,
   type HostValue,
-  inProject,
+  hostScopes,
   type JsonObject,
   joinPath,
   type Launch,
   type Machine,
-  scopes,
+  projectFile,
   unlessEmpty,
 } from './types.ts'
 
@@ -35,7 +35,7 @@ const codex: Host = {
   docs: 'https://developers.openai.com/codex/mcp',
   files: {
     user: (machine) => [joinPath(machine, codexFolder(machine), 'config.toml')],
-    project: inProject('.codex', 'config.toml'),
+    project: projectFile('.codex', 'config.toml'),
   },
   traces: { programs: ['codex'], paths: (machine) => [codexFolder(machine)] },
   serversAt: () => ['mcp_servers'],
@@ -112,7 +112,7 @@ const geminiCli: Host = {
   docs: 'https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md',
   files: {
     user: (machine) => [joinPath(machine, geminiFolder(machine), 'settings.json')],
-    project: inProject('.gemini', 'settings.json'),
+    project: projectFile('.gemini', 'settings.json'),
   },
   traces: { programs: ['gemini'], paths: (machine) => [geminiFolder(machine)] },
   serversAt: () => ['mcpServers'],
@@ -210,7 +210,7 @@ export const hosts: readonly Host[] = [
   claudeCode,
   claudeDesktop,
   vscode,
-  cursor,
+  cursorEditor,
   codex,
   geminiCli,
   goose,
@@ -226,14 +226,14 @@ function parseHost(word: string): string {
   if (ids.includes(word)) return word
   // People often leave out a part of a name, or mistype it.
   const meant = word.length < 3 ? [] : ids.filter((id) => id.includes(word.toLowerCase()))
-  const near = meant.length > 0 ? meant : [nearest(word, ids)].filter((id) => id !== undefined)
+  const near = meant.length > 0 ? meant : [nearestWord(word, ids)].filter((id) => id !== undefined)
   const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`
   throw new InvalidArgumentError(`${hint} There are ${ids.join(', ')}.`.trim())
 }
 
 export const scopeOption = () =>
   new Option('--scope <scope>', 'for you everywhere, or for the current folder as a project')
-    .choices(scopes)
+    .choices(hostScopes)
     .default('user')
 
 /** @throws CommandError for a name that no host has. */
@@ -245,7 +245,7 @@ export function hostNamed(id: string): Host {
 
 /** Returns the name of an entry in the form that the host accepts. */
 export function entryName(host: Host, name: string): string {
-  if (hostName(name) !== name)
+  if (toHostServerName(name) !== name)
     throw usageError(`${JSON.stringify(name)} is not a name that every host accepts: use letters, digits, - and _.`)
   return host.nameOf?.(name) ?? name
 }

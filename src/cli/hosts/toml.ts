@@ -1,5 +1,5 @@
 import { parse, stringify, TomlError } from 'smol-toml'
-import { formatError, isObject, type KeyPath, lineEndOf, nestedValue, type SettingsEditor } from './types.ts'
+import { isObject, type KeyPath, lineEndOf, nestedValue, type SettingsEditor, settingsError } from './types.ts'
 
 /** Edits TOML by blocks of text: a table is appended to the file, or removed with its subtables. */
 export const toml: SettingsEditor = {
@@ -20,7 +20,7 @@ function parseHostToml(text: string): unknown {
     if (!(error instanceof TomlError)) throw error
     const lines = text.split('\n').slice(0, error.line - 1)
     const offset = lines.reduce((sum, line) => sum + line.length + 1, 0) + error.column - 1
-    throw formatError(text, offset, 'this is not TOML. Fix it first.')
+    throw settingsError(text, offset, 'this is not TOML. Fix it first.')
   }
 }
 

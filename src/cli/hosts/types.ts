@@ -18,9 +18,9 @@ export type Launch =
     }
   | { readonly transport: 'http'; readonly url: string; readonly headers: Readonly<Record<string, HostValue>> }
 
-export const scopes = ['user', 'project'] as const
+export const hostScopes = ['user', 'project'] as const
 /** Scope of an entry: for the user everywhere, or for everybody in a project. */
-export type HostScope = (typeof scopes)[number]
+export type HostScope = (typeof hostScopes)[number]
 
 /** The machine and the project folder in which the files of hosts are searched. */
 export interface Machine {
@@ -125,7 +125,7 @@ export function applicationFolder(machine: Machine): string {
 }
 
 /** Returns a function for the path of a file in the project folder. */
-export function inProject(...parts: readonly string[]): (machine: Machine) => readonly string[] {
+export function projectFile(...parts: readonly string[]): (machine: Machine) => readonly string[] {
   return (machine) => [joinPath(machine, machine.folder, ...parts)]
 }
 
@@ -163,7 +163,7 @@ export function withValueAt(value: unknown, path: readonly (string | number)[], 
 }
 
 /** Returns the error for a text that cannot be parsed or edited. Its message is appended to the name of the file. */
-export function formatError(text: string, offset: number | undefined, message: string): Error {
+export function settingsError(text: string, offset: number | undefined, message: string): Error {
   const error = new Error(offset === undefined ? `: ${message}` : `:${lineAndColumn(text, offset)}: ${message}`)
   error.name = 'FormatError'
   return error

@@ -1,5 +1,5 @@
 import { type Document, isScalar, parseDocument, Scalar, visit } from 'yaml'
-import { formatError, type Json, lineEndOf, nestedValue, type SettingsEditor } from './types.ts'
+import { type Json, lineEndOf, nestedValue, type SettingsEditor, settingsError } from './types.ts'
 
 /** Edits YAML with the document of the library: comments, order and quotes stay, spaces become those of the library. */
 export const yaml: SettingsEditor = {
@@ -32,7 +32,7 @@ export const yaml: SettingsEditor = {
 function parseYamlDocument(text: string): Document {
   const document: Document = parseDocument(text)
   const [error] = document.errors
-  if (error !== undefined) throw formatError(text, error.pos[0], 'this is not YAML. Fix it first.')
+  if (error !== undefined) throw settingsError(text, error.pos[0], 'this is not YAML. Fix it first.')
   return document
 }
 

@@ -85,7 +85,7 @@ export function callerNames({ label, principal, address }: Partial<AuditRecord>)
 }
 
 /** A content as a caller has read it, or why it cannot be read again. */
-export type ContentReadAgain =
+export type RecordedContent =
   | { readonly uri: string; readonly text: string }
   | { readonly uri: string; readonly bytes: Uint8Array }
   | { readonly reason: string }
@@ -99,11 +99,11 @@ const maxRefSegments = 12
  *
  * @param mounts The addresses of the mounts.
  */
-export async function readAgain(
+export async function readRecordedContent(
   { uri, version, commit, outcome, verb }: Partial<AuditRecord>,
   view: View,
   mounts: readonly string[],
-): Promise<ContentReadAgain> {
+): Promise<RecordedContent> {
   if (verb !== 'read' || outcome !== 'ok' || uri === undefined) return { reason: 'nothing was read' }
   if (version === undefined) return { reason: 'the record has no version' }
   for (const candidate of [uri, ...inCommit(uri, commit, mounts)]) {

@@ -1,4 +1,4 @@
-import { openMount, openMountLeftOut } from '../../config/open-mount.ts'
+import { openLeftOutExplainer, openMount } from '../../config/open-mount.ts'
 import { mountSource, type PlannedMount } from '../../config/plan.ts'
 import { createCatalog, type Mount } from '../../core/catalog.ts'
 import { isResourceError, unavailable } from '../../core/errors.ts'
@@ -73,7 +73,7 @@ export async function checkMount(
 }
 
 /** The addresses of mounts whose rules hide names while files with several names are served: a hidden file is served by its other names. */
-export function servedByOtherNames(mounts: readonly PlannedMount[]): readonly string[] {
+export function mountsExposingHardLinks(mounts: readonly PlannedMount[]): readonly string[] {
   return mounts.flatMap(({ address, config }) => {
     if (!('hardlinks' in config) || config.hardlinks !== true) return []
     const { access = [], exclude = [], include } = config as { readonly exclude?: readonly string[] } & typeof config
@@ -113,7 +113,7 @@ interface MountNames {
 
 /** Walks the folder of a mount. Empty if the mount serves no folder. */
 async function walkFolder(planned: PlannedMount): Promise<{ leftOut?: LeftOutCounts; names?: MountNames }> {
-  const explainer = await openMountLeftOut(planned)
+  const explainer = await openLeftOutExplainer(planned)
   if (explainer === undefined) return {}
   const seen: SeenName[] = []
   try {

@@ -133,7 +133,7 @@ hikidashi writes these entries for you: hikidashi add HOST (hikidashi hosts list
 }
 
 /** Converts a name to one that every host accepts: letters, digits, `-` and `_`. */
-export function hostName(name: string): string {
+export function toHostServerName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'hikidashi'
 }
 

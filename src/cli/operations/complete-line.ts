@@ -12,7 +12,7 @@ import { escapeText } from '../terminal/text.ts'
 import { cleanView } from './clean-view.ts'
 import { splitCommand } from './command-line.ts'
 import { headersOf } from './headers.ts'
-import { planLocal, storeOf } from './local.ts'
+import { planLocalSetUp, storeSettings } from './local.ts'
 
 /**
  * Prints completions for a shell, one candidate on each line (`hikidashi __complete`). `args` is `words`, followed by the words after
@@ -35,7 +35,7 @@ export async function completeLine(args: readonly string[], io: ProcessIo): Prom
 async function candidatesFor(words: readonly string[], io: ProcessIo) {
   const quiet: ProcessIo = { ...io, say: () => {}, complain: () => {}, saysToTerminal: false }
   const program = await createProgram(quiet, (name) => words.slice(0, -1).includes(name))
-  const wanted = completionsAt(program, words)
+  const wanted = completeLastWord(program, words)
   const { kind, typed, prefix } = wanted
   const whole = (found: readonly LineCandidate[]) => found.map((one) => ({ ...one, value: prefix + one.value }))
   if (kind === undefined) return { candidates: whole(fitting(wanted.candidates, typed)) }
@@ -96,7 +96,7 @@ async function completeUris(wanted: Completions, secrets: Secrets): Promise<read
     return kind === 'address' ? addresses(roots, typed) : completeInDirectory(view, roots, typed, signal)
   }
   const config = given.get('config')?.[0]
-  const planned = await planLocal(config === undefined ? {} : { config }, secrets)
+  const planned = await planLocalSetUp(config === undefined ? {} : { config }, secrets)
   if ('problems' in planned) return []
   const { local } = planned
   const roots = local.mounts.map(({ address }) => address)
@@ -104,7 +104,7 @@ async function completeUris(wanted: Completions, secrets: Secrets): Promise<read
   const mount = local.mounts.find(({ address }) => typed.startsWith(`${bare(address)}/`))
   // If the current folder is served because nothing else is named, relative paths are completed.
   if (mount === undefined) return local.assumed && typed === '' ? [] : addresses(roots, typed, '/')
-  const kept = storeOf(local)
+  const kept = storeSettings(local)
   const store = kept === undefined ? undefined : lazyStore(kept, silent)
   const catalog = createCatalog({
     mounts: [await openMount(mount, { log: silent, ...defined({ store }) })],
@@ -167,7 +167,7 @@ interface Completions {
 }
 
 /** Determines the possible completions of the last word of a command line. The first word follows `hikidashi`. */
-export function completionsAt(program: Command, words: readonly string[]): Completions {
+export function completeLastWord(program: Command, words: readonly string[]): Completions {
   const given = new Map<string, readonly string[]>()
   const typed = words.at(-1) ?? ''
   let command = program

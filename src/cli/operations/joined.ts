@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { OpenedCatalog } from '../../config/build.ts'
 import { type BriefOptions, briefFor, disabledBrief } from '../../context/brief.ts'
-import { createMemory, type Memory } from '../../context/memory.ts'
+import { createReadingCaches, type ReadingCache } from '../../context/memory.ts'
 import { defined, isObject, jsonIn } from '../../core/kit/object.ts'
 import type { PendingOpen } from '../../core/opening.ts'
 import { localPrincipal } from '../../server/serve.ts'
@@ -26,7 +26,7 @@ interface Joinable {
 /** Maximum size of the first message of a client, in bytes, and the time for it in milliseconds. */
 const first = { maxBytes: 4 * 1024 * 1024, timeoutMs: 10_000 }
 
-let memory: Memory | undefined
+let memory: ReadingCache | undefined
 
 /** Serves a client of another process: a host as over stdio, or a hook with one question. */
 export async function serveOtherProcess(
@@ -48,7 +48,7 @@ export async function serveOtherProcess(
   const answer = await opening
     .whenOpen()
     .then((catalog) => {
-      memory ??= createMemory()('hook')
+      memory ??= createReadingCaches()('hook')
       const view = cleanView(catalog.view(service.principal ?? localPrincipal), secrets)
       const { prompt, budget, minScore } = request as unknown as BriefRequest
       return briefFor(view, { prompt, now: Date.now(), memory, ...defined({ budget, minScore }) })

@@ -71,7 +71,7 @@ function ruleOf({ reason, line, glob, target, because }: LeftOut): string {
 }
 
 /** Formats the number of left out files by reason: `3 by .gitignore, 2 hard links`. Empty if there are none. */
-export function countLeftOut({ counts, complete }: LeftOutCounts): string {
+export function formatLeftOutCounts({ counts, complete }: LeftOutCounts): string {
   const parts = Object.entries(counts)
     .sort(([, a], [, b]) => b - a)
     .map(([reason, number]) => `${number.toLocaleString('en')} ${words(counted[reason as LeftOutReason], number)}`)

@@ -1,23 +1,23 @@
 import { existsSync } from 'node:fs'
 import { parse, relative, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
-import { checkPath, defaultStoreFile } from '../../config/folder.ts'
+import { defaultStoreFile, pathExistenceFindings } from '../../config/folder.ts'
 import type { Config } from '../../config/load.ts'
-import { isSearch, type PlannedMount, planConfig, planFolders, scopesIn } from '../../config/plan.ts'
+import { createScopeFinder, isSearch, type PlannedMount, planConfig, planFolders } from '../../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../../config/problem.ts'
 import { planSetUp } from '../../config/set-up.ts'
-import { defaultConfig, stateFolder } from '../../config/state-folder.ts'
+import { defaultConfigName, stateFolder } from '../../config/state-folder.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { defined } from '../../core/kit/object.ts'
-import type { Log, Measurements } from '../../core/log.ts'
+import type { Log, MetricsRegistry } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import { isInside } from '../../schema/values.ts'
 import { commandFailure, rethrowAsFailure, usageError } from '../terminal/exit.ts'
-import { count, type Io } from '../terminal/io.ts'
+import { type Io, pluralize } from '../terminal/io.ts'
 import type { Secrets } from '../terminal/secrets.ts'
 import { escapeText } from '../terminal/text.ts'
-import { loadFound, withheldNote } from './withheld.ts'
+import { loadLocalConfig, withheldNote } from './withheld.ts'
 
 export interface LocalOptions {
   /** Folders instead of a configuration, or beside one. */
@@ -57,12 +57,12 @@ export type PlanResult = { readonly local: LocalSetUp } | { readonly problems: r
  * @param secrets Receives the secrets that the configuration refers to.
  * @throws CommandError if a named file or folder does not exist, or if the root or the home folder is served because nothing was named.
  */
-export async function planLocal(
+export async function planLocalSetUp(
   { folders = [], config: named, name, only }: LocalOptions,
   secrets: Secrets,
 ): Promise<PlanResult> {
   if (named === '') throw usageError('The name of the configuration is empty.')
-  const file = named ?? (folders.length === 0 && existsSync(defaultConfig) ? defaultConfig : undefined)
+  const file = named ?? (folders.length === 0 && existsSync(defaultConfigName) ? defaultConfigName : undefined)
   const assumed = file === undefined && folders.length === 0
   if (assumed) refuseAssumed(process.cwd())
   if (name !== undefined && folders.length === 0 && file !== undefined)
@@ -74,7 +74,7 @@ export async function planLocal(
   const missing: string[] = []
   for (const folder of served) {
     if (folder === '') throw usageError('The name of a folder is empty.')
-    const [finding] = await checkPath('folder', resolve(folder))
+    const [finding] = await pathExistenceFindings('folder', resolve(folder))
     if (finding === undefined) there.push(folder)
     else missing.push(finding.message)
   }
@@ -97,7 +97,7 @@ export async function planLocal(
       },
     }
   }
-  const loaded = await loadFound(file, named !== undefined)
+  const loaded = await loadLocalConfig(file, named !== undefined)
   if ('problems' in loaded) return loaded
   const { config } = loaded
   secrets.add(config.secrets)
@@ -140,14 +140,14 @@ function holdsStoreOf(folders: readonly string[], folder: string): boolean {
 }
 
 /**
- * Does the same as {@link planLocal}, and throws for a faulty configuration. It reports the parts that are left out of an untrusted
+ * Does the same as {@link planLocalSetUp}, and throws for a faulty configuration. It reports the parts that are left out of an untrusted
  * configuration, and mounts without their folder or file; with `strict` such a mount is a fault.
  */
-export async function requireLocal(
+export async function requireLocalSetUp(
   options: LocalOptions & { readonly strict?: boolean },
   io: Pick<Io, 'secrets' | 'say'>,
 ): Promise<LocalSetUp> {
-  const planned = await planLocal(options, io.secrets)
+  const planned = await planLocalSetUp(options, io.secrets)
   if ('local' in planned) {
     const { config, missing } = planned.local
     const note = config === undefined ? undefined : withheldNote(config)
@@ -164,16 +164,16 @@ export async function requireLocal(
 
 function configFailure(problems: readonly ConfigProblem[]): Error {
   const lines = problems.map(formatConfigProblem)
-  return commandFailure([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
+  return commandFailure([`The configuration has ${pluralize(lines.length, 'problem')}:`, ...lines].join('\n'))
 }
 
 /** Returns the settings of the store; undefined for folders that are served without a search. */
-export function storeOf({ config, store }: Pick<LocalSetUp, 'config' | 'store'>): Config['store'] | undefined {
+export function storeSettings({ config, store }: Pick<LocalSetUp, 'config' | 'store'>): Config['store'] | undefined {
   return config?.store ?? store
 }
 
 interface OpenOptions {
-  readonly measurements?: Measurements
+  readonly measurements?: MetricsRegistry
   /** Opens all mounts at once, and fails if one cannot be opened. By default each is opened at its first use. */
   readonly strict?: boolean
   /** The secret that seals cursors if the configuration has none. */
@@ -185,7 +185,7 @@ interface OpenOptions {
  *
  * @throws CommandError for folders that lie in one another; with `strict`, for a mount that cannot be opened.
  */
-export async function openLocal(
+export async function openLocalCatalog(
   local: LocalSetUp,
   log: Log,
   scrubber: Scrubber,
@@ -193,7 +193,7 @@ export async function openLocal(
 ): Promise<OpenedCatalog> {
   const { config, mounts, complete } = local
   const { pages, changes, spill, cursorSecret, earlierCursorSecrets, replicas } = config ?? {}
-  const store = storeOf(local)
+  const store = storeSettings(local)
   const settings = {
     log,
     scrubber,
@@ -230,9 +230,9 @@ function principalOf(roles: readonly string[]): Principal {
  *
  * @throws CommandError for folders that lie in one another.
  */
-export function scopesOfMounts({ mounts }: LocalSetUp): (uri: string) => readonly string[] {
+export function createLocalScopeFinder({ mounts }: LocalSetUp): (uri: string) => readonly string[] {
   try {
-    return scopesIn(mounts)
+    return createScopeFinder(mounts)
   } catch (error) {
     return rethrowAsFailure(error)
   }

@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { folderIn, mountSource, type PlannedMount, searchesOf } from '../../config/plan.ts'
+import { folderOption, mountSource, type PlannedMount, searchesOf } from '../../config/plan.ts'
 import type { Difference } from '../../context/manifest.ts'
 import type { Assembled, Explanation, OmittedItem } from '../../context/types.ts'
 import type { Catalog } from '../../core/catalog.ts'
@@ -10,7 +10,7 @@ import type { Log } from '../../core/log.ts'
 import { parseAddress, parseUri } from '../../core/uri.ts'
 import { locatePath } from '../../providers/source.ts'
 import { commandFailure } from '../terminal/exit.ts'
-import { count, type Io, ioError } from '../terminal/io.ts'
+import { type Io, ioError, pluralize } from '../terminal/io.ts'
 import { coloursFor, createColumns, escapeText, readableUri } from '../terminal/text.ts'
 import { waitForIndex } from './indexing.ts'
 
@@ -25,7 +25,7 @@ export function formatExplanation(
 ): string {
   const { bold } = coloursFor(isTerminal)
   const number = (value: number) => value.toLocaleString('en')
-  const head = `${count(items.length, 'resource')}, ${number(tokens)} of ${number(budget)} tokens (${encoding})`
+  const head = `${pluralize(items.length, 'resource')}, ${number(tokens)} of ${number(budget)} tokens (${encoding})`
   const layOut = createColumns([0, 2])
   const rows = items.map(({ uri, level, tokens: each, required, explanation, notes }) => [
     number(each),
@@ -101,7 +101,7 @@ function displayUri(uri: string): string {
  * Counts the changes of each file in the git history, for mounted repositories and for mounted folders that are repositories.
  * `known`: the addresses of the mounts with counted changes.
  */
-export async function activityOf(mounts: readonly PlannedMount[], log: Log, timeoutMs = 3000) {
+export async function countFileChanges(mounts: readonly PlannedMount[], log: Log, timeoutMs = 3000) {
   const repositories = mounts.flatMap(repositoryOf)
   if (repositories.length === 0) return { changes: () => undefined, known: [] }
   const { countActivity } = await import('../../providers/git/list.ts')
@@ -137,7 +137,7 @@ function pathBelow(address: string, uri: string): string | undefined {
 /** Returns the git repository that a mount serves, and the prefix of its paths in the mount; empty for every other mount. */
 function repositoryOf(planned: PlannedMount) {
   const { config } = planned
-  const name = folderIn(config)
+  const name = folderOption(config)
   if (name === undefined) return []
   const { path: repository, ...found } = locatePath(name, planned)
   const { text: address } = parseAddress(planned.address)

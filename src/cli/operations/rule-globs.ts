@@ -1,4 +1,4 @@
-import { folderOf } from '../../config/open-mount.ts'
+import { servedFolderPath } from '../../config/open-mount.ts'
 import type { PlannedMount } from '../../config/plan.ts'
 import { valueOr } from '../../core/errors.ts'
 import { compileGlob, compileReach, type PathTest } from '../../core/glob.ts'
@@ -78,7 +78,7 @@ export function hasRuleGlobs(planned: PlannedMount): boolean {
 /** Returns the globs of the access rules, and for a folder also those that choose and describe its files. */
 function ruleGlobs(planned: PlannedMount): readonly RuleGlob[] {
   const { config } = planned
-  const keys = folderOf(planned) === undefined ? ['access'] : Object.keys(config)
+  const keys = servedFolderPath(planned) === undefined ? ['access'] : Object.keys(config)
   return keys.flatMap((key) => {
     const value = memberOf(config, key)
     return (Array.isArray(value) ? value : []).flatMap((item: unknown, index): readonly RuleGlob[] => {
@@ -120,7 +120,7 @@ function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): re
     text === glob ? [] : valueOr((): readonly Reading[] => [{ glob: text, matches: compileGlob(text) }], [], 'invalid')
   const literal = (characters: RegExp) =>
     read(glob.replace(characters, '\\$&')).map((reading) => ({ ...reading, isLiteral: true as const }))
-  const folder = folderOf(planned)
+  const folder = servedFolderPath(planned)
   const roots = [parseAddress(planned.address).text, ...(folder === undefined ? [] : [folder])].map(baseName)
   return [
     ...literal(/(?<!\\)[[\]]/g),

@@ -1,11 +1,11 @@
 import { iteratePages } from '../../core/kit/groups.ts'
-import { type SearchMount, searchMounts } from '../../core/search-answer.ts'
+import { findSearchMounts, type SearchMount } from '../../core/search-answer.ts'
 import type { View } from '../../core/view.ts'
 import { withSuggestion } from './source.ts'
 
 export async function searchMountsOf(view: View): Promise<readonly SearchMount[]> {
   const all: SearchMount[] = []
-  for await (const { items } of iteratePages((query) => view.templates(query))) all.push(...searchMounts(items))
+  for await (const { items } of iteratePages((query) => view.templates(query))) all.push(...findSearchMounts(items))
   return all
 }
 

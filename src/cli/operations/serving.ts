@@ -1,33 +1,33 @@
 import { parse, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
 import { guideFor, withOverview } from '../../config/overview.ts'
-import { abilitiesOf, folderIn, hasWriters, mountSource, searchesOf, withMountedSkills } from '../../config/plan.ts'
-import { profilesOf } from '../../config/profiles.ts'
-import { postsUnder, type WriteAccess, writingOf } from '../../config/writing.ts'
-import { createMemory } from '../../context/memory.ts'
+import { abilitiesOf, folderOption, hasWriters, mountSource, searchesOf, withMountedSkills } from '../../config/plan.ts'
+import { createProfileFinder } from '../../config/profiles.ts'
+import { createWriteAccess, postPathPrefix, type WriteAccess } from '../../config/writing.ts'
+import { createReadingCaches } from '../../context/memory.ts'
 import { withAssemblePrompt } from '../../context/prompt.ts'
-import { callerOf, createAssembleTool, createAssembleTurns } from '../../context/tool.ts'
+import { callerKey, createAssembleTool, createAssembleTurns } from '../../context/tool.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { defined } from '../../core/kit/object.ts'
-import { createMeasurements, type Log } from '../../core/log.ts'
-import { createOpeningViews, createPendingOpen, type PendingOpen, type Views } from '../../core/opening.ts'
+import { createMetricsRegistry, type Log } from '../../core/log.ts'
+import { createOpeningViews, createPendingOpen, type PendingOpen, type ViewFactory } from '../../core/opening.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Tool } from '../../core/tool.ts'
 import { isLoopback } from '../../core/uri.ts'
 import type { View } from '../../core/view.ts'
 import { createExplorerApp } from '../../explorer/app.ts'
-import type { AnswerPage } from '../../explorer/index.ts'
+import type { PageHandler } from '../../explorer/index.ts'
 import { sources } from '../../providers/index.ts'
-import { isInside, type Listen, resolveFolder } from '../../schema/values.ts'
+import { isInside, type ListenAddress, resolveFolder } from '../../schema/values.ts'
 import type { ContentLinkOptions, HttpOptions, ServeOptions as StdioOptions } from '../../server/index.ts'
 import { changedTools } from '../../server/tools/index.ts'
 import { commandFailure } from '../terminal/exit.ts'
-import { count } from '../terminal/io.ts'
+import { pluralize } from '../terminal/io.ts'
 import type { logFormats, logLevels } from '../terminal/log.ts'
 import { httpInstructions, packageVersion, type ServerToAdd, stdioInstructions } from './command-line.ts'
 import type { LocalSetUp } from './local.ts'
-import { reasonsOf, trustCommand } from './withheld.ts'
+import { formatEffects, trustCommand } from './withheld.ts'
 
 interface AnnouncerOptions {
   readonly say: (text: string) => void
@@ -44,7 +44,7 @@ const noConfig = 'the current folder has no hikidashi.json, so the folder itself
 /** Creates the announcer of a running server. It tells a person how to use the server, or writes one event to the log. */
 export function createAnnouncer({ say, log, server, addresses, assumed }: AnnouncerOptions) {
   const sentences = (where: string, ...more: readonly string[]) => {
-    const headline = `hikidashi ${packageVersion()} serves ${count(addresses.length, 'mount')} ${where}`
+    const headline = `hikidashi ${packageVersion()} serves ${pluralize(addresses.length, 'mount')} ${where}`
     const mounts = addresses.map((address) => `  ${address}`)
     say([...(assumed ? [`Note: ${noConfig}.`] : []), headline, ...mounts, ...more].join('\n'))
   }
@@ -89,7 +89,7 @@ export function prepareService(local: LocalSetUp, open: () => Promise<OpenedCata
   let writing: WriteAccess | undefined
   const opening = createPendingOpen(async () => {
     const catalog = await open()
-    writing = writingOf(catalog)
+    writing = createWriteAccess(catalog)
     for (const { provider } of searchesOf(catalog)) provider.feed()
     return catalog
   })
@@ -101,7 +101,7 @@ export function prepareService(local: LocalSetUp, open: () => Promise<OpenedCata
   return {
     opening,
     view: views.view,
-    profileOf: profilesOf(config?.clients, views),
+    profileOf: createProfileFinder(config?.clients, views),
     guide: guideFor(mounts),
     llms: async (principal, endpoint) => {
       const { writeLlms } = await import('../../config/overview-text.ts')
@@ -112,19 +112,22 @@ export function prepareService(local: LocalSetUp, open: () => Promise<OpenedCata
     ...(hasWriters(mounts)
       ? {
           tools: (principal) => writing?.tools(principal) ?? [],
-          postings: { under: postsUnder, at: (path, principal) => writing?.postingAt(path, principal) },
+          postings: { under: postPathPrefix, at: (path, principal) => writing?.postingAt(path, principal) },
         }
       : {}),
   }
 }
 
 /** Returns the views with the prompt `assemble_context`, and the tool of that name. All callers share one semaphore. */
-function contextFor({ config }: LocalSetUp, catalog: Views): Views & { tools(view: View): readonly Tool[] } {
+function contextFor(
+  { config }: LocalSetUp,
+  catalog: ViewFactory,
+): ViewFactory & { tools(view: View): readonly Tool[] } {
   const turns = createAssembleTurns()
-  const memoryOf = createMemory()
+  const memoryOf = createReadingCaches()
   const hasPrompt = config?.context?.prompt ?? true
   const withPrompt = (view: View, principal: Principal) =>
-    hasPrompt ? withAssemblePrompt(view, { turns, share: principal.id, memory: memoryOf(callerOf(principal)) }) : view
+    hasPrompt ? withAssemblePrompt(view, { turns, share: principal.id, memory: memoryOf(callerKey(principal)) }) : view
   return {
     view: (principal) => withPrompt(catalog.view(principal), principal),
     narrowed: (narrowing) => {
@@ -138,7 +141,7 @@ function contextFor({ config }: LocalSetUp, catalog: Views): Views & { tools(vie
 export interface ServeOptions {
   readonly config?: string
   readonly stdio?: true
-  readonly http?: Listen
+  readonly http?: ListenAddress
   readonly name?: string
   readonly allowHost?: readonly string[]
   readonly tokens?: string
@@ -187,20 +190,20 @@ export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeOptions):
   const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
   if (config === undefined || missing === undefined) return
   throw commandFailure(
-    `"${missing.name}" is left out (${reasonsOf(missing)}), and hikidashi does not serve without it. If you trust this configuration: ${trustCommand(config.file)}`,
+    `"${missing.name}" is left out (${formatEffects(missing)}), and hikidashi does not serve without it. If you trust this configuration: ${trustCommand(config.file)}`,
   )
 }
 
 /** @throws CommandError if a mount serves the token file of `--tokens`, as the loader of the configuration refuses it. */
 export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: ServeOptions): Promise<void> {
   if (tokens === undefined) return
-  const [{ folderOf }, { servedFileFinding }] = await Promise.all([
+  const [{ servedFolderPath }, { servedFileFinding }] = await Promise.all([
     import('../../config/open-mount.ts'),
     import('../../config/problem.ts'),
   ])
   const file = resolve(tokens)
   const serving = mounts.find((mount) => {
-    const folder = folderOf(mount)
+    const folder = servedFolderPath(mount)
     return folder !== undefined && isInside(file, folder)
   })
   if (serving === undefined) return
@@ -259,7 +262,7 @@ export function createAgeCheck(local: LocalSetUp, plan: () => Promise<LocalSetUp
 
 export function warnOfLargeFolders({ mounts }: LocalSetUp, log: Log): void {
   for (const { address, config, folder } of mounts) {
-    const named = mountSource(config).folder?.prefix === undefined ? folderIn(config) : undefined
+    const named = mountSource(config).folder?.prefix === undefined ? folderOption(config) : undefined
     if (named === undefined) continue
     const root = resolveFolder(named, folder)
     if (root === parse(root).root || root === homeFolder())
@@ -282,7 +285,7 @@ export async function openPage(
   { explorer, path = '/mcp' }: { readonly explorer?: boolean; readonly path?: string } = {},
   { host }: { readonly host: string },
   log: Log,
-): Promise<AnswerPage | undefined> {
+): Promise<PageHandler | undefined> {
   if (!(explorer ?? isLoopback(host))) return undefined
   // The path of the page would be the path of the MCP endpoint.
   if (path.endsWith('/')) {
@@ -292,9 +295,9 @@ export async function openPage(
       )
     return undefined
   }
-  const { createPage } = await import('../../explorer/index.ts')
+  const { createPageHandler } = await import('../../explorer/index.ts')
   try {
-    return await createPage({ path })
+    return await createPageHandler({ path })
   } catch (error) {
     if (!isResourceError(error)) throw error
     if (explorer) throw commandFailure(error.message)
@@ -325,7 +328,7 @@ export async function startMeasuring({ config, mounts }: LocalSetUp) {
   if (metrics === false && !isMounted) return undefined
   const { measureProcess } = await import('../../providers/metrics/index.ts')
   const { measure, end } = measureProcess()
-  const measurements = createMeasurements()
+  const measurements = createMetricsRegistry()
   const labels = { version: packageVersion(), node: process.version }
   const help = 'The version of hikidashi, and the version of Node that runs it.'
   measurements.add(measure)

@@ -2,8 +2,8 @@ import { statSync } from 'node:fs'
 import { dirname, parse, relative, resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Target } from '../../client/index.ts'
-import { folderIn, type PlannedMount, servesFiles } from '../../config/plan.ts'
-import type { Withheld } from '../../config/untrusted.ts'
+import { folderOption, type PlannedMount, servesFiles } from '../../config/plan.ts'
+import type { WithheldPart } from '../../config/untrusted.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
 import { iteratePages } from '../../core/kit/groups.ts'
@@ -11,7 +11,7 @@ import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { decodeComponent, fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
-import { nearest } from '../../schema/refusals.ts'
+import { nearestWord } from '../../schema/refusals.ts'
 import { isInside, realPath, resolveFolder } from '../../schema/values.ts'
 import { CommandError, exitCodes, usageError } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
@@ -21,7 +21,7 @@ import type { Secrets } from '../terminal/secrets.ts'
 import { cleanView } from './clean-view.ts'
 import { splitCommand } from './command-line.ts'
 import { addHeaderOptions, type HeaderOptions, headersOf, requireUrl } from './headers.ts'
-import { type LocalOptions, openLocal, requireLocal } from './local.ts'
+import { type LocalOptions, openLocalCatalog, requireLocalSetUp } from './local.ts'
 
 /** The options that choose the source of `ls`, `read`, `search` and similar commands: the local configuration, or a server. */
 export interface SourceOptions extends Omit<LocalOptions, 'name'>, HeaderOptions {
@@ -39,7 +39,7 @@ export interface CommandSource {
   /** Mounts of a local view. */
   readonly mounts: readonly PlannedMount[]
   /** Parts of the local configuration that are left out because it is not trusted. */
-  readonly withheld: readonly Withheld[]
+  readonly withheld: readonly WithheldPart[]
   /** Name of the server, if it has one. */
   readonly name?: string
   /** Resolves when the connection to a server is over for good, with the reason. Never resolves without a server. */
@@ -102,8 +102,8 @@ export async function openSource(
     }
   }
   const remote = options.remote === undefined ? undefined : await fetched(options.remote, io)
-  const local = await requireLocal({ ...options, ...remote?.local }, io)
-  const catalog = await openLocal(local, log, io.secrets)
+  const local = await requireLocalSetUp({ ...options, ...remote?.local }, io)
+  const catalog = await openLocalCatalog(local, log, io.secrets)
   return {
     view: cleanView(catalog.view(local.principal), io.secrets),
     catalog,
@@ -147,7 +147,7 @@ export function uriFromArgument(argument: string, mounts: readonly PlannedMount[
   const path = resolve(cwd, argument)
   const slash = /[\\/]$/.test(argument) || isDirectory(path) ? '/' : ''
   for (const { address, config, folder } of mounts) {
-    const root = servesFiles(config) ? folderIn(config) : undefined
+    const root = servesFiles(config) ? folderOption(config) : undefined
     if (root === undefined) continue
     const below = findPathInFolder(resolveFolder(root, folder), path)
     if (below === '') return `${parseAddress(address).text}/`
@@ -253,7 +253,7 @@ function nearestMount(mounts: readonly Resource[], wanted: readonly string[]): R
   })
   const exact = within.find(({ uri }) => hasSameSegments(segmentsOf(uri), wanted.slice(0, segmentsOf(uri).length)))
   const texts = within.map(({ uri }) => uri)
-  const closest = nearest(wanted.join('/'), texts)
+  const closest = nearestWord(wanted.join('/'), texts)
   return exact ?? within.find(({ uri }) => uri === closest) ?? within[0]
 }
 
@@ -273,7 +273,7 @@ function childFor(segment: string, children: readonly Resource[]): Resource | un
   const alike = names.filter((name) => stemOf(name) === stemOf(wanted))
   // The word may lack the suffix of the name, or have another one. Only a single such name is taken.
   const only = [begun, alike].find(({ length }) => length === 1)?.[0]
-  const name = names.includes(wanted) ? wanted : (nearest(wanted, names) ?? only)
+  const name = names.includes(wanted) ? wanted : (nearestWord(wanted, names) ?? only)
   return name === undefined ? undefined : children[names.indexOf(name)]
 }
 
@@ -282,7 +282,7 @@ function stemOf(name: string): string {
 }
 
 function isNear(word: string, segment: string): boolean {
-  return word === segment || (word !== '' && segment !== '' && nearest(word, [segment]) !== undefined)
+  return word === segment || (word !== '' && segment !== '' && nearestWord(word, [segment]) !== undefined)
 }
 
 function hasSameSegments(a: readonly string[], b: readonly string[]): boolean {

@@ -7,7 +7,7 @@ import { decodeComponent } from '../../core/uri.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../../core/view.ts'
 
 /** The metadata of a resource or a directory, as `stat` prints it. */
-export interface StatFacts {
+export interface StatResult {
   readonly resource: Resource
   readonly mount?: Resource
   /** For a directory: its direct children. */
@@ -26,7 +26,7 @@ export interface StatFacts {
 const maxCounted = 10_000
 
 /** Collects the metadata of a URI; undefined if it does not exist, or is denied. */
-export async function findFacts(view: View, uri: string): Promise<StatFacts | undefined> {
+export async function statUri(view: View, uri: string): Promise<StatResult | undefined> {
   const mounts = await view.mounts()
   const mount = mounts.find((one) => isAtOrBelow(uri, one.uri))
   const found = await listedAs(view, uri, mounts)
@@ -96,7 +96,7 @@ async function inDirectory(view: View, parent: string, uri: string): Promise<Res
   return undefined
 }
 
-async function countChildren(view: View, uri: string): Promise<StatFacts['children']> {
+async function countChildren(view: View, uri: string): Promise<StatResult['children']> {
   const counted = { directories: 0, resources: 0 }
   try {
     for await (const { items } of iteratePages((query) => view.directory({ uri, ...query }))) {
@@ -137,8 +137,8 @@ async function readAs(view: View, uri: string): Promise<Resource | undefined> {
   }
 }
 
-async function templatesFor(view: View, uri: string): Promise<StatFacts['templates']> {
-  const fitting: StatFacts['templates'][number][] = []
+async function templatesFor(view: View, uri: string): Promise<StatResult['templates']> {
+  const fitting: StatResult['templates'][number][] = []
   for await (const { items } of iteratePages((query) => view.templates(query)))
     for (const { uriTemplate, name } of items) {
       const values = matchOf(uriTemplate, uri)

@@ -4,7 +4,7 @@ import { defined, memberOf, objectOf, stringItems } from '../../core/kit/object.
 import { redactPhrase } from '../../secrets/find.ts'
 
 /** The contents of a folder that `init` turns into mounts. */
-export interface InitFindings extends Survey {
+export interface InitSurvey extends Survey {
   /** The API that an OpenAPI file in the folder describes. */
   readonly api?: DescribedApi
   /** Servers in host files of the folder. */
@@ -12,7 +12,7 @@ export interface InitFindings extends Survey {
 }
 
 /** Examines a folder for `init`. Rejects like `readdir` if it cannot be read. */
-export async function surveyAll(folder: string): Promise<InitFindings> {
+export async function surveyAll(folder: string): Promise<InitSurvey> {
   const survey = await surveyFolder(folder)
   const api = await apiIn(folder)
   const servers = await serversIn(folder)

@@ -54,7 +54,12 @@ export interface WalkOptions {
 }
 
 /** Walks the tree below a root, depth first, page by page. Resolves to its totals. */
-export async function walk(view: View, root: Resource, visitor: TreeVisitor, options: WalkOptions): Promise<Totals> {
+export async function walkTree(
+  view: View,
+  root: Resource,
+  visitor: TreeVisitor,
+  options: WalkOptions,
+): Promise<Totals> {
   const { depth: most, isWhole, measure, onSeen = () => {} } = options
 
   const into = async (resource: Resource, position: TreePosition, isShown: boolean): Promise<Totals> => {
@@ -173,7 +178,10 @@ export function refuseDepth(depth: number): void {
 }
 
 /** Returns the mounts. A mount of a single resource is shown as that resource, with the metadata from a read. */
-export async function rootsOf({ view, mounts }: Pick<CommandSource, 'view' | 'mounts'>): Promise<readonly Resource[]> {
+export async function listTreeRoots({
+  view,
+  mounts,
+}: Pick<CommandSource, 'view' | 'mounts'>): Promise<readonly Resource[]> {
   const roots = await view.mounts()
   return Promise.all(roots.map((root) => (mayBeOne(root, mounts) ? resourceOfMount(view, root) : root)))
 }

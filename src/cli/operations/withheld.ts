@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Config, LoadResult } from '../../config/load.ts'
-import type { Withheld } from '../../config/untrusted.ts'
+import type { WithheldPart } from '../../config/untrusted.ts'
 import { escapeText } from '../terminal/text.ts'
 import { joinCommand } from './command-line.ts'
 
@@ -9,7 +9,7 @@ import { joinCommand } from './command-line.ts'
  * more than read that folder are left out until the user trusts it (`hikidashi trust`). A missing folder or file of a mount does
  * not make the configuration invalid.
  */
-export async function loadFound(file: string, isNamed: boolean): Promise<LoadResult> {
+export async function loadLocalConfig(file: string, isNamed: boolean): Promise<LoadResult> {
   // Loaded here, so that serving a folder does not load the code that reads configurations.
   const [{ loadConfig }, { isTrusted }] = await Promise.all([
     import('../../config/load.ts'),
@@ -30,12 +30,12 @@ const maxLength = 160
 export function withheldNote({ withheld, file }: Pick<Config, 'withheld' | 'file'>): string | undefined {
   if (withheld.length === 0) return undefined
   const more = withheld.length > maxShown ? `; and ${withheld.length - maxShown} more` : ''
-  const parts = withheld.slice(0, maxShown).map((part) => `${escapeText(part.name)} (${reasonsOf(part)})`)
+  const parts = withheld.slice(0, maxShown).map((part) => `${escapeText(part.name)} (${formatEffects(part)})`)
   return `Left out, because this configuration was found in the current folder and you have not trusted it: ${parts.join('; ')}${more}. If you trust what it does: ${trustCommand(file)}`
 }
 
 /** Returns the effects of a part of a configuration, escaped for terminals: `starts the program ./server, reads ../notes`. */
-export function reasonsOf({ effects }: Withheld, maxChars = maxLength): string {
+export function formatEffects({ effects }: WithheldPart, maxChars = maxLength): string {
   const all = effects.map(({ kind, what }) => `${verbs[kind]} ${escapeText(what)}`)
   const text = [...new Set(all)].join(', ')
   const characters = [...text]
@@ -53,12 +53,12 @@ const verbs = {
 } as const
 
 /** Converts a part that is left out to JSON for programs. */
-export function withheldJson({ name, part, effects }: Withheld) {
+export function withheldJson({ name, part, effects }: WithheldPart) {
   return { name, part, effects }
 }
 
 /** Message when the trust in a configuration could not be stored. */
-export const untrustedNote =
+export const trustNotSavedNote =
   'that you trust this configuration could not be kept in the state folder. Name it with --config, or run: hikidashi trust'
 
 /**

@@ -73,13 +73,13 @@ function exitCodeOf(kind: ErrorKind): number {
 }
 
 /** Turns SIGTERM, SIGINT and SIGHUP into an abort, so that requests in flight can be answered first. */
-export type Stop = ReturnType<typeof createStop>
+export type StopHandlers = ReturnType<typeof installStopHandlers>
 
 const ignore = () => {}
 
 const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 
-export function createStop(log: Log) {
+export function installStopHandlers(log: Log) {
   const controller = new AbortController()
   const onSignal = (name: keyof typeof signals) => {
     // A second signal ends the process at once, with 128 + its number as shells expect.

@@ -122,7 +122,7 @@ export interface Output {
   readonly isTerminal: boolean
   /**
    * Writes data. On a terminal, control characters are shown as escapes (`\u001b`), whatever the source of the data; a pipe or a
-   * file gets the bytes unchanged. Waits while the reader is slow. Rejects with {@link outputClosed} when the reader is gone.
+   * file gets the bytes unchanged. Waits while the reader is slow. Rejects with {@link outputClosedError} when the reader is gone.
    */
   write(data: string | Uint8Array, options?: WriteOptions): Promise<void>
 }
@@ -145,14 +145,14 @@ function forTerminal(text: string, { isStyled = false }: WriteOptions = {}): str
 }
 
 /** The reader of the output is gone (`| head`): the command ends without an error. */
-export const outputClosed = new Error('the reader of the output is gone')
+export const outputClosedError = new Error('the reader of the output is gone')
 
 /** @param name The output, as the subject of an error. */
 export function createOutput(stream: Writable & { readonly isTTY?: boolean }, name = 'The output'): Output {
   let failure: Error | undefined
   const reasonOf = (error: NodeJS.ErrnoException) => {
     const gone = error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED' || error.code === 'ECONNRESET'
-    return gone ? outputClosed : ioError('written', name, error)
+    return gone ? outputClosedError : ioError('written', name, error)
   }
   // Keep a listener: without it, a late failure would end the process.
   stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -219,7 +219,7 @@ export function resourceToJson({ modified, ...facts }: Resource): Readonly<Recor
 }
 
 /** A number with a word: `1 mount`, `2 mounts`. */
-export function count(number: number, word: string): string {
+export function pluralize(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`
 }
 
@@ -229,7 +229,7 @@ export function formatCount(number: number, one: string, many: string = `${one}s
 }
 
 /** Opens a file as an output, and truncates it. @throws CommandError when the file cannot be opened. */
-export function openFile(file: string): Output {
+export function openFileOutput(file: string): Output {
   let descriptor: number
   try {
     descriptor = openSync(file, 'w')

@@ -1,4 +1,4 @@
-import { patternOf } from '../../core/kit/matching.ts'
+import { lazyPattern } from '../../core/kit/matching.ts'
 import { decodeComponent } from '../../core/uri.ts'
 
 /**
@@ -30,7 +30,7 @@ function escapeCharacter(character: string): string {
 }
 
 /** Text of letters, digits and signs alone. */
-const readable = patternOf(String.raw`^[\p{L}\p{M}\p{N}\p{S}\p{P}]+$`, 'u')
+const readable = lazyPattern(String.raw`^[\p{L}\p{M}\p{N}\p{S}\p{P}]+$`, 'u')
 
 /**
  * Makes a URI readable for people: escapes of letters, digits and signs beyond ASCII are decoded (`%E6%96%87` becomes `文`),
@@ -44,14 +44,14 @@ export function readableUri(uri: string): string {
 }
 
 /** Code points that take two columns in a terminal: East Asian wide and full-width (UAX #11), and emoji. */
-const wide = patternOf(
+const wide = lazyPattern(
   String.raw`[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}`,
   'u',
 )
 /** Code points that take no column: combining marks, joiners, the second and third part of a Hangul syllable. */
-const none = patternOf(String.raw`[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff]`, 'u')
+const none = lazyPattern(String.raw`[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff]`, 'u')
 /** Skin tones, which colour the emoji before them and take no column. */
-const modifier = patternOf(String.raw`\p{Emoji_Modifier}`, 'u')
+const modifier = lazyPattern(String.raw`\p{Emoji_Modifier}`, 'u')
 const joiner = 0x200d
 const emojiStyle = 0xfe0f
 

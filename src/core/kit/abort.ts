@@ -29,7 +29,7 @@ export function followAbort(...signals: readonly AbortSignal[]): Follower {
  * Use it instead of `AbortSignal.any` with `AbortSignal.timeout`: Node 20 may collect those two as garbage while they have
  * listeners, and then they never abort.
  */
-export function followFor(signals: AbortSignal | readonly AbortSignal[], timeoutMs: number): Follower {
+export function followAbortFor(signals: AbortSignal | readonly AbortSignal[], timeoutMs: number): Follower {
   const follower = followAbort(...[signals].flat())
   const timer = setTimeout(() => follower.abort(new DOMException('The time is over.', 'TimeoutError')), timeoutMs)
   return {

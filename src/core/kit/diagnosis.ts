@@ -10,8 +10,8 @@ export interface Diagnosis {
 export type CheckResult = Omit<Diagnosis, 'check'>
 
 /** Receives the name and the result of a check. */
-export type Tell = (check: string, found: CheckResult) => void
+export type ReportCheck = (check: string, found: CheckResult) => void
 
-export const ok = (found: string): CheckResult => ({ status: 'ok', found })
-export const failed = (found: string, fix: string): CheckResult => ({ status: 'failed', found, fix })
-export const warning = (found: string, fix: string): CheckResult => ({ status: 'warning', found, fix })
+export const okResult = (found: string): CheckResult => ({ status: 'ok', found })
+export const failedResult = (found: string, fix: string): CheckResult => ({ status: 'failed', found, fix })
+export const warningResult = (found: string, fix: string): CheckResult => ({ status: 'warning', found, fix })

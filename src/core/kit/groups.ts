@@ -16,7 +16,10 @@ interface Grouped<T> extends AsyncIterable<T> {
  * @param groups Begins an iteration of the groups.
  * @param signal Checked before each item except the first of a group. Once it has aborted, its reason is thrown.
  */
-export function inGroups<T>(groups: () => AsyncGenerator<readonly T[], void>, signal?: AbortSignal): AsyncIterable<T> {
+export function createGroupedIterable<T>(
+  groups: () => AsyncGenerator<readonly T[], void>,
+  signal?: AbortSignal,
+): AsyncIterable<T> {
   const grouped: Grouped<T> = {
     [groupsKey]: groups,
     async *[Symbol.asyncIterator]() {
@@ -48,7 +51,7 @@ export function iterateGroups<T>(items: AsyncIterable<T>): AsyncIterator<readonl
 
 /** Maps each item by `change`, and keeps the groups. Items for which `change` returns undefined are left out. */
 export function mapGroups<T, U>(items: AsyncIterable<T>, change: (item: T) => U | undefined): AsyncIterable<U> {
-  return inGroups(async function* () {
+  return createGroupedIterable(async function* () {
     for await (const group of eachGroup(items)) {
       const changed: U[] = []
       for (const item of group) {

@@ -3,7 +3,7 @@
  *
  * @param weigh Returns the weight of a value. Default 1. The newest value is kept, whatever its weight.
  */
-export function createRecent<V>(limit: number, weigh: (value: V) => number = () => 1) {
+export function createLruCache<V>(limit: number, weigh: (value: V) => number = () => 1) {
   const values = new Map<string, V>()
   let weight = 0
 

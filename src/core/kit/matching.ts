@@ -1,11 +1,11 @@
 /** Returns a text in the form in which texts are compared: composed and of one width (Unicode NFKC), in lower case. */
-export function fold(text: string): string {
+export function foldText(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
 
-/** Returns the words of a filter text, each in the form of {@link fold}. */
+/** Returns the words of a filter text, each in the form of {@link foldText}. */
 export function splitFilterWords(filter: string | undefined): readonly string[] {
-  return fold(filter ?? '')
+  return foldText(filter ?? '')
     .split(/\s+/)
     .filter((word) => word !== '')
 }
@@ -14,7 +14,7 @@ export function splitFilterWords(filter: string | undefined): readonly string[] 
  * Returns a function that compiles a regular expression at its first call. Node checks each literal when it loads the file, and
  * building the sets of Unicode properties (`\p{L}`) delays the start by 3 ms: use this for expressions that most starts never need.
  */
-export function patternOf(source: string, flags: string): () => RegExp {
+export function lazyPattern(source: string, flags: string): () => RegExp {
   let pattern: RegExp | undefined
   return () => {
     pattern ??= new RegExp(source, flags)

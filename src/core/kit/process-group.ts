@@ -75,7 +75,7 @@ export function watchGroup(pid: number, { memoryBytes, onExceeded }: MemoryLimit
     const usedBytes =
       members === undefined
         ? groupMemoryIn(await ps('-A', '-o', 'pid=,ppid=,pgid=,rss='), pid)
-        : await memoryOf(members.recent(), memoryBytes)
+        : await processMemoryBytes(members.recent(), memoryBytes)
     isLooking = false
     if (usedBytes <= memoryBytes || !groups.has(group)) return
     clearInterval(timer)
@@ -183,7 +183,7 @@ function readProcess(pid: number): Process | undefined {
  * Returns the memory of several processes together, in bytes. A result up to the limit may be too high: memory that processes
  * share is counted for each of them. A result over the limit counts it once.
  */
-export async function memoryOf(processes: readonly Process[], limitBytes: number): Promise<number> {
+export async function processMemoryBytes(processes: readonly Process[], limitBytes: number): Promise<number> {
   const resident = processes.map(({ pid }) => parseMemoryField(readProcFile(pid, 'status'), 'VmRSS') ?? 0)
   if (sum(resident) <= limitBytes) return sum(resident)
   // For the proportional share the kernel walks all pages of a process, which takes milliseconds: use asynchronous reads, off this thread. For

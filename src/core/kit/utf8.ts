@@ -12,7 +12,7 @@ export const headBytes = 8192
  * Whether the head of a resource begins a text. NULs may stand only at its end: a log ends in NULs if space was reserved for it, or if the
  * machine stopped while it was written.
  */
-export function beginsText(head: Uint8Array): boolean {
+export function isTextHead(head: Uint8Array): boolean {
   const text = beforeNul(head)
   const isEmpty = text.length === 0 && head.length > 0
   const rest = head.subarray(text.length)

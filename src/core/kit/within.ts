@@ -8,13 +8,13 @@ import { isAbsolute, join, relative, sep } from 'node:path'
  * Links at and above the folder are followed, because a person named it. Below it, `deny` allows no symbolic link, and `beneath` allows
  * those whose target lies in the folder.
  */
-export interface Within {
+export interface FolderBounds {
   readonly folder: string
   readonly symlinks: 'deny' | 'beneath'
 }
 
 /** A file or directory that is held open. */
-export interface Held {
+export interface HeldFile {
   /** A path that opens exactly this file or directory, whatever its name leads to by now. */
   readonly at: string
   /** Path of the file or directory, without symbolic links. */
@@ -41,7 +41,11 @@ const { O_DIRECTORY, O_NOFOLLOW } = constants
  *
  * @throws LeadsOutError; errors of the file system.
  */
-export async function openWithin<T>(path: string, within: Within, use: (held: Held) => Promise<T>): Promise<T> {
+export async function openWithin<T>(
+  path: string,
+  within: FolderBounds,
+  use: (held: HeldFile) => Promise<T>,
+): Promise<T> {
   const base = await realpath(within.folder)
   const plain = join(base, relative(within.folder, path))
   const real = within.symlinks === 'beneath' ? await realpath(plain) : plain
@@ -67,6 +71,6 @@ export async function openWithin<T>(path: string, within: Within, use: (held: He
 }
 
 /** Returns the path without symbolic links, for what opens it by that path and compares it again. Throws as {@link openWithin} does. */
-export function pathWithin(path: string, within: Within): Promise<string> {
+export function pathWithin(path: string, within: FolderBounds): Promise<string> {
   return openWithin(path, within, async ({ real }) => real)
 }

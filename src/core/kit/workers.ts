@@ -129,9 +129,9 @@ export function limitedCommand(
 }
 
 /** Reason why a job has no result: it exceeded its time-out, or the worker crashed. */
-export type Failure = 'late' | 'crashed'
+export type TaskFailure = 'late' | 'crashed'
 
-export type TaskOutcome<Result> = { readonly result: Result } | { readonly failure: Failure }
+export type TaskOutcome<Result> = { readonly result: Result } | { readonly failure: TaskFailure }
 
 const maxWaiting = 1000
 /** Time after which an idle worker is ended, in milliseconds. */
@@ -150,7 +150,7 @@ interface Task<Job, Result> {
  *
  * @param file The file that the worker runs. It posts `ready` when it can take jobs, and then one answer for each job, in order.
  */
-export function createHost<Job, Result>(file: string, { timeoutMs, memoryMb }: WorkerLimits) {
+export function createTaskWorker<Job, Result>(file: string, { timeoutMs, memoryMb }: WorkerLimits) {
   const waiting: Task<Job, Result>[] = []
   let worker: Worker | undefined
   let ready = false
@@ -175,7 +175,7 @@ export function createHost<Job, Result>(file: string, { timeoutMs, memoryMb }: W
   }
 
   /** Ends the worker, and settles its job with the failure. If the worker never became ready, the waiting jobs fail, too. */
-  const end = (failure: Failure) => {
+  const end = (failure: TaskFailure) => {
     clearTimeout(timer)
     if (!ready) for (const task of waiting.splice(0)) task.settle({ failure })
     const [dead, task] = [worker, current]

@@ -9,24 +9,31 @@ import type { Endpoint } from './mcp/request.ts'
 import { followChanges } from './state/live.ts'
 import { keepChoices, paneWidths } from './state/remembered.ts'
 import { followAddress, route } from './state/route.ts'
-import { accessRequirement, connection, followAttention, liveness, startSession, takeTicket } from './state/session.ts'
+import {
+  accessRequirement,
+  connection,
+  exchangeToken,
+  liveness,
+  pauseChangesWhileHidden,
+  startSession,
+} from './state/session.ts'
 import './shell/shell.css'
 import { lastSegment } from '../../client/wire.ts'
 import { pendingAdd } from './basket/picked.ts'
 import { startBasket } from './basket/store.ts'
 import { Header } from './frame/header.tsx'
-import { open, startKeys } from './shell/keys.ts'
+import { shownDialog, startKeys } from './shell/keys.ts'
 import {
+  AccessDialog,
   BackBar,
-  Beside,
   ConnectionScreen,
   ContinuedNotice,
   ErrorBoundary,
   frontPane,
   LiveRegion,
-  lazily,
+  lazyComponent,
   Middle,
-  WishDialog,
+  SecondPreview,
 } from './shell/panes.tsx'
 import { t } from './shell/words.ts'
 import { announce } from './state/announce.ts'
@@ -34,12 +41,12 @@ import { BrowsePane } from './tree/pane.tsx'
 import { escapeInvisible } from './words/texts.ts'
 
 // The first screen does not need these components, so each is loaded when it is first drawn.
-const AddingDialog = lazily(async () => (await import('./basket/parts.tsx')).AddingDialog, true)
-const BasketPane = lazily(async () => (await import('./basket/pane.tsx')).BasketPane)
-const FindPane = lazily(async () => (await import('./find/pane.tsx')).FindPane)
-const Overview = lazily(async () => (await import('./home/overview.tsx')).Overview)
-const Palette = lazily(async () => (await import('./palette/palette.tsx')).Palette, true)
-const Preview = lazily(async () => (await import('./preview/preview.tsx')).Preview)
+const AddingDialog = lazyComponent(async () => (await import('./basket/parts.tsx')).AddingDialog, true)
+const BasketPane = lazyComponent(async () => (await import('./basket/pane.tsx')).BasketPane)
+const FindPane = lazyComponent(async () => (await import('./find/pane.tsx')).FindPane)
+const Overview = lazyComponent(async () => (await import('./home/overview.tsx')).StartPage)
+const Palette = lazyComponent(async () => (await import('./palette/palette.tsx')).Palette, true)
+const Preview = lazyComponent(async () => (await import('./preview/preview.tsx')).Preview)
 
 /** The whole page: the tree or list on the left, one resource in the middle, the basket on the right. */
 function App() {
@@ -82,7 +89,7 @@ function Panes() {
         </section>
         {front === undefined ? <Split side="left" /> : null}
         <Middle nothing={<Overview />} preview={Preview} />
-        <Beside preview={Preview} />
+        <SecondPreview preview={Preview} />
         {basket === '1' ? (
           <>
             {front === undefined ? <Split side="right" /> : null}
@@ -98,9 +105,9 @@ function Panes() {
           </>
         ) : null}
       </div>
-      {open.value === undefined ? null : <Palette />}
+      {shownDialog.value === undefined ? null : <Palette />}
       {pendingAdd.value === undefined ? null : <AddingDialog />}
-      <WishDialog />
+      <AccessDialog />
     </div>
   )
 }
@@ -185,10 +192,10 @@ function Split({ side }: { readonly side: 'left' | 'right' }) {
 const page = document.getElementById('page')
 if (page === null) throw new Error('The page has no element with the id "page".')
 
-const admitted = takeTicket(new URL('session', document.baseURI).href)
+const admitted = exchangeToken(new URL('session', document.baseURI).href)
 keepChoices()
 followAddress()
-followAttention()
+pauseChangesWhileHidden()
 followChanges()
 startBrowse()
 retryWhenReconnected()

@@ -1,4 +1,4 @@
-import { completionOf } from '../../core/completion.ts'
+import { completeFromValues } from '../../core/completion.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { type HttpUrl, httpUrlBelow } from '../../core/http-url.ts'
@@ -158,7 +158,7 @@ function completeVariable({ template, argument, arguments: filled }: CompletionR
     values.get(argument.name)?.startsWith(argument.value) === true &&
     [...filled].every(([name, value]) => name === argument.name || (values.get(name) ?? value) === value)
   const found = [...new Set(items.filter(fits).map(({ values }) => values.get(argument.name) ?? ''))].sort(comparePaths)
-  return completionOf(found)
+  return completeFromValues(found)
 }
 
 interface SharedCall<T> {

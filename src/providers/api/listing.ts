@@ -3,10 +3,10 @@ import { formatHttpUrl, type HttpUrl, httpUrlBelow, originOf, resolveHttpUrl } f
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Entry } from '../../core/provider.ts'
-import { unreachable } from '../http/client.ts'
+import { unreachableError } from '../http/client.ts'
 import type { FetchedDocument } from '../http/fetched.ts'
 import { parsePointer } from '../settings/tree.ts'
-import { encodeFrom, type Route } from './route.ts'
+import { encodeListingUrl, type Route } from './route.ts'
 
 /**
  * An item of a route's listing: its entry, the route's template, the values of the variables, and a stamp that changes with the item's
@@ -43,7 +43,7 @@ export async function listRoute(
   if (list === undefined) return []
   const items = new Map<string, RouteItem>()
   const asked = new Set<string>()
-  let url: HttpUrl | undefined = httpUrlBelow(base, encodeFrom(list.from))
+  let url: HttpUrl | undefined = httpUrlBelow(base, encodeListingUrl(list.from))
   let passed = 0
   for (let page = 0; url !== undefined; page++) {
     const at: string = formatHttpUrl(url)
@@ -55,7 +55,7 @@ export async function listRoute(
     const fetched = await load(url, signal, fresh)
     const body = parseJsonBody(fetched, url)
     const found = list.items === undefined ? body : valueAt(body, list.items)
-    if (!Array.isArray(found)) throw unreachable(url, 'its answer has no array at the pointer "items"')
+    if (!Array.isArray(found)) throw unreachableError(url, 'its answer has no array at the pointer "items"')
     for (const value of found as readonly unknown[]) {
       const item = itemOf(route, value)
       if (item === undefined) passed++
@@ -72,7 +72,7 @@ function parseJsonBody({ body }: FetchedDocument, url: HttpUrl): unknown {
   try {
     return JSON.parse(body.toString())
   } catch {
-    throw unreachable(url, 'its answer is not JSON')
+    throw unreachableError(url, 'its answer is not JSON')
   }
 }
 
@@ -120,7 +120,7 @@ function nextOf(route: Route, { base, url, fetched, body, page }: FetchedPage): 
     if (reference === undefined) return undefined
     const target = resolved(url, reference)
     if (target === undefined || originOf(target) !== originOf(base))
-      throw unreachable(url, 'the link to the next page of its listing leads elsewhere')
+      throw unreachableError(url, 'the link to the next page of its listing leads elsewhere')
     return target
   }
   if ('page' in next) return withParam(route, base, next.page, String((next.from ?? 1) + page + 1))
@@ -137,7 +137,7 @@ function resolved(url: HttpUrl, reference: string): HttpUrl | undefined {
 }
 
 function withParam(route: Route, base: HttpUrl, name: string, value: string): HttpUrl {
-  const from = encodeFrom(route.list?.from ?? '')
+  const from = encodeListingUrl(route.list?.from ?? '')
   const param = `${encodeURIComponent(name)}=${encodeURIComponent(value.toWellFormed())}`
   return httpUrlBelow(base, `${from}${from.includes('?') ? '&' : '?'}${param}`)
 }

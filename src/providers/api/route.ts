@@ -172,7 +172,7 @@ function routeError(template: string, why: string) {
 }
 
 /** Encodes the relative URL of a listing, unless its path is encoded already. */
-export const encodeFrom = (from: string): string => {
+export const encodeListingUrl = (from: string): string => {
   const [, path = '', query = ''] = /^\/?([^?]*)(.*)$/s.exec(from) ?? []
   return (/%/.test(path) ? path : encodePath(path)) + query
 }

@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { invalid, isResourceError, notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
-import { openWithin, type Within } from '../../core/kit/within.ts'
+import { type FolderBounds, openWithin } from '../../core/kit/within.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
@@ -11,7 +11,7 @@ import { kindOfKey } from '../../secrets/keys.ts'
 import { type Redactor, sharedRedactor } from '../../secrets/redactor.ts'
 import { createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/cleaner.ts'
 import { parseDotenv } from '../settings/lines.ts'
-import { createBudget, defaultLimits, isParseFault } from '../settings/tree.ts'
+import { createNodeCounter, defaultLimits, isParseFault } from '../settings/tree.ts'
 
 /** Snapshot of variables by name. */
 interface Environment {
@@ -31,7 +31,7 @@ export interface EnvOptions {
   /** The absolute path of a dotenv file, which replaces the variables of the process. */
   readonly file?: string
   /** Limits of the path of the file at each read, if no person named it. By default its symbolic links are followed. */
-  readonly within?: Within
+  readonly within?: FolderBounds
   /** Key of the hashes that serve as versions. Replicas share it; by default one is created for this process. */
   readonly key?: Uint8Array
   /** Scrubber that removes known secret values from shown values. */
@@ -140,7 +140,7 @@ const { maxBytes } = defaultLimits
  *
  * Reads throw ResourceError `unavailable` when the path is not that of a regular file, and `too-large` for a file of more than a mebibyte.
  */
-function createDotenvFile(file: string, within: Within | undefined): () => Promise<Environment> {
+function createDotenvFile(file: string, within: FolderBounds | undefined): () => Promise<Environment> {
   let known: Environment | undefined
   const lookAt = async (path: string): Promise<Environment> => {
     // Do not block on a FIFO.
@@ -174,7 +174,7 @@ async function statOf(handle: FileHandle) {
 
 function variablesIn(text: string): Readonly<Record<string, string>> {
   try {
-    const { root } = parseDotenv(text.replace(/^\ufeff/, ''), createBudget(defaultLimits))
+    const { root } = parseDotenv(text.replace(/^\ufeff/, ''), createNodeCounter(defaultLimits))
     const entries = root.kind === 'table' ? root.entries : []
     return Object.fromEntries(entries.map(({ key, value }) => [key, value.kind === 'scalar' ? value.text : '']))
   } catch (error) {

@@ -1,6 +1,6 @@
-import type { OptionsIn, Source } from '../source.ts'
+import type { OptionsOfModule, Source } from '../source.ts'
 
-export const files: Source<OptionsIn<typeof import('./config.ts')>> = {
+export const files: Source<OptionsOfModule<typeof import('./config.ts')>> = {
   name: 'files',
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { homedir, tmpdir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { fallbackTo, notFound } from '../../core/errors.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { childLimits } from '../../core/kit/workers.ts'
 import type { Log } from '../../core/log.ts'
 import {
@@ -19,13 +19,13 @@ import {
 } from '../checkout.ts'
 import { findProgram, spawnLimited } from '../program.ts'
 import {
-  beginRepository,
   compileIgnores,
   type IgnoreKind,
   type IgnoreLine,
   type Ignores,
   ignoreEverything,
   repositoriesOf,
+  repositoryRules,
   rulesOverruledByGit,
 } from './ignores.ts'
 import {
@@ -33,8 +33,8 @@ import {
   isSettled,
   type MaybeStats,
   type Place,
-  type Places,
   type Pool,
+  type RootAccess,
   statFiles,
   untilAbort,
   versionStamp,
@@ -67,8 +67,8 @@ const maxSteps = 32_768
 const plain = 'plain'
 
 /** Messages of the errors for directories that belong to version control. */
-export const refusedCheckout = 'another checkout'
-export const refusedGitDirectory = 'a git directory'
+export const checkoutRefusal = 'another checkout'
+export const gitDirectoryRefusal = 'a git directory'
 
 interface CachedIgnores {
   readonly above: Ignores | undefined
@@ -79,7 +79,7 @@ interface CachedIgnores {
 }
 
 interface IgnoreFilesOptions {
-  readonly places: Places
+  readonly places: RootAccess
   readonly pool: Pool
   readonly log: Log
   /** Whether the rules of git apply. Those of `.ignore` and `.hikidashiignore` always do. */
@@ -91,7 +91,7 @@ interface IgnoreFilesOptions {
 }
 
 /** Creates the functions that read the beginnings of files of ignore rules, one character per byte. */
-function createStartReader(places: Places, pool: Pool, log: Log) {
+function createStartReader(places: RootAccess, pool: Pool, log: Log) {
   /** Reads the beginning of a file in a directory. Returns `''` if it is not a regular file, and for a link. */
   const readIn = async (place: Place, name: string, path: string, limit: number, signal: AbortSignal) => {
     const child = await places.child(place, name, { directory: false }, signal)
@@ -105,7 +105,7 @@ function createStartReader(places: Places, pool: Pool, log: Log) {
   }
 
   const readStart = async (
-    handle: Pick<Awaited<ReturnType<Places['open']>>, 'read'>,
+    handle: Pick<Awaited<ReturnType<RootAccess['open']>>, 'read'>,
     { size }: fs.BigIntStats,
     path: string,
     limit: number,
@@ -144,7 +144,7 @@ function createStartReader(places: Places, pool: Pool, log: Log) {
 /** Reads and compiles the files of ignore rules, and caches 10,000 of them. Knows the repositories to which directories belong. */
 export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, servesPrivate }: IgnoreFilesOptions) {
   const facts = createDirectoryFacts()
-  const files = createRecent<CachedIgnores>(10_000)
+  const files = createLruCache<CachedIgnores>(10_000)
 
   const { readIn, readOutside } = createStartReader(places, pool, log)
 
@@ -197,7 +197,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
     above: Ignores | undefined,
     signal: AbortSignal,
   ): Promise<void> => {
-    if (isGitDirectory((name) => found.has(name)) && !servesPrivate(path)) throw notFound(refusedGitDirectory)
+    if (isGitDirectory((name) => found.has(name)) && !servesPrivate(path)) throw notFound(gitDirectoryRefusal)
     if (worktrees || found.get('.git')?.isFile() !== true) return
     const text = await readIn(place, '.git', `${path}.git`, maxPointerBytes, signal).catch(fallbackTo('', 'not-found'))
     const around = repositoriesOf(above).map(({ commonDir }) => commonDir)
@@ -205,7 +205,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
       const target = gitDirIn(Buffer.from(text, 'latin1').toString(), await fs.promises.realpath(place.at))
       return target !== undefined && (await isOtherCheckout(target, places.real, around))
     }
-    if (await pool.run(isOther, { signal, hold: place })) throw notFound(refusedCheckout)
+    if (await pool.run(isOther, { signal, hold: place })) throw notFound(checkoutRefusal)
   }
 
   /** Rules for a directory that git ignores, in which tracked files are served. */
@@ -310,10 +310,10 @@ interface AskedGit {
 
 /** The rules that apply to a whole repository, and the place of its configuration. Of each repository they are loaded at most once a second. */
 function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
-  const loaded = createRecent<LoadedRules>(1000)
+  const loaded = createLruCache<LoadedRules>(1000)
   const loading = new Map<string, Promise<Ignores | undefined>>()
-  const asked = createRecent<AskedGit>(1000)
-  const beginnings = createRecent<Ignores>(1000)
+  const asked = createLruCache<AskedGit>(1000)
+  const beginnings = createLruCache<Ignores>(1000)
   /** Time of the last change of a `.gitignore` file. */
   let changed = 0
 
@@ -323,7 +323,7 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
     const isSame =
       known?.above === above && known?.repository?.commonDir === commonDir && sameSet(known.repository.tracked, tracked)
     if (isSame) return known
-    const begun = beginRepository(base, above, { commonDir, tracked })
+    const begun = repositoryRules(base, above, { commonDir, tracked })
     beginnings.set(base, begun)
     return begun
   }

@@ -310,7 +310,7 @@ export function ignoreEverything(
 }
 
 /** Returns the beginning of the rules of a repository. */
-export function beginRepository(base: string, above: Ignores | undefined, repository: IgnoringRepository): Ignores {
+export function repositoryRules(base: string, above: Ignores | undefined, repository: IgnoringRepository): Ignores {
   const [judge, lineFor] = [() => undefined, () => undefined]
   return { kind: 'git', repository, base, above, steps: above?.steps ?? 0, judge, lineFor }
 }

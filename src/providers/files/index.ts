@@ -1,20 +1,20 @@
 import type { BigIntStats } from 'node:fs'
 import { fallbackTo, isResourceError, notFound, unavailable } from '../../core/errors.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import { baseName, parentOf } from '../../core/path.ts'
 import type { Content, Context, Provider, ReadRequest, Template } from '../../core/provider.ts'
-import { alternatesMeta, isTranslatable, type Twin, twinsOf } from '../../wrap/twins.ts'
+import { alternatesMeta, isTranslatable, type TranslationPath, translationPathsOf } from '../../wrap/translations.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createFileLister, createHeadings } from './list.ts'
-import { completeFilesOptions, createRules, type FilesOptions, mimeTypeFor } from './options.ts'
+import { compileMetadataRules, completeFilesOptions, type FilesOptions, mimeTypeOfFile } from './options.ts'
 import {
   createLeaveOut,
   createPool,
   decodeTextRange,
   isSettled,
-  type Places,
   type Pool,
+  type RootAccess,
   readStable,
   settledMs,
   statFiles,
@@ -26,7 +26,7 @@ import {
   createNameCache,
   createVisibility,
   createWalk,
-  ignoreOptions,
+  ignoreFileOptions,
   type StatEntry,
   type Walker,
 } from './walk.ts'
@@ -70,7 +70,7 @@ export interface FilesSystem {
   /** Pool that runs the calls that may block. */
   readonly pool?: Pool
   /** Wraps the access to the root, and `look` replaces the look-up of one child, so that a test can simulate a file system. */
-  readonly places?: (opened: Places) => Places
+  readonly places?: (opened: RootAccess) => RootAccess
   readonly look?: StatEntry
 }
 
@@ -80,9 +80,9 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     completeFilesOptions(options)
   const { portable = process.platform !== 'linux', platform, watches = 8192, pool = createPool() } = system
   const visible = cacheVerdicts(createVisibility({ ...options, ...chosen, ...defined({ platform }) }))
-  const rules = createRules(chosen.rules)
+  const rules = compileMetadataRules(chosen.rules)
   const permit = { allowMounts, hardlinks }
-  const ignoring = ignoreOptions(chosen)
+  const ignoring = ignoreFileOptions(chosen)
   const opened = await openRoot({ ...options, allowMounts, portable, platform, ...ignoring }, pool, log)
   const places = system.places?.(opened) ?? opened
   const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoring })
@@ -144,16 +144,16 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       const found = await readStable(handle, range, maxBytes, context)
       const text = decodeTextRange(found, range === undefined)
       const mimeType =
-        rules?.(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
+        rules?.(path).facts.mimeType ?? mimeTypeOfFile(baseName(path), { text: text !== undefined, head: found.head })
       const isWhole = range === undefined && listed === path
-      const twins = isWhole ? await translationsOf?.(path, trail, context) : undefined
+      const translations = isWhole ? await translationsOf?.(path, trail, context) : undefined
       const { start, end } = text ?? { start: found.start, end: found.start + found.bytes.length }
       return [
         {
           ...{ mimeType, version: versionStamp(found.stats), size: Number(found.stats.size) },
           ...(listed === path ? {} : { path: listed }),
           ...(range === undefined ? {} : { range: { start, end } }),
-          ...(twins === undefined ? {} : alternatesMeta(twins, path)),
+          ...(translations === undefined ? {} : alternatesMeta(translations, path)),
           ...(text === undefined ? { bytes: found.bytes } : { text: text.text }),
         },
       ]
@@ -192,48 +192,52 @@ interface TranslationOptions {
   readonly stat: (path: string, context: Context) => Promise<unknown>
 }
 
-interface KnownTwins {
+interface KnownTranslations {
   readonly stamps: string
-  readonly twins: readonly Twin[]
+  readonly translations: readonly TranslationPath[]
 }
 
-/** Maximum number of documents whose possible twins are cached, about 4 MB. */
+/** Maximum number of documents whose possible translations are cached, about 4 MB. */
 const maxDocuments = 20_000
 
 /**
- * Returns a function that finds the same document in other languages (its twins). The path of a twin begins with directories of the
- * document. The next name in it usually does not exist, so there is no such twin. The twins whose next name exists are cached until one
- * of these directories changes, so that most reads examine no other file.
+ * Returns a function that finds the same document in other languages (its translations). The path of a translation begins with
+ * directories of the document. The next name in it usually does not exist, so there is no such translation. The translations whose next
+ * name exists are cached until one of these directories changes, so that most reads examine no other file.
  */
 function createTranslations({ walk, pool, languages, stat }: TranslationOptions) {
   const tags = languages.map((language) => language.toLowerCase())
-  const known = createRecent<KnownTwins>(maxDocuments)
+  const known = createLruCache<KnownTranslations>(maxDocuments)
 
-  /** Returns the twins that may exist: those whose first name that differs from the path of the document exists. */
-  const lookFor = async (path: string, context: Context): Promise<readonly Twin[]> => {
-    const byDirectory = new Map<string, { readonly twin: Twin; readonly name: string }[]>()
-    for (const twin of twinsOf(path, tags)) {
-      let directory = parentOf(twin.path)
+  /** Returns the translations that may exist: those whose first name that differs from the path of the document exists. */
+  const lookFor = async (path: string, context: Context): Promise<readonly TranslationPath[]> => {
+    const byDirectory = new Map<string, { readonly translation: TranslationPath; readonly name: string }[]>()
+    for (const translation of translationPathsOf(path, tags)) {
+      let directory = parentOf(translation.path)
       while (!path.startsWith(directory)) directory = parentOf(directory)
-      const [name = ''] = twin.path.slice(directory.length).split('/')
-      byDirectory.set(directory, [...(byDirectory.get(directory) ?? []), { twin, name }])
+      const [name = ''] = translation.path.slice(directory.length).split('/')
+      byDirectory.set(directory, [...(byDirectory.get(directory) ?? []), { translation, name }])
     }
-    const there: Twin[] = []
-    for (const [directory, twins] of byDirectory) {
+    const there: TranslationPath[] = []
+    for (const [directory, translations] of byDirectory) {
       const { place } = await walk.to(directory, context)
-      const names = twins.map(({ name }) => name)
+      const names = translations.map(({ name }) => name)
       const stats = await statFiles(place, names, pool, context.signal).finally(place.close)
-      there.push(...twins.filter((_, at) => stats[at] !== undefined).map(({ twin }) => twin))
+      there.push(...translations.filter((_, at) => stats[at] !== undefined).map(({ translation }) => translation))
     }
     return there
   }
 
   /** @param directories Stats of the directories on the way to the document, from when it was read. */
-  return async (path: string, directories: readonly BigIntStats[], context: Context): Promise<readonly Twin[]> => {
+  return async (
+    path: string,
+    directories: readonly BigIntStats[],
+    context: Context,
+  ): Promise<readonly TranslationPath[]> => {
     if (!isTranslatable(path)) return []
     const stamps = directories.map(versionStamp).join(' ')
     const last = known.get(path)
-    let possible = last?.stamps === stamps ? last.twins : undefined
+    let possible = last?.stamps === stamps ? last.translations : undefined
     if (possible === undefined) {
       try {
         possible = await lookFor(path, context)
@@ -242,10 +246,13 @@ function createTranslations({ walk, pool, languages, stat }: TranslationOptions)
         throw error
       }
       const time = Date.now()
-      if (directories.every((stats) => isSettled(stats, time, settledMs))) known.set(path, { stamps, twins: possible })
+      if (directories.every((stats) => isSettled(stats, time, settledMs)))
+        known.set(path, { stamps, translations: possible })
     }
     if (possible.length === 0) return possible
-    const served = possible.map((twin) => stat(twin.path, context).then(() => [twin], fallbackTo([])))
+    const served = possible.map((translation) =>
+      stat(translation.path, context).then(() => [translation], fallbackTo([])),
+    )
     return (await Promise.all(served)).flat()
   }
 }

@@ -2,10 +2,10 @@ import * as fs from 'node:fs'
 import * as path from 'node:path'
 import { fallbackTo, isResourceError } from '../../core/errors.ts'
 import { compileGlob } from '../../core/glob.ts'
-import { breath } from '../../core/kit/breath.ts'
+import { eventLoopYield } from '../../core/kit/event-loop-yield.ts'
 import { defined } from '../../core/kit/object.ts'
-import { canonicalPath, isComposable } from '../../core/path.ts'
-import { createIgnoreFiles, refusedCheckout, refusedGitDirectory } from './ignore-files.ts'
+import { canonicalPath, hasEquivalentSpellings } from '../../core/path.ts'
+import { checkoutRefusal, createIgnoreFiles, gitDirectoryRefusal } from './ignore-files.ts'
 import { type IgnoreLine, ignoringLine, isSecretName } from './ignores.ts'
 import { completeFilesOptions, type FilesOptions } from './options.ts'
 import { createPool, type Pool, servableKind, statFile } from './place.ts'
@@ -14,7 +14,7 @@ import {
   createNameCache,
   createNameJudge,
   createWalk,
-  ignoreOptions,
+  ignoreFileOptions,
   mayRead,
   type NameRule,
   type OpenedEntry,
@@ -81,7 +81,7 @@ export async function openLeftOut(options: FilesOptions) {
   const judge = createNameJudge({ ...options, ...chosen })
   const visible = (path: string, ignores: OpenedEntry['aliases'][0]['ignores']) => judge(path, ignores) === undefined
   const permit = { allowMounts, hardlinks }
-  const ignoring = ignoreOptions(chosen)
+  const ignoring = ignoreFileOptions(chosen)
   const pool = createPool()
   const places = await openRoot({ ...options, allowMounts, ...ignoring }, pool, () => {})
   const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoring })
@@ -188,7 +188,7 @@ export async function openLeftOut(options: FilesOptions) {
 
 /** Returns the name in a directory that is canonically equivalent to a missing name, if there is exactly one; else the name itself. */
 async function listedSpelling({ place }: OpenedEntry, name: string, pool: Pool, signal: AbortSignal): Promise<string> {
-  if (!isComposable(name) || (await statFile(place, name, pool, signal)) !== undefined) return name
+  if (!hasEquivalentSpellings(name) || (await statFile(place, name, pool, signal)) !== undefined) return name
   const names = await fs.promises.readdir(place.at)
   const [only = name, ...others] = names.filter((one) => canonicalPath(one) === canonicalPath(name))
   return others.length === 0 ? only : name
@@ -229,7 +229,7 @@ async function countLeftOut(
     for (const entry of await fs.promises.readdir(position.place.at, { withFileTypes: true })) {
       signal.throwIfAborted()
       if (seen++ >= maxNames) return
-      if (breath.due()) await breath.take()
+      if (eventLoopYield.due()) await eventLoopYield.take()
       const found = await byKind(position, entry.name, signal)
       // The file may have been deleted since its name was read.
       if (found !== undefined && found.reason !== 'missing') counts[found.reason] = (counts[found.reason] ?? 0) + 1
@@ -265,6 +265,6 @@ const refusals: Readonly<Record<string, LeftOutReason>> = {
   'behind too many links': 'link-depth',
   'a link leads in a loop': 'link-circle',
   'too deep': 'depth',
-  [refusedCheckout]: 'worktree',
-  [refusedGitDirectory]: 'git-directory',
+  [checkoutRefusal]: 'worktree',
+  [gitDirectoryRefusal]: 'git-directory',
 }

@@ -1,23 +1,23 @@
 import type { BigIntStats } from 'node:fs'
 import { isResourceError, notFound } from '../../core/errors.ts'
-import { breath } from '../../core/kit/breath.ts'
-import { inGroups } from '../../core/kit/groups.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { eventLoopYield } from '../../core/kit/event-loop-yield.ts'
+import { createGroupedIterable } from '../../core/kit/groups.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { indexAfter } from '../../core/kit/sorted.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
-import { baseName, comparePaths, resumeIn } from '../../core/path.ts'
+import { baseName, comparePaths, resumeKeyIn } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { headingBytes, headingIn } from '../../text/front-matter.ts'
-import { mimeTypeOf, noFacts, type RuleFacts, type Rules } from './options.ts'
+import { type MetadataRules, mimeTypeByName, noFacts, type RuleFacts } from './options.ts'
 import {
   isSettled,
   type LeaveOut,
   modeAllows,
   type PermitOptions,
   type Place,
-  type Places,
   type Pool,
+  type RootAccess,
   servableKind,
   statFiles,
   versionStamp,
@@ -39,10 +39,10 @@ import {
 
 import type { StateOfDirectory } from './watch.ts'
 
-export interface EntriesOptions {
+export interface EntryBuilderOptions {
   readonly walk: Walker
   readonly permit: PermitOptions
-  readonly rules: Rules | undefined
+  readonly rules: MetadataRules | undefined
   readonly headings: Headings
   readonly pool: Pool
   readonly leaveOut: LeaveOut
@@ -59,7 +59,7 @@ type KnownFacts = FileFacts | 'nothing' | undefined
 const unruled: RuleFacts = { facts: noFacts, heading: false }
 
 /** Creates the functions that make entries: `of` for the files of a directory, `describe` for one file. */
-export function createEntries({ walk, permit, rules, headings, pool, leaveOut }: EntriesOptions) {
+export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveOut }: EntryBuilderOptions) {
   /** Cache of the facts that rules set for each name of a directory, because globs are slow. It lives as long as the names. */
   const told = new WeakMap<DirectoryNames, (RuleFacts | undefined)[]>()
 
@@ -203,7 +203,7 @@ function toFileFacts(stats: BigIntStats): FileFacts {
 
 /** Returns the entry of a file, without its heading. Opens nothing. */
 function describeFile(path: string, { size, modified, version }: FileFacts, { facts }: RuleFacts): Entry {
-  const mimeType = facts.mimeType ?? mimeTypeOf(baseName(path))
+  const mimeType = facts.mimeType ?? mimeTypeByName(baseName(path))
   // Fast path without rules: it avoids the spread.
   if (facts === noFacts && mimeType !== undefined) return { path, mimeType, size, modified, version }
   if (mimeType === undefined) return { path, ...facts, size, modified, version }
@@ -217,8 +217,8 @@ export function describeDirectory(path: string, stats: BigIntStats): Entry {
 }
 
 /** Cache of the titles that files have in their first heading, by version and path. */
-export function createHeadings(places: Places, leaveOut: LeaveOut) {
-  const titles = createRecent<{ readonly title: string | undefined }>(20_000)
+export function createHeadings(places: RootAccess, leaveOut: LeaveOut) {
+  const titles = createLruCache<{ readonly title: string | undefined }>(20_000)
 
   const read = async (entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<string | undefined> => {
     const place = await open()
@@ -250,7 +250,7 @@ export function createHeadings(places: Places, leaveOut: LeaveOut) {
 
 export type Headings = ReturnType<typeof createHeadings>
 
-async function readHeading(places: Places, place: Place, signal: AbortSignal): Promise<string | undefined> {
+async function readHeading(places: RootAccess, place: Place, signal: AbortSignal): Promise<string | undefined> {
   const handle = await places.open(place, signal)
   try {
     const buffer = Buffer.alloc(headingBytes)
@@ -264,7 +264,7 @@ async function readHeading(places: Places, place: Place, signal: AbortSignal): P
   }
 }
 
-interface ListerOptions extends EntriesOptions {
+interface ListerOptions extends EntryBuilderOptions {
   readonly names: NameCache
   /** Asks a running watch which directories are unchanged: the facts in them are not read from the disk again. */
   readonly confirm?: (files: number) => Promise<StateOfDirectory | undefined>
@@ -325,7 +325,7 @@ export function createFileLister(options: ListerOptions) {
   }
 
   const cache = createFileFactsCache(keptMs)
-  const entriesIn = createEntries(options)
+  const entriesIn = createEntryBuilder(options)
 
   const stat = async (path: string, context: Context): Promise<Entry> => {
     const position = await walk.to(path, context)
@@ -342,7 +342,7 @@ export function createFileLister(options: ListerOptions) {
     /** Whether one entry of each directory is enough. */
     const isSparing = shallow || skim !== undefined
     check(signal)
-    const rest = resumeIn(prefix, after)
+    const rest = resumeKeyIn(prefix, after)
     if (rest === undefined) return
     const frames: Frame[] = []
     /** Closes all directories but the first, because one entry found in them is enough. */
@@ -389,7 +389,7 @@ export function createFileLister(options: ListerOptions) {
           } else if (first !== undefined) yield entries
           check(signal)
         }
-        if (breath.due()) await breath.take()
+        if (eventLoopYield.due()) await eventLoopYield.take()
       }
     } catch (error) {
       // The prefix does not exist (any more): nothing is below it.
@@ -402,7 +402,7 @@ export function createFileLister(options: ListerOptions) {
   return {
     stat,
     list: (query: ListQuery, signal: AbortSignal, allows?: Allows): AsyncIterable<Entry> =>
-      inGroups(() => groups(query, signal, allows), signal),
+      createGroupedIterable(() => groups(query, signal, allows), signal),
   }
 }
 

@@ -2,7 +2,7 @@ import { constants } from 'node:buffer'
 import mime from 'mime'
 import { invalid } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
-import type { Within } from '../../core/kit/within.ts'
+import type { FolderBounds } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import type { Description } from '../../core/provider.ts'
 
@@ -93,7 +93,7 @@ const known = new Map(Object.entries(types).flatMap(([type, names]) => names.map
 const others = new Map<string, string | undefined>()
 
 /** Returns the MIME type for a file name: by the full name, else by the extension in any letter case. */
-export function mimeTypeOf(name: string): string | undefined {
+export function mimeTypeByName(name: string): string | undefined {
   const whole = known.get(name)
   if (whole !== undefined) return whole
   const dot = name.lastIndexOf('.')
@@ -110,8 +110,8 @@ export function mimeTypeOf(name: string): string | undefined {
 }
 
 /** Returns the MIME type of a file whose content is known: the type by name if the content agrees. */
-export function mimeTypeFor(name: string, content: { readonly text: boolean; readonly head: Uint8Array }): string {
-  const byName = mimeTypeOf(name)
+export function mimeTypeOfFile(name: string, content: { readonly text: boolean; readonly head: Uint8Array }): string {
+  const byName = mimeTypeByName(name)
   if (byName === undefined) return magic(content.head) ?? (content.text ? 'text/plain' : 'application/octet-stream')
   // A type that is in neither `textTypes` nor `binaryTypes` fits any content.
   const isText = textTypes.test(byName)
@@ -155,7 +155,7 @@ export interface RuleFacts {
 }
 
 /** Returns the facts that rules set for the file at a path. */
-export type Rules = (path: string) => RuleFacts
+export type MetadataRules = (path: string) => RuleFacts
 
 /** The facts of a file that no rule matches. */
 export const noFacts: Description = {}
@@ -165,7 +165,7 @@ export const noFacts: Description = {}
  *
  * @throws ResourceError `invalid` for a malformed glob, or a priority that is not from 0 to 1.
  */
-export function createRules(rules: readonly FileRule[]): Rules | undefined {
+export function compileMetadataRules(rules: readonly FileRule[]): MetadataRules | undefined {
   if (rules.length === 0) return undefined
   const compiled = rules.map(({ match, ...facts }) => {
     if (facts.priority !== undefined && !(facts.priority >= 0 && facts.priority <= 1))
@@ -196,7 +196,7 @@ export interface FilesOptions {
   /** The absolute path of the directory to serve. */
   readonly root: string
   /** Limits of the path of the root, if no person named it. By default its symbolic links are followed, once. */
-  readonly within?: Within
+  readonly within?: FolderBounds
   /** Globs: serves only paths that match one, or are in a matching directory. Default exclusions still apply to them. */
   readonly include?: readonly string[]
   /** Globs, in any letter case: leaves out paths that match, or are in a matching directory. */

@@ -12,7 +12,7 @@ import {
   unavailable,
 } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
-import { breath } from '../../core/kit/breath.ts'
+import { eventLoopYield } from '../../core/kit/event-loop-yield.ts'
 import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange, Context } from '../../core/provider.ts'
@@ -59,7 +59,7 @@ interface Steps {
 }
 
 /** Access to a root and its contents. Every method throws `not-found` or `unavailable`, or the reason of the abort. */
-export interface Places {
+export interface RootAccess {
   /** The path at which the root was opened, without symbolic links. The root may have moved since. */
   readonly real: string
   /**
@@ -195,7 +195,7 @@ export function pathErrorAdvice(error: unknown): string | undefined {
  * Converts a failed call's error: `not-found` when nothing can be opened, `unavailable` for errors that may be temporary (EIO, EMFILE). An
  * abort error is unchanged.
  */
-export function failure(error: unknown): unknown {
+export function toFileError(error: unknown): unknown {
   const code = errorCodeOf(error)
   if (error instanceof ResourceError || code === undefined || code === 'ABORT_ERR') return error
   if (absent.has(code)) return notFound(`the file system reports ${code}`)
@@ -282,7 +282,7 @@ export async function statFiles(
       found.push(undefined)
     }
   }
-  if (breath.due()) await breath.take()
+  if (eventLoopYield.due()) await eventLoopYield.take()
   signal.throwIfAborted()
   if (found.length === names.length) return found
   return found.concat(await lookInPool(place, names.slice(found.length), pool, signal, leaveOut))
@@ -329,7 +329,7 @@ async function lookInPool(
 }
 
 function nothingOr(error: unknown): undefined {
-  const meaning = failure(error)
+  const meaning = toFileError(error)
   if (!isResourceError(meaning, 'not-found')) throw meaning
 }
 
@@ -367,7 +367,7 @@ export function versionStamp(stats: BigIntStats): string {
 }
 
 /** Whether two stats have the same stamp. It is cheaper than making both stamps. */
-export function hasStamp(a: BigIntStats, b: BigIntStats): boolean {
+export function hasSameStamp(a: BigIntStats, b: BigIntStats): boolean {
   return a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs && a.size === b.size && a.ino === b.ino
 }
 
@@ -403,7 +403,7 @@ export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date)
   /** Returns the facts that were recorded since the directory last changed; undefined when there are none. */
   const of = ({ stats, local }: Place): Set<string> | undefined => {
     const known = local ? directories.get(stats.ino) : undefined
-    return known !== undefined && known.stats.dev === stats.dev && hasStamp(known.stats, stats)
+    return known !== undefined && known.stats.dev === stats.dev && hasSameStamp(known.stats, stats)
       ? known.facts
       : undefined
   }
@@ -471,7 +471,7 @@ export async function readStable(
     const head = hasHead ? read.subarray(0, headBytes) : await readPart(handle, 0, headBytes, false, signal)
     const found: Bytes = { bytes: read.subarray(0, end - start), start, head, stats }
     const after = await handle.stat(signal)
-    if (quiet && read.length === end - start && hasStamp(after, stats)) return found
+    if (quiet && read.length === end - start && hasSameStamp(after, stats)) return found
     const complete = found.bytes.length === end - start
     if (complete && previous !== undefined && hasGrown(previous, found)) return found
     if (complete && previous !== undefined && isUntouched(previous, found, after)) return found

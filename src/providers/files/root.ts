@@ -4,23 +4,23 @@ import * as path from 'node:path'
 import { promisify } from 'node:util'
 import { errorCodeOf, invalid, isResourceError, notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import { singleFlight, sleep } from '../../core/kit/abort.ts'
-import { breath } from '../../core/kit/breath.ts'
+import { eventLoopYield } from '../../core/kit/event-loop-yield.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
-import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
+import { type FolderBounds, LeadsOutError, pathWithin } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import { gitDirectoryAround } from '../checkout.ts'
 import {
-  failure,
-  hasStamp,
+  hasSameStamp,
   isSettled,
   type Place,
-  type Places,
   type Pool,
   pathErrorAdvice,
   type ReadHandle,
   type RefCounted,
+  type RootAccess,
   tickMs,
+  toFileError,
 } from './place.ts'
 
 /** Characters that Windows does not allow in a name: separators, the marks of drives, streams and wildcards. */
@@ -69,7 +69,7 @@ const never = new AbortController().signal
  * @param at Path of the open root below /proc/self/fd, if it is already open.
  * @throws ResourceError `invalid` when /proc does not work as this module needs it to serve files safely.
  */
-export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool, at?: string): Promise<Places> {
+export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, at?: string): Promise<RootAccess> {
   const keeper = createRootKeeper(await openTested(real, pool, at), real, pool)
 
   /** Returns the place of a descriptor. Closes the descriptor if it throws. */
@@ -85,7 +85,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       return { at, keep, close, stats, local, mount }
     } catch (error) {
       descriptor.close()
-      throw failure(error)
+      throw toFileError(error)
     }
   }
 
@@ -111,7 +111,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     child: async (parent, name, { directory, only = false, follow = false }, signal) => {
       const flags = O_PATH | (follow ? 0 : O_NOFOLLOW) | (directory && only ? O_DIRECTORY : 0)
       const path = `${parent.at}/${name}`
-      if (breath.due()) await breath.take()
+      if (eventLoopYield.due()) await eventLoopYield.take()
       // A link, or a mount inside the root, may lead to a file system that does not answer.
       const isHere = parent.local && !follow && !keeper.hasMounts
       const descriptor = await openDescriptor(path, flags, pool, { signal, hold: parent, local: true, isHere })
@@ -129,7 +129,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
         if (here === base) return ''
         return here.startsWith(prefix) ? here.slice(prefix.length) : undefined
       } catch (error) {
-        throw failure(error)
+        throw toFileError(error)
       }
     },
 
@@ -240,7 +240,7 @@ async function openTested(real: string, pool: Pool, at?: string): Promise<Root> 
     return { descriptor, mount, local: mount !== undefined && isLocalDisk(type) }
   } catch (error) {
     descriptor.close()
-    throw failure(error)
+    throw toFileError(error)
   }
 }
 
@@ -289,7 +289,7 @@ export async function openDescriptor(path: string, flags: number, pool: Pool, te
     }
     return shared(await pool.run(() => open(path, flags), { ...rest, late: fs.closeSync }), local)
   } catch (error) {
-    throw failure(error)
+    throw toFileError(error)
   }
 }
 
@@ -316,7 +316,7 @@ export async function statOf(descriptor: Descriptor, local: boolean, pool: Pool,
     if (local) return fs.fstatSync(descriptor.fd, { bigint: true })
     return await pool.run(() => fstat(descriptor.fd, { bigint: true }), { signal, hold: descriptor })
   } catch (error) {
-    throw failure(error)
+    throw toFileError(error)
   }
 }
 
@@ -338,7 +338,7 @@ export function handleOf(descriptor: Descriptor, pool: Pool, local: boolean, { s
         const inPool = async () => (await read(fd, buffer, offset, length, position)).bytesRead
         return await pool.run(inPool, { signal, hold: descriptor })
       } catch (error) {
-        throw failure(error)
+        throw toFileError(error)
       }
     },
     stat: (signal) => statOf(descriptor, local, pool, signal),
@@ -389,7 +389,7 @@ export function hasMountsInside(directory: string, table: string | undefined): b
 
 interface RootOptions {
   readonly root: string
-  readonly within?: Within
+  readonly within?: FolderBounds
   readonly allowMounts: boolean
   /** Whether the private files of version control at a path are served. */
   readonly servesPrivate: (path: string) => boolean
@@ -407,13 +407,13 @@ const refused = ['/proc', '/sys', '/dev']
  *
  * @throws ResourceError `invalid` (reason `configuration`) for a root that is relative, missing, not a directory, not readable, or the whole machine.
  */
-export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<Places> {
+export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<RootAccess> {
   const real = await resolveRoot(options)
   if (!options.servesPrivate('')) await refuseGitDirectory(options.root, real)
   if (real === (await tryRealPath(homeFolder())))
     log('warn', 'the root of a files mount is the home directory: all of it can be read', { root: real })
   const portable = options.portable ?? process.platform !== 'linux'
-  return portable ? openPortablePlaces(real, pool, options.platform) : openLinuxPlaces(real, options.allowMounts, pool)
+  return portable ? openPortablePlaces(real, pool, options.platform) : openLinuxRoot(real, options.allowMounts, pool)
 }
 
 /** An open root: its real path, and the path of its place (see `Place.at`). */
@@ -427,9 +427,9 @@ export async function openAgain(
   root: OpenedRoot,
   options: Omit<RootOptions, 'root' | 'within' | 'servesPrivate'>,
   pool: Pool,
-): Promise<Places> {
+): Promise<RootAccess> {
   if (options.portable ?? process.platform !== 'linux') return openPortablePlaces(root.real, pool, options.platform)
-  return openLinuxPlaces(root.real, options.allowMounts, pool, root.at)
+  return openLinuxRoot(root.real, options.allowMounts, pool, root.at)
 }
 
 async function resolveRoot({ root, within }: RootOptions): Promise<string> {
@@ -484,14 +484,14 @@ async function openPortablePlaces(
   real: string,
   pool: Pool,
   platform: NodeJS.Platform = process.platform,
-): Promise<Places> {
+): Promise<RootAccess> {
   const prefix = real.endsWith(separator) ? real : `${real}${separator}`
 
   const call = async <T>(signal: AbortSignal, what: () => Promise<T>): Promise<T> => {
     try {
       return await pool.run(what, { signal })
     } catch (error) {
-      throw failure(error)
+      throw toFileError(error)
     }
   }
 
@@ -533,7 +533,8 @@ async function openPortablePlaces(
         discard(result)
         throw error
       })
-      if (after.every((stats, index) => stats.isDirectory() && hasStamp(stats, before[index] ?? stats))) return result
+      if (after.every((stats, index) => stats.isDirectory() && hasSameStamp(stats, before[index] ?? stats)))
+        return result
       discard(result)
     }
     throw unavailable('The directories of a path change faster than the path can be opened.')

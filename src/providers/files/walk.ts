@@ -1,25 +1,25 @@
 import * as fs from 'node:fs'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { compileGlobs, compileReach } from '../../core/glob.ts'
-import { breath, sortInSlices } from '../../core/kit/breath.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { eventLoopYield, sortInSlices } from '../../core/kit/event-loop-yield.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { indexAfter } from '../../core/kit/sorted.ts'
-import { baseName, canonicalPath, comparePaths, isComposable, segmentFault } from '../../core/path.ts'
+import { baseName, canonicalPath, comparePaths, hasEquivalentSpellings, segmentFault } from '../../core/path.ts'
 import type { Context } from '../../core/provider.ts'
 import type { IgnoreFiles } from './ignore-files.ts'
 import { foldName, type Ignores, isDotenv, isExcludedByDefault, isIgnored } from './ignores.ts'
 import type { DefaultExcludes } from './options.ts'
 import {
   createDirectoryFacts,
-  failure,
   isSettled,
   modeAllows,
   type PermitOptions,
   type Place,
-  type Places,
   type Pool,
+  type RootAccess,
   servableKind,
   statFile,
+  toFileError,
   untilAbort,
   versionStamp,
 } from './place.ts'
@@ -75,7 +75,7 @@ export function createNameJudge(options: VisibilityOptions) {
 type PathTest = (path: string) => boolean
 
 /** Returns the options that decide about repositories and files of ignore rules. */
-export function ignoreOptions(options: {
+export function ignoreFileOptions(options: {
   readonly gitignore: boolean
   readonly worktrees: boolean
   readonly defaultExcludes: DefaultExcludes
@@ -165,7 +165,7 @@ export interface Walker {
 type Caller = Pick<Context, 'signal' | 'allows'>
 
 interface WalkOptions {
-  readonly places: Places
+  readonly places: RootAccess
   readonly pool: Pool
   readonly visible: Visibility
   readonly permit: PermitOptions
@@ -194,7 +194,7 @@ export function createWalk(options: WalkOptions): Walker {
       return { place, aliases: [alias], device: place.stats.dev, allows, trail: [place.stats], links: 0 }
     } catch (error) {
       place.close()
-      throw failure(error)
+      throw toFileError(error)
     }
   }
 
@@ -266,7 +266,7 @@ export function createWalk(options: WalkOptions): Walker {
         return { place, aliases: [...aliases, ...real], device, allows, trail: [...trail, stats], links }
       } catch (error) {
         place.close()
-        throw failure(error)
+        throw toFileError(error)
       }
     } catch (error) {
       if (!isResourceError(error, 'not-found')) throw error
@@ -368,7 +368,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
     },
     /** Returns the only other name in a directory that is canonically equivalent: people and models compose letters, macOS decomposes them. */
     listedFor: async (parent: OpenedEntry, name: string, signal: AbortSignal): Promise<string | undefined> => {
-      if (!isComposable(name)) return undefined
+      if (!hasEquivalentSpellings(name)) return undefined
       const listed = await names.of(parent, signal)
       const byForm = composed.get(listed) ?? byCanonicalForm(listed.names)
       composed.set(listed, byForm)
@@ -392,7 +392,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
 function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()
   for (const listed of names) {
-    if (!isComposable(listed)) continue
+    if (!hasEquivalentSpellings(listed)) continue
     const name = listed.endsWith('/') ? listed.slice(0, -1) : listed
     const form = canonicalPath(name)
     const alike = found.get(form) ?? []
@@ -423,7 +423,7 @@ const namesPerLook = 256
 export async function sortNames(names: readonly string[]): Promise<readonly string[]> {
   let count = 0
   // The clock is read once for many names: comparing two of them takes less time than reading it.
-  const slices = { due: () => ++count % namesPerLook === 0 && breath.due(), rest: breath.take }
+  const slices = { due: () => ++count % namesPerLook === 0 && eventLoopYield.due(), rest: eventLoopYield.take }
   const unique: string[] = []
   for (const name of await sortInSlices(names, comparePaths, slices, sortRun)) {
     if (name !== unique.at(-1)) unique.push(name)
@@ -461,7 +461,7 @@ const noLinks: ReadonlySet<string> = new Set()
  * @param mine Whether this thread has no other work, and so may block on a local file system, which takes half the time.
  */
 export function createNameCache(visible: Visibility, links: boolean, pool: Pool, mine = false) {
-  const snapshots = createRecent<NamesSnapshot>(maxNames, ({ names }) => names.names.length + 8)
+  const snapshots = createLruCache<NamesSnapshot>(maxNames, ({ names }) => names.names.length + 8)
   const reading = new Map<string, { readonly position: OpenedEntry; readonly snapshot: Promise<NamesSnapshot> }>()
 
   /** Whether a name in a directory is visible, judged by the name alone. */
@@ -487,7 +487,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
       // Bytes that are not UTF-8 also become U+FFFD. Such a name leads to nothing, or to another file.
       const real = name.includes('\ufffd') ? await spelling(position.place, name) : name
       if (real !== undefined && isShown(real)) selected.push(real)
-      if (breath.due()) await breath.take()
+      if (eventLoopYield.due()) await eventLoopYield.take()
     }
     if (links) for (const name of linked) selected.push(...[name, `${name}/`].filter(isShown))
     const sorted = await sortNames(selected)
@@ -585,7 +585,7 @@ async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
     await pool.run(readAll, { signal: never, hold: place })
     return found
   } catch (error) {
-    throw failure(error)
+    throw toFileError(error)
   }
 }
 
@@ -595,7 +595,7 @@ function readNamesNow(place: Place): FoundNames {
     for (const entry of fs.readdirSync(place.at, { withFileTypes: true })) addEntryName(entry, found)
     return found
   } catch (error) {
-    throw failure(error)
+    throw toFileError(error)
   }
 }
 

@@ -16,8 +16,8 @@ import {
   modeAllows,
   type PermitOptions,
   type Place,
-  type Places,
   type Pool,
+  type RootAccess,
   servableKind,
   statFiles,
   tickMs,
@@ -29,7 +29,7 @@ import {
   createWalk,
   type DirectoryNames,
   fileIdentity,
-  ignoreOptions,
+  ignoreFileOptions,
   maxDepth,
   mayRead,
   type NameCache,
@@ -40,7 +40,7 @@ import {
 
 import {
   type ComparisonRounds,
-  createPending,
+  createPendingChanges,
   createRounds,
   createSchedule,
   createTurnQueue,
@@ -48,7 +48,7 @@ import {
   type DirectoryUpdates,
   type Handles,
   type OnFileEvent,
-  openHandles,
+  openWatchHandles,
   type PendingChanges,
   type Schedule,
   type UpdateCollector,
@@ -706,11 +706,11 @@ export async function watchFiles(
   const pool = createPool(1)
   const visible = createVisibility(options)
   const places = await openAgain(options.root, { allowMounts, portable }, pool)
-  const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoreOptions(options) })
+  const ignoreFiles = createIgnoreFiles({ places, pool, log, ...ignoreFileOptions(options) })
   const names = createNameCache(visible, symlinks === 'beneath', pool, true)
   const walk = createWalk({ places, pool, visible, permit, names, symlinks, ignoreFiles })
   const schedule = createSchedule<Directory>()
-  const pending = createPending()
+  const pending = createPendingChanges()
   const looks = createTurnQueue(schedule.wake, pending.drained)
   let suspected = false
   let suspectAt = 0
@@ -719,7 +719,7 @@ export async function watchFiles(
     doubtAll(directories, portable ? undefined : ledger)
     schedule.wake()
   }
-  const handles = openHandles(places.real, options, { log, overflown, ...defined({ watch }) })
+  const handles = openWatchHandles(places.real, options, { log, overflown, ...defined({ watch }) })
   // With access by path, it is unknown whether the file system of a place is local, so a watch is tried.
   const speaks = ({ local }: Place) => local || portable
   const ledger = createUpdateCollector()
@@ -861,7 +861,7 @@ function outward(error: unknown): ResourceError {
 
 interface RootWatchOptions {
   readonly options: WatchOptions
-  readonly places: Places
+  readonly places: RootAccess
   readonly tree: WatchedTree
   readonly rounds: ComparisonRounds
   readonly directories: Directories

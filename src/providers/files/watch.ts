@@ -7,7 +7,7 @@ import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { canonicalPath } from '../../core/path.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
-import type { PermitOptions, Place, Places } from './place.ts'
+import type { PermitOptions, Place, RootAccess } from './place.ts'
 import type { OpenedRoot } from './root.ts'
 import type { VisibilityOptions } from './walk.ts'
 
@@ -46,12 +46,12 @@ interface HandlesOptions {
 }
 
 /** Opens the watches of a root: one of the whole tree, or one of each directory. */
-export function openHandles(
+export function openWatchHandles(
   root: string,
   { recursive, watches }: { readonly recursive: boolean; readonly watches: number },
   options: HandlesOptions,
 ): Handles {
-  return recursive ? createTreeHandles(root, options) : createHandles(watches, options)
+  return recursive ? createTreeHandles(root, options) : createWatchHandles(watches, options)
 }
 
 export type WatchFile = (
@@ -72,7 +72,7 @@ const validFileName = (name: string) => (name.includes('\ufffd') ? undefined : n
  *
  * @param limit Maximum number of watches.
  */
-export function createHandles(limit: number, { log, overflown, watch = fs.watch }: HandlesOptions): Handles {
+export function createWatchHandles(limit: number, { log, overflown, watch = fs.watch }: HandlesOptions): Handles {
   const most = Math.ceil(queueLength() / 2)
   let count = 0
   let full = false
@@ -398,13 +398,13 @@ export function createRounds<T>({ directories, look, begun, intervalMs, rest }: 
   }
 }
 
-export type PendingChanges = ReturnType<typeof createPending>
+export type PendingChanges = ReturnType<typeof createPendingChanges>
 
 /** Maximum number of changed paths in a batch. Above it, the batch becomes "everything may have changed", which is cheaper to handle. */
 const maxPaths = 10_000
 
 /** Queue of changes that were not sent yet. */
-export function createPending() {
+export function createPendingChanges() {
   let changes = new Map<string, Change>()
   let all = false
   let ended: { readonly error?: unknown } | undefined
@@ -695,7 +695,12 @@ function startWatchWorker(): Worker {
  *
  * @param closing Ends all watches.
  */
-export function createFilesWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal) {
+export function createFilesWatch(
+  places: RootAccess,
+  options: Omit<WatchOptions, 'root'>,
+  log: Log,
+  closing: AbortSignal,
+) {
   /** For each running watch, which directories it confirms to be unchanged. */
   const confirmations = new Set<Confirmations>()
   const inboxes = new Set<ReturnType<typeof openInbox>>()

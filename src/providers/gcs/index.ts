@@ -5,7 +5,7 @@ import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined, jsonIn, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange, Provider } from '../../core/provider.ts'
-import { type BucketOptions, completeBucketOptions, createObjects } from '../objects/provider.ts'
+import { type BucketOptions, completeBucketOptions, createObjectsProvider } from '../objects/provider.ts'
 import {
   createThrottledLog,
   type GetQuery,
@@ -42,7 +42,7 @@ export async function gcs(options: GcsOptions): Promise<Provider> {
   if (settings.anonymous && keyFile !== undefined)
     throw invalid('"anonymous" excludes "keyFile". Remove one of the two.', 'configuration')
   const client = createGcsClient({ ...settings, keyFile })
-  return createObjects(createStore(client, settings.bucket, userProject, settings.log), settings)
+  return createObjectsProvider(createStore(client, settings.bucket, userProject, settings.log), settings)
 }
 
 /** Maximum size of an answer other than an object, in bytes: ten times that of a page of a thousand objects. */

@@ -1,21 +1,21 @@
 import { drive_v3 } from '@googleapis/drive'
 import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
-import { followFor, sleep } from '../../core/kit/abort.ts'
+import { followAbortFor, sleep } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import { doneOnce } from '../../core/kit/once.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import { untilAbort } from '../files/place.ts'
-import { authorize } from './credentials.ts'
+import { createAuthorization } from './credentials.ts'
 import type { RawFile } from './model.ts'
 import type { Credentials } from './options.ts'
 import {
   createTransport,
-  errorOf,
-  isExpired,
+  isExpiredChanges,
   isQuota,
   isTransientFault,
   type RequestFault,
   type RequestSubject,
+  toCallerError,
   toRequestFault,
 } from './transport.ts'
 
@@ -113,7 +113,7 @@ export function createDriveClient(options: DriveClientOptions) {
       throw unavailable('Google did not return a start for the feed of changes.')
     },
     /**
-     * Returns a page of changes. `from` is the token for the next poll, on the last page. Throws {@link ExpiredError} when Google no longer knows
+     * Returns a page of changes. `from` is the token for the next poll, on the last page. Throws {@link ExpiredChangesError} when Google no longer knows
      * the token.
      */
     changes: async ({ driveId }: Corpus, pageToken: string, fields: string, signal: AbortSignal) => {
@@ -133,7 +133,7 @@ export function createDriveClient(options: DriveClientOptions) {
             },
             options,
           ),
-        (fault) => (isExpired(fault) ? new ExpiredError() : errorOf(fault, 'drive')),
+        (fault) => (isExpiredChanges(fault) ? new ExpiredChangesError() : toCallerError(fault, 'drive')),
       )
       const from = typeof newStartPageToken === 'string' ? newStartPageToken : undefined
       return { ...pageOf<drive_v3.Schema$Change>(changes, nextPageToken), from }
@@ -171,7 +171,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
   let quietUntil = 0
 
   const openClient = doneOnce(async () => {
-    const client = await authorize(credentials, transport)
+    const client = await createAuthorization(credentials, transport)
     const fetchImplementation = transport as typeof fetch
     return { client, drive: new drive_v3.Drive({ auth: client, retry: false, fetchImplementation }) }
   })
@@ -208,11 +208,11 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
     about: RequestSubject,
     signal: AbortSignal,
     work: Work<T>,
-    errorFor: (fault: RequestFault) => unknown = (fault) => errorOf(fault, about),
+    errorFor: (fault: RequestFault) => unknown = (fault) => toCallerError(fault, about),
   ): Promise<T> => {
     // Fail at once instead of waiting for too long.
     if (quietUntil - performance.now() > timeoutMs / 2) throw errorFor({ status: 429 })
-    const { signal: own, release } = followFor([signal, closing.signal], timeoutMs)
+    const { signal: own, release } = followAbortFor([signal, closing.signal], timeoutMs)
     let renewed = false
     try {
       for (let attempt = 1; ; attempt++) {
@@ -230,7 +230,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
       }
     } catch (error) {
       signal.throwIfAborted()
-      if (isResourceError(error) || error instanceof ExpiredError) throw error
+      if (isResourceError(error) || error instanceof ExpiredChangesError) throw error
       if (closing.signal.aborted) throw unavailable('The provider is closed.')
       if (own.aborted)
         throw unavailable(
@@ -246,7 +246,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
 }
 
 /** Thrown when Google no longer knows the changes since a token. */
-export class ExpiredError extends Error {}
+export class ExpiredChangesError extends Error {}
 
 type Work<T> = (drive: drive_v3.Drive, options: { readonly signal: AbortSignal }) => Promise<{ readonly data: T }>
 

@@ -10,7 +10,7 @@ import {
   serviceEffects,
   withoutEffects,
 } from '../../schema/shapes.ts'
-import { namedSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
+import { readSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
 import { ownFiles } from '../../secrets/own-files.ts'
 import { defineSource, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
 
@@ -154,7 +154,7 @@ async function credentialsOf(options: GdriveMount, folder: string) {
   const client = await gdriveClient(options, folder)
   if (client !== undefined) return { kind: 'person', client, tokenFile: tokenFileOf(options, folder) } as const
   if (key === undefined) return { kind: 'default' } as const
-  const text = await namedSecret('key', key, folder)
+  const text = await readSecret('key', key, folder)
   return { kind: 'service', key: text, ...defined({ subject }) } as const
 }
 

@@ -4,11 +4,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { auth } from '@googleapis/drive'
 import { errorCodeOf, invalid, unavailable } from '../../core/errors.ts'
-import { followFor, withResolvers } from '../../core/kit/abort.ts'
+import { followAbortFor, withResolvers } from '../../core/kit/abort.ts'
 import { defined, jsonIn, objectOf } from '../../core/kit/object.ts'
 import { mayUseMetadataService } from '../objects/endpoint.ts'
 import type { Credentials, OAuthClient } from './options.ts'
-import { createTransport, standInEndpoint, type Transport, toRequestFault } from './transport.ts'
+import { createTransport, parseLoopbackEndpoint, type Transport, toRequestFault } from './transport.ts'
 
 /** The only scope ever requested: read. */
 const scope = 'https://www.googleapis.com/auth/drive.readonly'
@@ -21,7 +21,7 @@ export type Authorization = InstanceType<typeof auth.OAuth2>
  *
  * @throws ResourceError; the message says what to do, and holds nothing of the credentials.
  */
-export async function authorize(credentials: Credentials, transport: Transport): Promise<Authorization> {
+export async function createAuthorization(credentials: Credentials, transport: Transport): Promise<Authorization> {
   // Google's client has its own type for `fetch`.
   const transporterOptions = { fetchImplementation: transport as typeof fetch }
   switch (credentials.kind) {
@@ -162,9 +162,9 @@ interface GrantOptions {
  *
  * @throws ResourceError `unavailable` when the person did not allow it, or Google returned no token. No message holds a code or token.
  */
-export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
+export async function requestConsent(options: GrantOptions): Promise<RefreshToken> {
   const { client, timeoutMs, show, signal = new AbortController().signal } = options
-  const endpoint = options.endpoint === undefined ? undefined : standInEndpoint(options.endpoint)
+  const endpoint = options.endpoint === undefined ? undefined : parseLoopbackEndpoint(options.endpoint)
   const state = randomBytes(32).toString('base64url')
   const callback = await listenFor(state)
   try {
@@ -183,7 +183,7 @@ export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
       ...defined({ code_challenge: codeChallenge, code_challenge_method: method }),
     })
     show(url)
-    const waiting = followFor(signal, timeoutMs)
+    const waiting = followAbortFor(signal, timeoutMs)
     const code = await callback.code(waiting.signal).finally(waiting.release)
     const { tokens } = await oauth.getToken({ code, codeVerifier }).catch((error: unknown) => {
       const { reason, status, code: system } = toRequestFault(error)

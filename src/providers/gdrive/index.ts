@@ -1,6 +1,6 @@
-import { completionOf } from '../../core/completion.ts'
+import { completeFromValues } from '../../core/completion.ts'
 import { isResourceError, notFound, unavailable } from '../../core/errors.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
@@ -23,7 +23,7 @@ import { isServed, mayRead, shownType, titleFromName } from './model.ts'
 import { completeGdriveOptions, type GdriveOptions } from './options.ts'
 import { createFileReader, type DescribedFile } from './read.ts'
 import { createScanner } from './scan.ts'
-import { createSnapshot, type DriveSnapshot, type DriveState } from './snapshot.ts'
+import { createDriveSnapshotKeeper, type DriveSnapshotKeeper, type DriveState } from './snapshot.ts'
 import { type DriveTree, diffDriveTrees, type FileAtPath, fileAt, indexFrom } from './tree.ts'
 
 export type { Credentials, GdriveOptions } from './options.ts'
@@ -55,7 +55,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     completeGdriveOptions(options)
   const client = createDriveClient({ credentials, endpoint, timeoutMs })
   const scanner = createScanner(client, shortcuts, permissions, maxFiles)
-  const snapshot = createSnapshot({ client, scanner, what, shortcuts, intervalMs, log })
+  const snapshot = createDriveSnapshotKeeper({ client, scanner, what, shortcuts, intervalMs, log })
   const reader = createFileReader(client, maxBytes)
   const { watch, degraded, lately } = createDriveWatch(snapshot, intervalMs)
   const closing = new AbortController()
@@ -107,9 +107,9 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     const signal = signalOf(context)
     const path = filled.get('path')
     const { file } = path === undefined ? {} : await describe(path, context, signal)
-    if (argument.name === 'form') return completionOf(reader.formNames(file), argument.value)
+    if (argument.name === 'form') return completeFromValues(reader.formNames(file), argument.value)
     const names = argument.name === 'sheet' && file !== undefined ? await reader.sheetNames(file, signal) : []
-    return completionOf(names, argument.value)
+    return completeFromValues(names, argument.value)
   }
 
   return {
@@ -205,9 +205,9 @@ function directoryOf({ titles }: DriveTree, path: string): Entry {
 const notifyDelayMs = 2000
 
 /** Watches for changes through the feed that the snapshot follows. */
-function createDriveWatch(snapshot: DriveSnapshot, intervalMs: number) {
+function createDriveWatch(snapshot: DriveSnapshotKeeper, intervalMs: number) {
   /** The former entries of changed paths, kept until listeners are notified: those who could see an entry also learn of its removal. */
-  const former = createRecent<{ readonly placed: FileAtPath; readonly until: number }>(10_000)
+  const former = createLruCache<{ readonly placed: FileAtPath; readonly until: number }>(10_000)
 
   const changesOf = function* (before: DriveState, now: DriveState): Generator<Change> {
     // The changes during a loss of the feed are unknown.

@@ -2,7 +2,7 @@ import type { drive_v3 } from '@googleapis/drive'
 import { defined } from '../../core/kit/object.ts'
 import { indexer } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
-import { mimeTypeOf } from '../files/options.ts'
+import { mimeTypeByName } from '../files/options.ts'
 
 /** A file, folder or shortcut of Drive, with only the fields that the listing needs: there may be very many. */
 export interface DriveFile {
@@ -31,7 +31,7 @@ export interface DriveFile {
   readonly readers?: Readers
 }
 
-/** Names of those who may read a file: see {@link createReaders}. Files shared in the same way have one object. */
+/** Names of those who may read a file: see {@link createReaderLookup}. Files shared in the same way have one object. */
 type Readers = ReadonlySet<string>
 
 export type RawFile = drive_v3.Schema$File
@@ -105,7 +105,7 @@ function isStored(type: string): boolean {
 export function storedTypeOf({ type, name }: Pick<DriveFile, 'type' | 'name'>): string {
   const said = type.toLowerCase()
   const isType = /^[a-z]{1,20}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,120}$/.test(said)
-  return isType && said !== 'application/octet-stream' ? said : (mimeTypeOf(name) ?? 'application/octet-stream')
+  return isType && said !== 'application/octet-stream' ? said : (mimeTypeByName(name) ?? 'application/octet-stream')
 }
 
 /** Returns a name for people, without characters that end a line or change the writing direction. */
@@ -120,7 +120,7 @@ export function titleFromName(name: string): string | undefined {
 }
 
 /** Export formats of one of Google's own document types, by the name of the form; the first is the default. */
-export interface ExportKind {
+export interface ExportFormats {
   readonly forms: Readonly<Record<string, string>>
   /** MIME type of the default form's content. */
   readonly mimeType: string
@@ -130,7 +130,7 @@ const office = 'application/vnd.openxmlformats-officedocument.'
 const pdf = 'application/pdf'
 const sheet = `${office}spreadsheetml.sheet`
 
-const kinds: ReadonlyMap<string, ExportKind> = new Map(
+const kinds: ReadonlyMap<string, ExportFormats> = new Map(
   Object.entries({
     document: kind({
       markdown: 'text/markdown',
@@ -145,14 +145,14 @@ const kinds: ReadonlyMap<string, ExportKind> = new Map(
   }).map(([name, value]) => [`application/vnd.google-apps.${name}`, value]),
 )
 
-function kind(forms: Readonly<Record<string, string>>): ExportKind {
+function kind(forms: Readonly<Record<string, string>>): ExportFormats {
   return { forms, mimeType: Object.values(forms)[0] ?? '' }
 }
 
 export const spreadsheetType = 'application/vnd.google-apps.spreadsheet'
 
 /** Returns the export formats of a type; undefined when it is not one of Google's own formats, or has no content to read. */
-export function exportKind(type: string): ExportKind | undefined {
+export function exportFormatsOf(type: string): ExportFormats | undefined {
   return kinds.get(type)
 }
 
@@ -166,7 +166,7 @@ export function isServed({ type, readable, trashed, size }: DriveFile): boolean 
 
 /** Returns the MIME type for the listing. */
 export function shownType(file: DriveFile): string {
-  return exportKind(file.type)?.mimeType ?? storedTypeOf(file)
+  return exportFormatsOf(file.type)?.mimeType ?? storedTypeOf(file)
 }
 
 type Permission = NonNullable<RawFile['permissions']>[number]
@@ -187,7 +187,7 @@ const maxLookUps = 200
  *
  * For items in shared drives Drive returns only ids of permissions; unknown ids are looked up.
  */
-export function createReaders() {
+export function createReaderLookup() {
   /** The reader for each id of a permission. A person or group has one id for all files. */
   const known = new Map<string, string | undefined>()
   /** One set for all files that are shared in the same way. */

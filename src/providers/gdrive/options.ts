@@ -1,7 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { isId } from './model.ts'
-import { standInEndpoint } from './transport.ts'
+import { parseLoopbackEndpoint } from './transport.ts'
 
 export type Credentials =
   /** A person who has allowed access by `hikidashi auth gdrive`. */
@@ -27,14 +27,14 @@ export type ServedPart =
   | { readonly kind: 'shared' }
 
 /** The shortcuts to resolve: none, those to served files, or all. */
-export type Shortcuts = 'none' | 'inside' | 'anywhere'
+export type ShortcutPolicy = 'none' | 'inside' | 'anywhere'
 
 export interface GdriveOptions {
   readonly credentials: Credentials
   /** The part of Drive to serve. Default: My Drive. */
   readonly what?: ServedPart
   /** The shortcuts to resolve. Default `anywhere` in My Drive, where the user created them; `inside` elsewhere. */
-  readonly shortcuts?: Shortcuts
+  readonly shortcuts?: ShortcutPolicy
   /** Whether each file is visible only to those whom Drive shares it with: see `docs/providers/gdrive.md`. Default false. */
   readonly permissions?: boolean
   /** Interval of polls for changes, and maximum age of a listing, in milliseconds. Default 15,000. */
@@ -78,7 +78,7 @@ export function completeGdriveOptions(options: GdriveOptions) {
     maxFiles,
     maxBytes,
     timeoutMs,
-    endpoint: endpoint === undefined ? undefined : standInEndpoint(endpoint),
+    endpoint: endpoint === undefined ? undefined : parseLoopbackEndpoint(endpoint),
     log,
   }
 }

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { invalid, notFound, ResourceError, tooLarge } from '../../core/errors.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
-import { createHost, workerLimits } from '../../core/kit/workers.ts'
+import { createTaskWorker, workerLimits } from '../../core/kit/workers.ts'
 import { metaKeys } from '../../core/meta.ts'
-import type { ByteRange, Content, ContentFacts, Context, Params, ReadRequest } from '../../core/provider.ts'
+import type { ByteRange, Content, ContentMetadata, Context, Params, ReadRequest } from '../../core/provider.ts'
 import type { ReadingAnswer, ReadingJob, SheetText } from '../../readings/formats.ts'
 import { createObjectReader } from '../objects/read.ts'
 import { ObjectFault, type ObjectStore } from '../objects/store.ts'
 import type { DriveClient } from './client.ts'
 import {
   type DriveFile,
-  type ExportKind,
-  exportKind,
+  type ExportFormats,
+  exportFormatsOf,
   formNames,
   type RawFile,
   revisionOf,
@@ -39,13 +39,13 @@ const maxReadExportBytes = 4 * maxExportBytes
 
 /** Creates the reader of files: stored files, or ranges of them; Google's own formats in their export format. */
 export function createFileReader(client: DriveClient, maxBytes: number) {
-  const exports = createRecent<Buffer>(keptBytes, ({ length }) => length)
-  const workbooks = createRecent<readonly SheetText[]>(keptBytes, (sheets) =>
+  const exports = createLruCache<Buffer>(keptBytes, ({ length }) => length)
+  const workbooks = createLruCache<readonly SheetText[]>(keptBytes, (sheets) =>
     sheets.reduce((sum, { text }) => sum + text.length, 0),
   )
   const sheets = createSheets()
   /** The files being read, with their latest descriptions. */
-  const described = createRecent<DriveFile>(1000)
+  const described = createLruCache<DriveFile>(1000)
   const readObject = createObjectReader(storeOf(client, described), maxBytes)
 
   const exported = async ({ id, version }: DriveFile, mimeType: string, signal: AbortSignal): Promise<Buffer> => {
@@ -79,7 +79,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
 
   const readExport = async (
     one: DescribedFile,
-    kind: ExportKind,
+    kind: ExportFormats,
     params: Params,
     signal: AbortSignal,
   ): Promise<Content> => {
@@ -99,7 +99,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
     if (sheet !== undefined)
       throw invalid('A single sheet can be read only as CSV. Leave out "form".', 'parameter', { parameter: 'sheet' })
     const bytes = await exported(file, mimeType, signal)
-    const facts: ContentFacts = { mimeType, version: file.version, meta: metaOf(raw, {}) }
+    const facts: ContentMetadata = { mimeType, version: file.version, meta: metaOf(raw, {}) }
     const isTextual = /^text\/|svg/.test(mimeType) && isText(bytes)
     return isTextual ? { ...facts, text: bytes.toString().replace(/^\ufeff/, '') } : { ...facts, bytes }
   }
@@ -115,7 +115,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
 
   return {
     read: async (one: DescribedFile, { params, range }: ReadRequest, context: ReadCall): Promise<Content> => {
-      const kind = exportKind(one.file.type)
+      const kind = exportFormatsOf(one.file.type)
       if (kind !== undefined) return readExport(one, kind, params, context.signal)
       if (params.has('form') || params.has('sheet'))
         throw invalid(
@@ -126,19 +126,19 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
       return readStored(one, range, context)
     },
     sheetNames: async (file: DriveFile, signal: AbortSignal): Promise<readonly string[]> => {
-      const mimeType = exportKind(file.type)?.forms.csv
+      const mimeType = exportFormatsOf(file.type)?.forms.csv
       if (mimeType === undefined) return []
       return (await sheetsOf(file, mimeType, signal)).map(({ name }) => name)
     },
     /** Returns the names of the export formats of a file. */
     formNames: (file: DriveFile | undefined): readonly string[] =>
-      file === undefined ? formNames : Object.keys(exportKind(file.type)?.forms ?? {}),
+      file === undefined ? formNames : Object.keys(exportFormatsOf(file.type)?.forms ?? {}),
     close: () => sheets.close(),
   }
 }
 
 /** Returns Drive's stored files as an object store: a file by its id, in its current version. */
-function storeOf(client: DriveClient, described: ReturnType<typeof createRecent<DriveFile>>): ObjectStore {
+function storeOf(client: DriveClient, described: ReturnType<typeof createLruCache<DriveFile>>): ObjectStore {
   const detailsOf = ({ id, size = 0, modified, version, type }: DriveFile) => ({
     key: id,
     size,
@@ -217,7 +217,7 @@ const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 /** Splits workbooks into their sheets, in the worker thread that reads documents. */
 function createSheets() {
   const file = join(import.meta.dirname, '../../../dist/readings/worker.js')
-  const host = createHost<ReadingJob, ReadingAnswer>(file, workerLimits.documents)
+  const host = createTaskWorker<ReadingJob, ReadingAnswer>(file, workerLimits.documents)
   return {
     /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
     read: async (bytes: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]> => {

@@ -2,7 +2,7 @@ import { ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Corpus, DriveClient } from './client.ts'
 import {
-  createReaders,
+  createReaderLookup,
   type DriveFile,
   fieldsOf,
   folderType,
@@ -12,7 +12,7 @@ import {
   type ReadPermissions,
   shortcutType,
 } from './model.ts'
-import type { ServedPart, Shortcuts } from './options.ts'
+import type { ServedPart, ShortcutPolicy } from './options.ts'
 
 /** Number of folders listed with one request, and number of parallel requests. */
 const [perQuery, parallel] = [40, 4]
@@ -32,9 +32,9 @@ interface Folder {
  *
  * @param withReaders Whether to find out who may read each file.
  */
-export function createScanner(client: DriveClient, shortcuts: Shortcuts, withReaders: boolean, maxFiles: number) {
+export function createScanner(client: DriveClient, shortcuts: ShortcutPolicy, withReaders: boolean, maxFiles: number) {
   const fields = fieldsOf(withReaders)
-  const readersOf = createReaders()
+  const readersOf = createReaderLookup()
 
   const lookUp =
     (signal: AbortSignal): ReadPermissions =>
@@ -113,7 +113,7 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
     below,
     targets,
     /** Returns everything that is served. */
-    all: async ({ anchors, shared }: DriveScope, signal: AbortSignal): Promise<DriveFiles> => {
+    all: async ({ anchors, shared }: DriveRoots, signal: AbortSignal): Promise<DriveFiles> => {
       const files: DriveFiles = new Map()
       const folders: Folder[] = anchors.map(({ id, corpus }) => ({ id, corpus }))
       if (shared)
@@ -173,7 +173,7 @@ interface Anchor {
   readonly corpus: Corpus
 }
 
-export interface DriveScope {
+export interface DriveRoots {
   readonly anchors: readonly Anchor[]
   /** Whether files that others have shared are at the top level. */
   readonly shared: boolean
@@ -182,7 +182,7 @@ export interface DriveScope {
 }
 
 /** Finds the roots of the served part. Throws `unavailable` when one is missing. */
-export async function findScope(client: DriveClient, what: ServedPart, signal: AbortSignal): Promise<DriveScope> {
+export async function findDriveRoots(client: DriveClient, what: ServedPart, signal: AbortSignal): Promise<DriveRoots> {
   switch (what.kind) {
     case 'my-drive': {
       const { id } = await client.file('root', 'id', signal, 'drive')

@@ -2,10 +2,10 @@ import { isResourceError, unavailable } from '../../core/errors.ts'
 import { singleFlight } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import { untilAbort } from '../files/place.ts'
-import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
+import { type Corpus, type DriveClient, ExpiredChangesError } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
-import type { ServedPart, Shortcuts } from './options.ts'
-import { type DriveFiles, type DriveScope, findScope, type Scanner } from './scan.ts'
+import type { ServedPart, ShortcutPolicy } from './options.ts'
+import { type DriveFiles, type DriveRoots, findDriveRoots, type Scanner } from './scan.ts'
 import { buildTree, type DriveTree } from './tree.ts'
 
 interface FeedPosition {
@@ -17,7 +17,7 @@ interface FeedPosition {
 export interface DriveState {
   readonly files: ReadonlyMap<string, DriveFile>
   readonly tree: DriveTree
-  readonly scope: DriveScope
+  readonly scope: DriveRoots
   readonly positions: readonly FeedPosition[]
   /** Time of the last check, by `performance.now()`; and time of the last full listing. */
   readonly at: number
@@ -30,7 +30,7 @@ interface SnapshotParts {
   readonly client: DriveClient
   readonly scanner: Scanner
   readonly what: ServedPart
-  readonly shortcuts: Shortcuts
+  readonly shortcuts: ShortcutPolicy
   /** Maximum age of a snapshot that answers are taken from, in milliseconds. */
   readonly intervalMs: number
   readonly log: Log
@@ -39,7 +39,7 @@ interface SnapshotParts {
 /** Interval of full listings, in milliseconds, independent of the feed. */
 const listIntervalMs = 12 * 3_600_000
 
-export type DriveSnapshot = ReturnType<typeof createSnapshot>
+export type DriveSnapshotKeeper = ReturnType<typeof createDriveSnapshotKeeper>
 
 /** Creates the functions that build a state from files, and update it by the feed of changes of Drive. The signal aborts all requests. */
 function createFeed(
@@ -49,7 +49,7 @@ function createFeed(
   /** Builds a state from files. */
   const stateOf = async (
     files: ReadonlyMap<string, DriveFile>,
-    scope: DriveScope,
+    scope: DriveRoots,
     rest: Pick<DriveState, 'positions' | 'listedAt' | 'losses'>,
   ): Promise<DriveState> => {
     const at = performance.now()
@@ -57,7 +57,7 @@ function createFeed(
     return { files: keepReachableFiles(files, scope, tree), tree, scope, at, ...rest }
   }
 
-  /** Applies all changes since a state. Throws {@link ExpiredError} if everything has to be listed again. */
+  /** Applies all changes since a state. Throws {@link ExpiredChangesError} if everything has to be listed again. */
   const advance = async (state: DriveState): Promise<DriveState> => {
     const at = performance.now()
     const changes = new Map<string, RawFile | undefined>()
@@ -77,7 +77,7 @@ function createFeed(
       positions.push({ corpus, token: from })
     }
     // Only a full listing shows which drives exist.
-    if (drives && what.kind === 'drives') throw new ExpiredError()
+    if (drives && what.kind === 'drives') throw new ExpiredChangesError()
     const files = new Map(state.files)
     const { listedAt, losses } = state
     if (!(await apply(files, state, changes))) return { ...state, at, positions }
@@ -114,7 +114,7 @@ function createFeed(
  * Keeps a recent snapshot of the served part of Drive, because Drive cannot list files in the order of their paths. It lists everything at the
  * first call, and then follows the feed of changes. An update continues after the callers that wait for it abort.
  */
-export function createSnapshot({ client, scanner, what, shortcuts, intervalMs, log }: SnapshotParts) {
+export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, intervalMs, log }: SnapshotParts) {
   const closing = new AbortController()
   const { signal } = closing
   const { stateOf, advance } = createFeed({ client, scanner, what, shortcuts }, signal)
@@ -124,7 +124,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, intervalMs, l
 
   /** Lists everything, then applies the changes since the listing began. */
   const listing = singleFlight(async (): Promise<DriveState> => {
-    const scope = await findScope(client, what, signal)
+    const scope = await findDriveRoots(client, what, signal)
     const positions = await Promise.all(
       scope.corpora.map(async (corpus) => ({ corpus, token: await client.startToken(corpus, signal) })),
     )
@@ -132,7 +132,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, intervalMs, l
     const losses = current?.losses ?? 0
     const listed = await stateOf(files, scope, { positions, listedAt: performance.now(), losses })
     const state = await advance(listed).catch((error: unknown) => {
-      throw error instanceof ExpiredError ? unavailable('Drive changed while it was listed.') : error
+      throw error instanceof ExpiredChangesError ? unavailable('Drive changed while it was listed.') : error
     })
     log('info', 'Drive was listed', { files: state.tree.entries.length })
     current = state
@@ -147,7 +147,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, intervalMs, l
       current = next
       return next
     } catch (error) {
-      if (!(error instanceof ExpiredError)) throw error
+      if (!(error instanceof ExpiredChangesError)) throw error
       log('warn', 'the feed of changes was lost: everything is listed again')
       const next = await listing.run()
       current = { ...next, losses: state.losses + 1 }
@@ -216,7 +216,7 @@ function corpusOf({ parent }: DriveFile, { scope, tree }: DriveState): Corpus {
 /** Returns the files that have a path, or may get one by a shortcut. Files that were moved away are dropped. */
 function keepReachableFiles(
   files: ReadonlyMap<string, DriveFile>,
-  { shared }: DriveScope,
+  { shared }: DriveRoots,
   { folders }: DriveTree,
 ): DriveFiles {
   const targets = new Set<string>()

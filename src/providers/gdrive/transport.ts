@@ -1,5 +1,5 @@
 import { invalid, notFound, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
-import { followFor } from '../../core/kit/abort.ts'
+import { followAbortFor } from '../../core/kit/abort.ts'
 import { defined, jsonIn } from '../../core/kit/object.ts'
 import { traceContext } from '../../core/trace.ts'
 import { isLoopback } from '../../core/uri.ts'
@@ -47,7 +47,7 @@ export function createTransport(endpoint: string | undefined, timeoutMs: number)
     // A range refers to the stored bytes, not to a compressed encoding.
     if (sent.has('range')) sent.set('accept-encoding', 'identity')
     for (const [name, value] of Object.entries(traceContext())) sent.set(name, value)
-    const own = followFor(signal ?? [], timeoutMs)
+    const own = followAbortFor(signal ?? [], timeoutMs)
     try {
       const response = await fetch((endpoint ?? target.origin) + target.pathname + target.search, {
         ...defined({ method }),
@@ -87,7 +87,7 @@ async function readResponseBody(response: Response, limit: number): Promise<Buff
  *
  * @throws ResourceError `invalid` (reason `configuration`).
  */
-export function standInEndpoint(text: string): string {
+export function parseLoopbackEndpoint(text: string): string {
   const { url, host } = parseEndpoint(text, false)
   if (!isLoopback(host))
     throw invalid(
@@ -171,7 +171,7 @@ export function isTransientFault(fault: RequestFault): boolean {
 }
 
 /** Whether Google no longer knows the token in the feed of changes. */
-export function isExpired({ status = 0, reason }: RequestFault): boolean {
+export function isExpiredChanges({ status = 0, reason }: RequestFault): boolean {
   return [400, 404, 410].includes(status) && reason !== 'invalid_grant'
 }
 
@@ -181,7 +181,7 @@ export type RequestSubject = 'file' | 'drive'
 /**
  * Converts a fault to an error for the caller. Facts that the operator needs and the caller must not see are in the message of `unavailable`.
  */
-export function errorOf(fault: RequestFault, about: RequestSubject): ResourceError {
+export function toCallerError(fault: RequestFault, about: RequestSubject): ResourceError {
   const { status, reason = '', code } = fault
   if (isQuota(fault)) return unavailable('Google limits the rate of requests. Try again later, or raise the quota.')
   if (reason === 'invalid_grant' || reason === 'unauthorized_client' || reason === 'invalid_client')

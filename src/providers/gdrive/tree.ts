@@ -1,9 +1,9 @@
-import { breath } from '../../core/kit/breath.ts'
+import { eventLoopYield } from '../../core/kit/event-loop-yield.ts'
 import { changedPaths, firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths } from '../../core/path.ts'
 import { type DriveFile, folderType, isServed, shortcutType } from './model.ts'
-import type { Shortcuts } from './options.ts'
-import type { DriveScope } from './scan.ts'
+import type { ShortcutPolicy } from './options.ts'
+import type { DriveRoots } from './scan.ts'
 
 /** A served file, at its own path or at that of a shortcut to it. */
 export interface FileAtPath {
@@ -32,13 +32,13 @@ const maxDepth = 100
  */
 export async function buildTree(
   files: ReadonlyMap<string, DriveFile>,
-  { anchors, shared }: Pick<DriveScope, 'anchors' | 'shared'>,
-  shortcuts: Shortcuts,
+  { anchors, shared }: Pick<DriveRoots, 'anchors' | 'shared'>,
+  shortcuts: ShortcutPolicy,
 ): Promise<DriveTree> {
   const children = new Map<string, DriveFile[]>()
   const tops: DriveFile[] = []
   for (const file of files.values()) {
-    if (breath.due()) await breath.take()
+    if (eventLoopYield.due()) await eventLoopYield.take()
     if (shared && file.top === true && !files.has(file.parent ?? '')) tops.push(file)
     if (file.parent === undefined) continue
     const siblings = children.get(file.parent)
@@ -70,7 +70,7 @@ export async function buildTree(
       folders.set(id, path)
       titles.set(path, name)
       for (const child of children.get(id) ?? []) {
-        if (breath.due()) await breath.take()
+        if (eventLoopYield.due()) await eventLoopYield.take()
         place(child, path, depth)
       }
     }

@@ -5,7 +5,7 @@ import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import { errorCodeOf, invalid, isResourceError, type ResourceError, unavailable } from '../../core/errors.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { defined } from '../../core/kit/object.ts'
-import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
+import { type FolderBounds, LeadsOutError, pathWithin } from '../../core/kit/within.ts'
 import { checkoutAround } from '../checkout.ts'
 import { pathErrorAdvice } from '../files/place.ts'
 import type { Launcher } from './launch.ts'
@@ -191,7 +191,7 @@ export async function statPath(path: string): Promise<Stats | undefined> {
 }
 
 /** The directories of a repository, held open. */
-export interface Anchors {
+export interface OpenRepositoryFolders {
   /** Directory of `HEAD` and the index. */
   readonly gitDir: Folder
   /** Directory of refs, objects and the configuration. */
@@ -205,7 +205,7 @@ export interface Anchors {
  *
  * @throws ResourceError `unavailable`, as `current` does.
  */
-export async function openAnchor(location: RepositoryFolders) {
+export async function openFolderKeeper(location: RepositoryFolders) {
   let anchors = await openAnchors(location)
   let closed = false
 
@@ -215,7 +215,7 @@ export async function openAnchor(location: RepositoryFolders) {
      *
      * @throws ResourceError `unavailable` when one is gone, or a part of its path has become a symbolic link.
      */
-    current: async (): Promise<Anchors> => {
+    current: async (): Promise<OpenRepositoryFolders> => {
       const next = await openAnchors(location)
       if (closed || anchorsIdentity(next) === anchorsIdentity(anchors)) {
         closeAnchors(next)
@@ -244,9 +244,9 @@ export async function openAnchor(location: RepositoryFolders) {
   }
 }
 
-export type AnchoredFolders = Awaited<ReturnType<typeof openAnchor>>
+export type FolderKeeper = Awaited<ReturnType<typeof openFolderKeeper>>
 
-async function openAnchors({ gitDir, commonDir, workTree }: RepositoryFolders): Promise<Anchors> {
+async function openAnchors({ gitDir, commonDir, workTree }: RepositoryFolders): Promise<OpenRepositoryFolders> {
   const opened: Folder[] = []
   try {
     const at = async (path: string) => {
@@ -275,11 +275,11 @@ async function openAnchors({ gitDir, commonDir, workTree }: RepositoryFolders): 
   }
 }
 
-function closeAnchors({ gitDir, commonDir, workTree }: Anchors): void {
+function closeAnchors({ gitDir, commonDir, workTree }: OpenRepositoryFolders): void {
   for (const folder of new Set([gitDir, commonDir, workTree])) folder?.close()
 }
 
-function anchorsIdentity({ gitDir, commonDir, workTree }: Anchors): string {
+function anchorsIdentity({ gitDir, commonDir, workTree }: OpenRepositoryFolders): string {
   return `${gitDir.identity} ${commonDir.identity} ${workTree?.identity ?? ''}`
 }
 
@@ -314,7 +314,7 @@ export interface RepositoryPlace {
   /** The absolute path of a working tree, of a bare repository, or of a `.git` directory. There is no search for a repository. */
   readonly repository: string
   /** Limits of the path of the repository, if no person named it. By default its symbolic links are followed. */
-  readonly within?: Within
+  readonly within?: FolderBounds
 }
 
 /**
@@ -445,7 +445,7 @@ const maxAlternatesBytes = 64 * 1024
  *
  * @throws ResourceError `unavailable` for one that lies elsewhere, or is a symbolic link.
  */
-export async function openStores(commonDir: Folder, roots: readonly string[]): Promise<readonly Folder[]> {
+export async function openObjectFolders(commonDir: Folder, roots: readonly string[]): Promise<readonly Folder[]> {
   const found: Folder[] = []
   const visit = async (directory: Folder, depth: number): Promise<void> => {
     if (found.some(({ identity }) => identity === directory.identity)) return directory.close()
@@ -470,7 +470,7 @@ export async function openStores(commonDir: Folder, roots: readonly string[]): P
     return found
   } catch (error) {
     for (const folder of found) folder.close()
-    throw error instanceof LinkError ? linkedObjects() : error
+    throw error instanceof LinkError ? linkedObjectsError() : error
   }
 }
 
@@ -498,7 +498,7 @@ async function tryRealPath(path: string): Promise<string | undefined> {
 }
 
 /** Returns the error for symbolic links in place of packs or object directories, which would lead to objects elsewhere. */
-export function linkedObjects(): ResourceError {
+export function linkedObjectsError(): ResourceError {
   return repositoryError('has symbolic links among its objects. Name the repository that they lead to.')
 }
 

@@ -7,9 +7,9 @@ import { untilAbort } from '../files/place.ts'
 import { fileSystemError } from './launch.ts'
 import { createCompleter, createDates, createGitDirectories, createGitLister, dateKey, describeFile } from './list.ts'
 
-import { createBlobReader, isMissing } from './objects.ts'
-import { createPages, pageType } from './pages.ts'
-import { type Commits, createCommits, type RefTable } from './refs.ts'
+import { createBlobReader, isMissingObjectError } from './objects.ts'
+import { createTextPages, pageType } from './pages.ts'
+import { type CommitResolver, createCommitResolver, type RefTable } from './refs.ts'
 import { completeGitOptions, type GitOptions, openRepository, type Repository } from './repository.ts'
 
 import { createRepositoryWatch, type ReadStatus } from './watch.ts'
@@ -57,9 +57,9 @@ export async function createGit(
     throw fileSystemError(error)
   })
   const { launcher, objects, trees, refs, shallow, config } = repository
-  const commits = createCommits(launcher, objects, config.format === 'sha1' ? 40 : 64)
+  const commits = createCommitResolver(launcher, objects, config.format === 'sha1' ? 40 : 64)
   const directories = createGitDirectories(commits, trees, tuning.onEntries)
-  const pages = createPages(repository, commits)
+  const pages = createTextPages(repository, commits)
   const readBlob = createBlobReader(launcher, objects, settings.maxBytes)
   const { maxCommits, timeoutMs } = settings
   const budgetMs = tuning.dateBudgetMs ?? Math.min(datesTimeoutMs, timeoutMs)
@@ -125,7 +125,7 @@ export async function createGit(
           yield next.value
         }
       } catch (error) {
-        if (!isMissing(error)) throw error
+        if (!isMissingObjectError(error)) throw error
         if (repository.config.partial) throw unfetched(error)
         throw unavailable('A directory is not in the repository, or not any more.', {}, error)
       }
@@ -146,7 +146,7 @@ export async function createGit(
     complete: async (request, context) => {
       const signal = signalOf(context)
       const completion = steadily((table) => complete(request, table, signal)).catch((error: unknown) => {
-        if (isMissing(error)) return { values: [], total: 0, hasMore: false }
+        if (isMissingObjectError(error)) return { values: [], total: 0, hasMore: false }
         throw error
       })
       return answered(completion, signal)
@@ -183,7 +183,7 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
         if (attempt >= attempts) throw unavailable('The repository is replaced repeatedly.')
         table = await refs.table(performance.now())
       } catch (error) {
-        if (!isMissing(error)) throw error
+        if (!isMissingObjectError(error)) throw error
         const now = performance.now()
         const newer = await refs.table(now)
         const hasMoved = newer.fingerprint !== table.fingerprint
@@ -199,7 +199,7 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
 }
 
 /** Returns a commit with the file at the rest of its path. */
-async function locate(at: Awaited<ReturnType<Commits['find']>>, trees: Repository['trees']) {
+async function locate(at: Awaited<ReturnType<CommitResolver['find']>>, trees: Repository['trees']) {
   const entry = at === undefined || at.rest === '' ? undefined : await trees.find(`${at.commit}^{tree}`, at.rest)
   if (at === undefined || entry === undefined || entry.kind === 'directory') throw notFound()
   return { at, entry }

@@ -196,7 +196,7 @@ function conversation(
       else {
         const said = quiet ? {} : { said: firstLine(complaint) }
         log('warn', 'git failed', { command: args[0], code, ...said })
-        reject(explainFailure(name, code, complaint))
+        reject(gitProcessError(name, code, complaint))
       }
     })
     child.stdin?.end(launch.input ?? '')
@@ -285,7 +285,7 @@ function gitEnvironment(
 }
 
 /** Returns the error for a process of git that failed. `complaint` is its error output, which the error does not contain. */
-export function explainFailure(name: string, code: number | null, complaint: string): ResourceError {
+export function gitProcessError(name: string, code: number | null, complaint: string): ResourceError {
   if (complaint.includes('dubious ownership'))
     return unavailable(
       `${name} refuses the repository, since another user owns it. Run this server as its owner, or give it to this user (chown -R).`,

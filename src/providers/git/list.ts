@@ -1,19 +1,27 @@
-import { completionOf } from '../../core/completion.ts'
+import { completeFromValues } from '../../core/completion.ts'
 import { fallbackTo, isResourceError } from '../../core/errors.ts'
-import { followFor } from '../../core/kit/abort.ts'
-import { breath, createSlices, type Slices } from '../../core/kit/breath.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { followAbortFor } from '../../core/kit/abort.ts'
+import { createSlices, eventLoopYield, type Slices } from '../../core/kit/event-loop-yield.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
-import type { Within } from '../../core/kit/within.ts'
+import type { FolderBounds } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
-import { comparePaths, isPath, resumeIn } from '../../core/path.ts'
+import { comparePaths, isPath, resumeKeyIn } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
-import { mimeTypeOf } from '../files/options.ts'
+import { mimeTypeByName } from '../files/options.ts'
 import type { Launcher } from './launch.ts'
-import { type GitTree, isDamaged, isMissing, isTooDeep, type Objects, type TreeEntry, type Trees } from './objects.ts'
+import {
+  type GitTree,
+  isDamagedObjectError,
+  isMissingObjectError,
+  isTooDeep,
+  type ObjectDatabase,
+  type TreeEntry,
+  type TreeReader,
+} from './objects.ts'
 import { type LogLine, readLog } from './pages.ts'
-import { type Commits, type NameChildren, type NameNode, nameAt, type Refs, type RefTable } from './refs.ts'
+import { type CommitResolver, type NameChildren, type NameNode, nameAt, type Refs, type RefTable } from './refs.ts'
 import { completeGitOptions, openRepository } from './repository.ts'
 
 /** A directory of a tree, at a commit. */
@@ -50,7 +58,11 @@ interface GitItems {
 
 type GitDirectories = ReturnType<typeof createGitDirectories>
 
-export function createGitDirectories(commits: Commits, trees: Trees, onEntries?: (entries: number) => void) {
+export function createGitDirectories(
+  commits: CommitResolver,
+  trees: TreeReader,
+  onEntries?: (entries: number) => void,
+) {
   const rootOf = (commit: string): TreeDirectory => ({ commit, tree: `${commit}^{tree}`, inside: '' })
 
   /** Returns the directory of a ref, or of a prefix of ref names. */
@@ -72,11 +84,11 @@ export function createGitDirectories(commits: Commits, trees: Trees, onEntries?:
   }
 
   /** Finds the commit that a path begins with. Undefined also for an ambiguous name, and when the commit is missing. */
-  const findCommit: Commits['find'] = async (path, table, signal) => {
+  const findCommit: CommitResolver['find'] = async (path, table, signal) => {
     try {
       return await commits.find(path, table, signal)
     } catch (error) {
-      if (isResourceError(error, 'invalid') || isMissing(error)) return undefined
+      if (isResourceError(error, 'invalid') || isMissingObjectError(error)) return undefined
       throw error
     }
   }
@@ -188,7 +200,7 @@ function isBetween({ ref, ambiguous }: NameNode): boolean {
 interface ListerOptions {
   readonly refs: Refs
   readonly directories: GitDirectories
-  readonly objects: Objects
+  readonly objects: ObjectDatabase
   readonly datesOf: DatesOf
   /** The text pages at the root, in path order. */
   readonly pages: (table: RefTable) => readonly Entry[]
@@ -257,7 +269,7 @@ export function createGitLister({ refs, directories, objects, datesOf, pages }: 
   }
 
   return async function* list({ prefix = '', after }: ListQuery, signal: AbortSignal): AsyncGenerator<Entry> {
-    const rest = resumeIn(prefix, after)
+    const rest = resumeKeyIn(prefix, after)
     if (rest === undefined) return
     const table = await refs.table()
     const start = prefix === '' ? {} : await directories.find(prefix, table, signal)
@@ -287,14 +299,14 @@ export function createGitLister({ refs, directories, objects, datesOf, pages }: 
           signal.throwIfAborted()
         }
       }
-      if (breath.due()) await breath.take()
+      if (eventLoopYield.due()) await eventLoopYield.take()
     }
   }
 }
 
 /** Returns the entry of a file, a link or a submodule. */
 export async function describeFile(
-  objects: Objects,
+  objects: ObjectDatabase,
   path: string,
   { name, kind, oid }: TreeEntry,
   modified: number | undefined,
@@ -309,18 +321,18 @@ export async function describeFile(
 }
 
 /** Returns the type and size of an object; undefined for a missing or damaged one, so that the other files are still listed. */
-async function infoOf(objects: Objects, oid: string) {
+async function infoOf(objects: ObjectDatabase, oid: string) {
   try {
     return await objects.info(oid)
   } catch (error) {
-    if (isDamaged(error)) return undefined
+    if (isDamagedObjectError(error)) return undefined
     throw error
   }
 }
 
 function mimeTypeOfEntry(name: string, kind: TreeEntry['kind']): string | undefined {
   if (kind === 'link') return 'inode/symlink'
-  return kind === 'submodule' ? 'text/plain' : mimeTypeOf(name)
+  return kind === 'submodule' ? 'text/plain' : mimeTypeByName(name)
 }
 
 /** Returns at most `size` items from an index on, up to the next directory. The first item may be of any kind. */
@@ -347,12 +359,12 @@ const nothing: Completion = { values: [], total: 0, hasMore: false }
 /** Creates the completer of refs (`ref`, `from`, `to`), ids of the latest commits (`sha`), paths at a ref, and authors. */
 export function createCompleter(
   launcher: Launcher,
-  commits: Commits,
+  commits: CommitResolver,
   directories: GitDirectories,
   onEntries?: (entries: number) => void,
 ) {
   /** Cache of the latest commits, by the id of the newest one. */
-  const logs = createRecent<readonly LogLine[]>(16)
+  const logs = createLruCache<readonly LogLine[]>(16)
 
   const recent = async (ref: string | undefined, table: RefTable, signal: AbortSignal): Promise<readonly LogLine[]> => {
     const found = await commits.named(ref ?? 'HEAD', table, signal)
@@ -441,7 +453,7 @@ function offers(text: string): { take(value: string): void; completion(): Comple
 
 /** Returns the values that begin with the typed text, in any letter case. */
 function chosen(values: readonly string[], typed: string): Completion {
-  return completionOf(values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase())))
+  return completeFromValues(values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase())))
 }
 
 function byFrequency(values: readonly string[]): readonly string[] {
@@ -552,7 +564,7 @@ export function createDates(
   budgetMs: number,
   shallow: () => ReadonlySet<string>,
 ): DatesOf {
-  const known = createRecent<FileDates>(maxDates, ({ size }) => size + 1000)
+  const known = createLruCache<FileDates>(maxDates, ({ size }) => size + 1000)
   const walking = new Map<string, Promise<FileDates>>()
   let latest: string | undefined
   let depth = shallow()
@@ -669,7 +681,7 @@ interface ActivityOptions {
   /** Path of the repository, as in the provider's options. */
   readonly repository: string
   /** As in the provider's options. */
-  readonly within?: Within
+  readonly within?: FolderBounds
   /** Maximum number of commits to count, newest first. Default 1000. */
   readonly maxCommits?: number
   /** Time-out of the count, in milliseconds. Default 3000. */
@@ -691,7 +703,7 @@ export async function countActivity(options: ActivityOptions): Promise<ReadonlyM
     timeoutMs,
     ...defined({ log, within }),
   })
-  const { signal, release } = followFor(options.signal ?? [], timeoutMs)
+  const { signal, release } = followAbortFor(options.signal ?? [], timeoutMs)
   try {
     return await countIn(settings, maxCommits, signal)
   } finally {

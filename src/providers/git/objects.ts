@@ -2,16 +2,16 @@ import { isUtf8 } from 'node:buffer'
 import type { ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { isResourceError, notFound, ResourceError, unavailable } from '../../core/errors.ts'
-import { breath, createSlices, type Slices, sortInSlices } from '../../core/kit/breath.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { createSlices, eventLoopYield, type Slices, sortInSlices } from '../../core/kit/event-loop-yield.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { segmentFault } from '../../core/path.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
-import { mimeTypeFor } from '../files/options.ts'
+import { mimeTypeOfFile } from '../files/options.ts'
 import { rangeWithin } from '../files/place.ts'
 import { endProcess, isOutOfMemory, type Launcher, memoryError, missingObjectFault } from './launch.ts'
 
-export type Batch = ReturnType<typeof createBatch>
+export type CatFileProcess = ReturnType<typeof createCatFileProcess>
 
 interface Request {
   readonly name: string
@@ -33,7 +33,7 @@ const idleMs = 60_000
 type Mode = '--batch' | '--batch-check'
 
 /** A long-lived `git cat-file` process that answers a queue of requests. */
-export function createBatch(mode: Mode, start: (args: readonly string[]) => ChildProcess, timeoutMs: number) {
+export function createCatFileProcess(mode: Mode, start: (args: readonly string[]) => ChildProcess, timeoutMs: number) {
   const waiting: Request[] = []
   let child: ChildProcess | undefined
   let timer: NodeJS.Timeout | undefined
@@ -168,7 +168,7 @@ export function damagedObjectError(message: string): ResourceError {
   return unavailable(`${message} The repository is damaged: run git fsck there.`, { fault: damagedFault })
 }
 
-export function isDamaged(error: unknown): boolean {
+export function isDamagedObjectError(error: unknown): boolean {
   return isResourceError(error, 'unavailable') && error.detail.fault === damagedFault
 }
 
@@ -279,20 +279,20 @@ const maxKeptBytes = 32 * 1024 * 1024
 const maxKeptObjectBytes = 4 * 1024 * 1024
 
 /** Reads the objects of the repository, only by full id. Every call has a time-out of its own. */
-export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutMs: number) {
-  const make = (mode: '--batch' | '--batch-check') => createBatch(mode, launcher.start, timeoutMs)
+export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, timeoutMs: number) {
+  const make = (mode: '--batch' | '--batch-check') => createCatFileProcess(mode, launcher.start, timeoutMs)
   const contents = Array.from({ length: readers }, () => make('--batch'))
   const checker = make('--batch-check')
-  const known = createRecent<BatchObject>(maxFacts)
+  const known = createLruCache<BatchObject>(maxFacts)
   /** Objects that exceed git's memory limit: git would die over each of them again. */
-  const tooMuch = createRecent<{ readonly error: ResourceError }>(maxTooMuch)
-  const kept = createRecent<BatchObject>(maxKeptBytes, ({ size }) => size + 200)
+  const tooMuch = createLruCache<{ readonly error: ResourceError }>(maxTooMuch)
+  const kept = createLruCache<BatchObject>(maxKeptBytes, ({ size }) => size + 200)
 
   /**
    * One process does most of the work, because it caches the base objects of deltas. Another one takes over while the first is busy with a
    * large object.
    */
-  const readiest = (): Batch => {
+  const readiest = (): CatFileProcess => {
     const quick = contents.find((batch) => batch.delay() < busyTimeoutMs)
     return quick ?? contents.reduce((best, batch) => (batch.delay() < best.delay() ? batch : best))
   }
@@ -302,7 +302,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
     const hash = createHash(format).update(`${type} ${size}\0`)
     for (let at = 0; at < bytes.length; at += hashPieceBytes) {
       hash.update(bytes.subarray(at, at + hashPieceBytes))
-      if (breath.due()) await breath.take()
+      if (eventLoopYield.due()) await eventLoopYield.take()
     }
     if (hash.digest('hex') !== oid || (oid !== name && !name.includes('^')))
       throw damagedObjectError(`The contents of the object ${oid} do not match its id.`)
@@ -321,7 +321,7 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
      * Reads an object of at most `limit` bytes; for a larger one, only its metadata. Verifies the contents against the id. With `keep`, small
      * contents are cached for a while, because more ranges will be read.
      *
-     * @throws ResourceError `not-found` (see {@link isMissing}) when it does not exist, `unavailable` for a damaged object.
+     * @throws ResourceError `not-found` (see {@link isMissingObjectError}) when it does not exist, `unavailable` for a damaged object.
      */
     read: async (name: string, limit: number, keep = false): Promise<BatchObject> => {
       const remembered = kept.get(name)
@@ -356,15 +356,15 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
   }
 }
 
-export type Objects = ReturnType<typeof createObjects>
+export type ObjectDatabase = ReturnType<typeof createObjectDatabase>
 
-/** Returns the error for a missing object: see {@link isMissing}. */
+/** Returns the error for a missing object: see {@link isMissingObjectError}. */
 export function missingObjectError(name: string): ResourceError {
   return new ResourceError('not-found', `the object ${name} is not in the repository`, { fault: missingObjectFault })
 }
 
 /** Whether an error means a missing object: it may have been packed or pruned meanwhile, or never fetched. */
-export function isMissing(error: unknown): boolean {
+export function isMissingObjectError(error: unknown): boolean {
   return isResourceError(error) && error.detail.fault === missingObjectFault
 }
 
@@ -579,10 +579,10 @@ const maxRememberedNames = 10_000
 const maxDepth = 256
 const maxPath = 4096
 
-export function createTrees(objects: Objects, idBytes: number, onEntries?: (entries: number) => void) {
-  const known = createRecent<GitTree>(maxRememberedBytes, ({ weight }) => weight)
+export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEntries?: (entries: number) => void) {
+  const known = createLruCache<GitTree>(maxRememberedBytes, ({ weight }) => weight)
   /** The ids of trees by the requested name: the id of a commit in the form `id^{tree}`. */
-  const ids = createRecent<string>(maxRememberedNames)
+  const ids = createLruCache<string>(maxRememberedNames)
 
   /** Single-flight: many concurrent calls read the same few trees. */
   const loading = new Map<string, Promise<GitTree>>()
@@ -623,7 +623,7 @@ export function createTrees(objects: Objects, idBytes: number, onEntries?: (entr
   }
 }
 
-export type Trees = ReturnType<typeof createTrees>
+export type TreeReader = ReturnType<typeof createTreeReader>
 
 /** Whether a path below a commit is too long or too deep to be served. */
 export function isTooDeep(path: string): boolean {
@@ -657,7 +657,7 @@ interface BlobPart {
  * followed; the content of a submodule is the id of its commit. It throws `too-large` above the limit, `invalid` (reason `range`) for a range
  * that begins beyond the end, and `not-found` for an object that is not in the repository.
  */
-export function createBlobReader(launcher: Launcher, objects: Objects, maxBytes: number) {
+export function createBlobReader(launcher: Launcher, objects: ObjectDatabase, maxBytes: number) {
   const readPart = async (oid: string, range: ByteRange | undefined, signal: AbortSignal): Promise<BlobPart> => {
     const object = await objects.read(oid, maxBytes, range !== undefined)
     if (object.type !== 'blob') throw notFound('not a file')
@@ -690,7 +690,7 @@ export function createBlobReader(launcher: Launcher, objects: Objects, maxBytes:
     return {
       version: oid,
       size: part.size,
-      mimeType: kind === 'link' ? 'inode/symlink' : mimeTypeFor(name, byName),
+      mimeType: kind === 'link' ? 'inode/symlink' : mimeTypeOfFile(name, byName),
       ...(range === undefined ? {} : { range: { start: where.start, end: where.end } }),
       ...(text === undefined ? { bytes: part.bytes } : { text: text.text }),
     }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { invalid, notFound, tooLarge, unavailable } from '../../core/errors.ts'
-import { createSlices } from '../../core/kit/breath.ts'
+import { createSlices } from '../../core/kit/event-loop-yield.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { isPath } from '../../core/path.ts'
@@ -14,7 +14,7 @@ import { type Folder, statEntry, withFolder } from './directory.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat, TreeEntry } from './objects.ts'
 import {
-  type Commits,
+  type CommitResolver,
   type IndexRange,
   indexOfRef,
   type NamedCommit,
@@ -29,13 +29,13 @@ import type { GitSettings, Repository } from './repository.ts'
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
 
 /** Formats untrusted names, messages and paths as one line: hidden and direction-changing characters become `\u{…}`. */
-export function oneLine(text: string, most = 500): string {
+export function escapeLine(text: string, most = 500): string {
   const shown = text.length > most ? `${text.slice(0, most)}…` : text
   return shown.toWellFormed().replace(hidden, escapeCharacter)
 }
 
-/** Formats untrusted text of several lines like {@link oneLine}, but keeps line feeds and tabs. */
-export function manyLines(text: string): string {
+/** Formats untrusted text of several lines like {@link escapeLine}, but keeps line feeds and tabs. */
+export function escapeLines(text: string): string {
   const lines = text.replace(/\r\n/g, '\n').toWellFormed()
   return lines.replace(hidden, (c) => (c === '\n' || c === '\t' ? c : escapeCharacter(c)))
 }
@@ -140,7 +140,7 @@ export async function readDifference(
     : ''
   // git appends a tab to a name that contains a space.
   const shown = withoutFiles(decodePatch(patch), withheld).replace(named, (line) =>
-    oneLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY),
+    escapeLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY),
   )
   return { text: `${lines.join('\n')}\n${shown === '' ? '' : '\n'}${shown}${end}`, cut }
 }
@@ -185,7 +185,7 @@ function summarizeChanges(changes: readonly FileChange[], more: boolean, note: s
 
 function formatChange({ added, removed, path, before }: FileChange): string {
   const numbers = added === undefined || removed === undefined ? 'binary' : `+${added} -${removed}`
-  return `${numbers} ${before === undefined ? '' : `${oneLine(before)} → `}${oneLine(path)}`
+  return `${numbers} ${before === undefined ? '' : `${escapeLine(before)} → `}${escapeLine(path)}`
 }
 
 /** Parses `added TAB removed TAB path NUL`; for a rename, an empty path, then both names, each with a NUL. */
@@ -290,8 +290,8 @@ function* parseBlame(output: Buffer, encoding: string) {
 function headingOf(oid: string, facts: ReadonlyMap<string, string>, first: boolean): string {
   const time = Number(facts.get('author-time')) * 1000
   const date = Math.abs(time) <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'no date'
-  const subject = first ? `: ${oneLine(facts.get('summary') ?? '', 200)}` : ''
-  return `${shortId(oid)} ${date} ${oneLine(facts.get('author') ?? '', 100)}${subject}`
+  const subject = first ? `: ${escapeLine(facts.get('summary') ?? '', 200)}` : ''
+  return `${shortId(oid)} ${date} ${escapeLine(facts.get('author') ?? '', 100)}${subject}`
 }
 
 /** Parameters of a log. Times are in seconds since 1970. */
@@ -402,8 +402,8 @@ export function formatLog(
     title,
     ...lines.map(({ oid, date, author, subject }) => {
       const at = marks.get(oid)
-      const refs = at === undefined ? '' : ` (${at.map((name) => oneLine(name)).join(', ')})`
-      return `${shortId(oid)} ${date} ${oneLine(author, 100)}${refs}: ${oneLine(subject, 200)}`
+      const refs = at === undefined ? '' : ` (${at.map((name) => escapeLine(name)).join(', ')})`
+      return `${shortId(oid)} ${date} ${escapeLine(author, 100)}${refs}: ${escapeLine(subject, 200)}`
     }),
     ...(lines.length === 0 ? ['No commits.'] : []),
     ...(cut
@@ -506,7 +506,7 @@ export async function readRefPage(
         const { name, oid } = refAt(refs, index)
         if (await isThere(oid)) continue
         missing.add(index)
-        lacking.push(`${oneLine(names.shortest(name))} ${shortId(oid)}`)
+        lacking.push(`${escapeLine(names.shortest(name))} ${shortId(oid)}`)
       }
       await writeRefs(refsDir, refs, served, missing)
       output = await ask([])
@@ -521,8 +521,10 @@ export async function readRefPage(
         break
       }
       const mark = name === table.branch ? '* ' : '  '
-      const called = oneLine(names.shortest(name))
-      lines.push(`${mark}${called} ${shortId(peeled === '' ? oid : peeled)} ${date} ${oneLine(subject, 200)}`.trimEnd())
+      const called = escapeLine(names.shortest(name))
+      lines.push(
+        `${mark}${called} ${shortId(peeled === '' ? oid : peeled)} ${date} ${escapeLine(subject, 200)}`.trimEnd(),
+      )
     }
   }
   const text = [
@@ -571,7 +573,7 @@ async function writeRefs(
 function refTitle(kind: 'branches' | 'tags', { head, branch }: RefTable): string {
   if (kind === 'tags') return 'Tags, newest first.'
   if (branch !== undefined && head === undefined)
-    return `Branches. HEAD is on ${oneLine(branch)}, which has no commits yet.`
+    return `Branches. HEAD is on ${escapeLine(branch)}, which has no commits yet.`
   if (branch !== undefined) return 'Branches, newest first. HEAD is on the one with a *.'
   return `Branches, newest first.${head === undefined ? '' : ` HEAD is detached at ${shortId(head.oid)}.`}`
 }
@@ -674,7 +676,7 @@ function parseStatus(text: string): readonly StatusLine[] {
 function formatStatus(lines: readonly StatusLine[], cut: boolean, table: RefTable): TextPage {
   const isConflict = ({ staged, unstaged }: StatusLine) => /U|^AA$|^DD$/.test(staged + unstaged)
   const called = ({ path, before }: StatusLine) =>
-    `${before === undefined ? '' : `${oneLine(before)} → `}${oneLine(path)}`
+    `${before === undefined ? '' : `${escapeLine(before)} → `}${escapeLine(path)}`
   const group = (heading: string, keep: (line: StatusLine) => boolean, format: (line: StatusLine) => string) => {
     const kept = lines.filter(keep)
     return kept.length === 0 ? [] : [`${heading}:`, ...kept.map((line) => `  ${format(line)}`)]
@@ -706,8 +708,10 @@ function formatStatus(lines: readonly StatusLine[], cut: boolean, table: RefTabl
 function describeHead({ head, branch }: RefTable): string {
   const on = branch?.replace(/^refs\/heads\//, '')
   if (head === undefined)
-    return on === undefined ? 'HEAD is on no commit.' : `On ${oneLine(on)}, which has no commits yet.`
-  return on === undefined ? `HEAD is detached at ${shortId(head.oid)}.` : `On ${oneLine(on)} at ${shortId(head.oid)}.`
+    return on === undefined ? 'HEAD is on no commit.' : `On ${escapeLine(on)}, which has no commits yet.`
+  return on === undefined
+    ? `HEAD is detached at ${shortId(head.oid)}.`
+    : `On ${escapeLine(on)} at ${shortId(head.oid)}.`
 }
 
 /** A page that was found, with the function that writes it. */
@@ -719,7 +723,7 @@ interface Plan {
 type Find = (rest: string, table: RefTable, signal: AbortSignal) => Promise<Plan>
 
 /** The text pages: git's output about the history. */
-export function createPages(repository: Repository, commits: Commits) {
+export function createTextPages(repository: Repository, commits: CommitResolver) {
   const { launcher, objects, trees, config, location, mirror, settings } = repository
   const { maxBytes, maxCommits, withheld } = settings
   const tipsOf = createTips(commits)
@@ -741,8 +745,8 @@ export function createPages(repository: Repository, commits: Commits) {
         version: table.fingerprint,
       }
     const { commit, spelled } = await named(ref ?? 'HEAD', table, signal)
-    const about = query.path === undefined ? '' : `, ${oneLine(query.path)}`
-    const title = `Log of ${oneLine(spelled)} at ${shortId(commit)}${about}, newest first.`
+    const about = query.path === undefined ? '' : `, ${escapeLine(query.path)}`
+    const title = `Log of ${escapeLine(spelled)} at ${shortId(commit)}${about}, newest first.`
     const log = await readLog(launcher, commit, query, maxBytes, signal)
     return { ...formatLog(title, log, await tipsOf(table)), version: table.fingerprint }
   }
@@ -755,7 +759,7 @@ export function createPages(repository: Repository, commits: Commits) {
   ): Promise<TextPage> => {
     const { bytes, size } = await objects.read(entry.oid, maxBytes)
     const encoding = requireBlamable(bytes, size)
-    const title = `Blame of ${oneLine(path)} at ${oneLine(at.spelled)} (${shortId(at.commit)}).`
+    const title = `Blame of ${escapeLine(path)} at ${escapeLine(at.spelled)} (${shortId(at.commit)}).`
     const page = await readBlame(launcher, { commit: at.commit, path }, title, encoding, maxBytes, signal)
     return { ...page, immutable: at.fixed }
   }
@@ -845,8 +849,8 @@ async function writeDifference(
   const path = pathParameter(params)
   const query = { from: from.commit, to: to.commit, ...defined({ path }) }
   const difference = await readDifference(launcher, query, settings, signal)
-  const about = path === undefined ? '' : `, ${oneLine(path)}`
-  const ends = [from, to].map(({ spelled, commit }) => `${oneLine(spelled)} (${shortId(commit)})`)
+  const about = path === undefined ? '' : `, ${escapeLine(path)}`
+  const ends = [from, to].map(({ spelled, commit }) => `${escapeLine(spelled)} (${shortId(commit)})`)
   return {
     text: `Diff ${ends.join(' → ')}${about}\n${difference.text}`,
     cut: difference.cut,
@@ -862,7 +866,7 @@ function pageMetadata(title: string, description: string) {
 const maxRefs = 1000
 
 /** Creates a function that returns the shortest names of the refs at each commit. */
-function createTips(commits: Commits) {
+function createTips(commits: CommitResolver) {
   const known = new WeakMap<RefTable, ReadonlyMap<string, readonly string[]>>()
   return async (table: RefTable): Promise<ReadonlyMap<string, readonly string[]>> => {
     const found = known.get(table)
@@ -919,10 +923,10 @@ async function readCommit(
   const lines = [
     `commit ${commit}`,
     ...(parents.length === 0 ? [] : [`${parents.length === 1 ? 'parent' : 'parents'} ${parents.join(' ')}`]),
-    `author ${oneLine(author)}`,
-    ...(committer === author ? [] : [`committer ${oneLine(committer)}`]),
+    `author ${escapeLine(author)}`,
+    ...(committer === author ? [] : [`committer ${escapeLine(committer)}`]),
     '',
-    ...manyLines(message.join('\n').trimEnd())
+    ...escapeLines(message.join('\n').trimEnd())
       .split('\n')
       .map((line) => (line === '' ? '' : `    ${line}`)),
     ...(head.cut ? [cutMark(`the message is longer than ${maxMessageBytes} bytes`)] : []),

@@ -2,13 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
 import type { PathTest } from '../../core/glob.ts'
-import { createSlices, type Slices, sortInSlices } from '../../core/kit/breath.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { createSlices, type Slices, sortInSlices } from '../../core/kit/event-loop-yield.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Launcher } from './launch.ts'
-import { missingObjectError, type Objects } from './objects.ts'
+import { missingObjectError, type ObjectDatabase } from './objects.ts'
 
 /** The format of `git for-each-ref` that a {@link RefList} is read from. It begins with `*` for the branch of `HEAD`, with a space otherwise. */
 const refFormat = '%(HEAD)%(objectname) %(refname)/'
@@ -240,7 +240,7 @@ interface RefsBelow extends IndexRange {
 
 /** Finds refs by their names in paths, by binary search in the list: no object is created for a ref before it is requested. */
 export function createNames(list: RefList) {
-  const remembered = createRecent<NameChildren>(maxRemembered, ({ length }) => length + 1)
+  const remembered = createLruCache<NameChildren>(maxRemembered, ({ length }) => length + 1)
   const everything = { start: 0, end: list.length }
 
   const below = (prefix: string, within: IndexRange): readonly RefsBelow[] => {
@@ -521,7 +521,7 @@ export interface NamedCommit {
 }
 
 /** Resolves the names of commits in paths. Finds only commits that are reachable from served refs. */
-export interface Commits {
+export interface CommitResolver {
   /**
    * Finds the commit that a path begins with, and the rest of the path. Undefined when the path begins with none.
    *
@@ -543,12 +543,12 @@ export interface Commits {
 const fewestDigits = 7
 const maxCandidates = 64
 
-export function createCommits(launcher: Launcher, objects: Objects, idLength: number): Commits {
+export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase, idLength: number): CommitResolver {
   /** Cache of whether a commit is reachable, by the fingerprint of the refs and the commit id. */
-  const reachable = createRecent<{ readonly yes: boolean }>(50_000)
+  const reachable = createLruCache<{ readonly yes: boolean }>(50_000)
   const asking = new Map<string, Promise<boolean>>()
 
-  const at: Commits['at'] = async ({ oid }) => {
+  const at: CommitResolver['at'] = async ({ oid }) => {
     const found = await objects.info(`${oid}^{commit}`)
     return found?.oid
   }
@@ -620,7 +620,7 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     return served.length === 1 ? served[0] : undefined
   }
 
-  const find: Commits['find'] = async (path, table, signal) => {
+  const find: CommitResolver['find'] = async (path, table, signal) => {
     const slash = path.indexOf('/')
     const first = slash === -1 ? path : path.slice(0, slash)
     const behind = slash === -1 ? '' : path.slice(slash + 1)

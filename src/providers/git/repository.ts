@@ -6,20 +6,20 @@ import { tmpdir } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
 import { compileGlobs, type PathTest } from '../../core/glob.ts'
-import { createSlices } from '../../core/kit/breath.ts'
+import { createSlices } from '../../core/kit/event-loop-yield.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { findProgram, isProgram } from '../program.ts'
 import {
-  type AnchoredFolders,
-  type Anchors,
   type Folder,
+  type FolderKeeper,
   LinkError,
-  linkedObjects,
+  linkedObjectsError,
   locateRepository,
-  openAnchor,
+  type OpenRepositoryFolders,
   openFolder,
-  openStores,
+  openFolderKeeper,
+  openObjectFolders,
   openSubfolder,
   type RepositoryConfig,
   type RepositoryFolders,
@@ -32,7 +32,7 @@ import {
   symbolicLinkError,
 } from './directory.ts'
 import { createLauncher, type Launcher } from './launch.ts'
-import { createObjects, createTrees, type Objects, type Trees } from './objects.ts'
+import { createObjectDatabase, createTreeReader, type ObjectDatabase, type TreeReader } from './objects.ts'
 import { createRefs, type Refs, type RefsOptions } from './refs.ts'
 
 export interface GitOptions extends RepositoryPlace {
@@ -189,7 +189,7 @@ async function createMirror() {
       await writeFile(join(gitDir, 'HEAD'), `${noHead}\n`)
     },
     /** Brings the directory up to date. */
-    update: (anchors: Anchors, wanted: Wanted): Promise<Seen> => view.update(anchors, wanted),
+    update: (anchors: OpenRepositoryFolders, wanted: Wanted): Promise<Seen> => view.update(anchors, wanted),
     /** Links the parts that a split index consists of: gitformat-index(5). */
     linkIndex: async (own: Folder): Promise<void> => {
       const prefix = gitDir === commonDir ? '' : `${ownName}/`
@@ -249,7 +249,7 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
     else written.set(path, content)
   }
 
-  const copyFiles = async ({ gitDir: own, commonDir: common }: Anchors, idLength: number) => {
+  const copyFiles = async ({ gitDir: own, commonDir: common }: OpenRepositoryFolders, idLength: number) => {
     const head = (await readEntryText(own, 'HEAD', maxHeadBytes)).trimEnd()
     const isHead = /^(?:ref:\s*refs\/[^\s\p{Cc}]+|[0-9a-f]+)$/u.test(head)
     const lines = (await readEntryText(common, 'shallow', maxShallowBytes)).split('\n')
@@ -288,7 +288,7 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   }
 
   /** Links the refs that are kept as reftable: those of the repository, and those of a linked working tree. */
-  const linkTables = async ({ gitDir: own, commonDir: common }: Anchors): Promise<void> => {
+  const linkTables = async ({ gitDir: own, commonDir: common }: OpenRepositoryFolders): Promise<void> => {
     const places =
       own === common ? [['reftable', common] as const] : [['reftable', common] as const, [ownTables, own] as const]
     for (const [name, from] of places) {
@@ -300,7 +300,7 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   /** Links the objects. A link to each directory, so that git reads no `info/alternates`, which may name any folder. */
   const linkObjects = async (common: Folder, roots: readonly string[]): Promise<boolean> => {
     const next = new Map<string, string>()
-    for (const from of await openStores(common, roots)) {
+    for (const from of await openObjectFolders(common, roots)) {
       const name = `objects-${from.identity.replace(':', '-')}`
       next.set(from.identity, name)
       if (stores.has(from.identity)) from.close()
@@ -311,12 +311,12 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
     for (const name of next.values()) {
       const objects = links.heldAt(name)
       if (objects === undefined) continue
-      if ((await findLinks(objects, 1)).length > 0) throw linkedObjects()
+      if ((await findLinks(objects, 1)).length > 0) throw linkedObjectsError()
       if (isLinux) {
         for (const part of [...fans, 'info/commit-graph', 'info/commit-graphs'])
           links.toFile(`${name}/${part}`, `${objects.shared}/${part}`)
         await links.toDirectory(`${name}/pack`, objects, 'pack').catch((error: unknown) => {
-          throw error instanceof LinkError ? linkedObjects() : error
+          throw error instanceof LinkError ? linkedObjectsError() : error
         })
       }
       const pack = await statEntry(objects, 'pack')
@@ -331,7 +331,7 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
 
   return {
     /** @throws ResourceError `unavailable` for symbolic links, and for objects elsewhere. */
-    update: async (anchors: Anchors, { roots, wants, idLength }: Wanted): Promise<Seen> => {
+    update: async (anchors: OpenRepositoryFolders, { roots, wants, idLength }: Wanted): Promise<Seen> => {
       const shallow = await copyFiles(anchors, idLength)
       await linkTables(anchors)
       const leftOut = await linkRefs(anchors.commonDir, wants)
@@ -526,12 +526,12 @@ export interface Repository {
   readonly settings: GitSettings
   readonly location: RepositoryFolders
   /** The directories of the repository, held open. */
-  readonly anchors: AnchoredFolders
+  readonly anchors: FolderKeeper
   readonly config: RepositoryConfig
   readonly mirror: Mirror
   readonly launcher: Launcher
-  readonly objects: Objects
-  readonly trees: Trees
+  readonly objects: ObjectDatabase
+  readonly trees: TreeReader
   readonly refs: Refs
   /** Commits whose parents are missing. */
   readonly shallow: () => ReadonlySet<string>
@@ -589,7 +589,7 @@ async function openWithMirror(
       folder.close()
     }
   })
-  const anchors = await openAnchor(location)
+  const anchors = await openFolderKeeper(location)
   try {
     const { commonDir } = await anchors.current()
     const config = await readConfig(commonDir, launcher)
@@ -613,7 +613,7 @@ async function loadRepository(
   const create = () => mirror.create(configOf(config, settings), location.gitDir !== location.commonDir)
   await create()
   const idBytes = config.format === 'sha1' ? 20 : 32
-  const objects = createObjects(launcher, config.format, settings.timeoutMs)
+  const objects = createObjectDatabase(launcher, config.format, settings.timeoutMs)
   let shallow: ReadonlySet<string> = new Set()
   const wanted = {
     roots: [...location.roots, ...settings.alternates],
@@ -635,7 +635,7 @@ async function loadRepository(
   const refs = createRefs({ ...settings, launcher, refresh, maxAgeMs, idLength: idBytes * 2 })
   // Errors show at the start instead of at the first request.
   await refs.table()
-  const trees = createTrees(objects, idBytes, settings.onEntries)
+  const trees = createTreeReader(objects, idBytes, settings.onEntries)
   return { ...connected, settings, objects, trees, refs, shallow: () => shallow }
 }
 

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { isResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
-import { createSlices } from '../../core/kit/breath.ts'
+import { createSlices } from '../../core/kit/event-loop-yield.ts'
 import { isPath } from '../../core/path.ts'
 import type { Change, Degradation, Provider } from '../../core/provider.ts'
 import {
-  createHandles,
-  createPending,
+  createPendingChanges,
   createSchedule,
   createTurnQueue,
+  createWatchHandles,
   type Handles,
   type WatchHandle,
 } from '../files/watch.ts'
@@ -26,7 +26,7 @@ const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs', 'reftable'])
 const maxDirectories = 4096
 
 /** The watched directories of a repository: those of `HEAD`, refs and the index. */
-export function createDirectories(
+export function createWatchedDirectories(
   { location, anchors, settings }: Repository,
   handles: Handles,
   heard: (what: GitEvent) => void,
@@ -309,15 +309,15 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
   const { log, reconcile } = settings
   const parts = { refs: { of: 'refs' }, index: { of: 'status' } } as const
   const schedule = createSchedule<WatchedPart>()
-  const pending = createPending()
+  const pending = createPendingChanges()
   const looks = createTurnQueue(schedule.wake, pending.drained)
   const heard = (what: GitEvent) => schedule.touch(parts[what])
   const overflown = () => {
     heard('refs')
     heard('index')
   }
-  const handles = createHandles(maxHandles, { log, overflown })
-  const directories = createDirectories(repository, handles, heard)
+  const handles = createWatchHandles(maxHandles, { log, overflown })
+  const directories = createWatchedDirectories(repository, handles, heard)
   const changedFiles = createChangedFiles(launcher, signal)
   /** Whether the last attempt to read the repository failed. */
   let away = false

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { type Guard, refusedHost, sendGuarded } from '../../core/address-guard.ts'
+import { type Guard, refusedHostCode, sendGuarded } from '../../core/address-guard.ts'
 import { isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { type HttpUrl, originOf, resolveHttpUrl, speaksNoTls } from '../../core/http-url.ts'
-import { followFor } from '../../core/kit/abort.ts'
+import { followAbortFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 
 interface ClientOptions {
@@ -56,7 +56,7 @@ export function createHttpClient(options: ClientOptions): HttpGet {
 
   const send = (url: HttpUrl, headers: Readonly<Record<string, string>>, signal: AbortSignal) => {
     const refusal = guard.refusal(url)
-    if (refusal !== undefined) throw unreachable(url, refusal)
+    if (refusal !== undefined) throw unreachableError(url, refusal)
     return sendGuarded(guard, {
       url,
       headers: { 'User-Agent': userAgent, 'Accept-Encoding': 'gzip, br', ...headers },
@@ -71,13 +71,16 @@ export function createHttpClient(options: ClientOptions): HttpGet {
     try {
       next = resolveHttpUrl(from, location)
     } catch {
-      throw unreachable(from, 'it redirects to a URL that is not http or https')
+      throw unreachableError(from, 'it redirects to a URL that is not http or https')
     }
     if (from.scheme === 'https' && next.scheme === 'http')
-      throw unreachable(from, 'it redirects from https:// to http://, where others could read and change the answer')
+      throw unreachableError(
+        from,
+        'it redirects from https:// to http://, where others could read and change the answer',
+      )
     const origin = originOf(next)
     if (origin !== first && !redirects.includes(origin))
-      throw unreachable(from, 'it redirects to another origin ("redirects" permits origins)')
+      throw unreachableError(from, 'it redirects to another origin ("redirects" permits origins)')
     return next
   }
 
@@ -94,7 +97,7 @@ export function createHttpClient(options: ClientOptions): HttpGet {
       const { location } = response.headers
       if (redirectCodes.has(status) && location !== undefined) {
         response.destroy()
-        if (hop === maxHops) throw unreachable(start, `it redirects more than ${maxHops} times`)
+        if (hop === maxHops) throw unreachableError(start, `it redirects more than ${maxHops} times`)
         url = follow(url, first, location)
         isOwn &&= originOf(url) === first
         continue
@@ -112,13 +115,13 @@ export function createHttpClient(options: ClientOptions): HttpGet {
 
   return async (asked) => {
     asked.signal.throwIfAborted()
-    const { signal, release } = followFor(asked.signal, timeoutMs)
+    const { signal, release } = followAbortFor(asked.signal, timeoutMs)
     try {
       return await ask(asked, signal)
     } catch (error) {
       asked.signal.throwIfAborted()
       if (isResourceError(error)) throw error
-      throw unreachable(
+      throw unreachableError(
         asked.url,
         signal.aborted ? `it took longer than ${timeoutMs} ms` : requestErrorReason(error),
         connectionErrorCode(error),
@@ -155,7 +158,7 @@ async function readAnswerBody(response: IncomingMessage, url: HttpUrl, maxBytes:
 export function decompressBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): AsyncIterable<Buffer> {
   const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   const unpack = unpackers[encoding]
-  if (unpack === undefined) throw unreachable(url, 'its answer has an unknown content encoding, or more than one')
+  if (unpack === undefined) throw unreachableError(url, 'its answer has an unknown content encoding, or more than one')
   const stream: Readable =
     encoding === 'identity' ? response : pipeline(response, limitCompressedSize(response, unpack(), maxBytes), () => {})
   return stream as AsyncIterable<Buffer>
@@ -184,7 +187,7 @@ function limitCompressedSize<T extends { destroy(error?: Error): unknown }>(
 }
 
 /** Returns the error for a missing or wrong answer. The message goes only to the log: no client learns which addresses this server requests. */
-export function unreachable(url: HttpUrl, why: string, code?: string): ResourceError {
+export function unreachableError(url: HttpUrl, why: string, code?: string): ResourceError {
   const message = `${originOf(url)} did not give a usable answer: ${why}.`
   return unavailable(message, code === undefined ? {} : { code })
 }
@@ -219,7 +222,7 @@ const reasons: Readonly<Record<string, string>> = {
 /** Returns why a server does not answer. Never a text from the server. */
 export function requestErrorReason(error: unknown): string {
   const code = connectionErrorCode(error)
-  if (code === refusedHost && error instanceof Error) return error.message
+  if (code === refusedHostCode && error instanceof Error) return error.message
   if (speaksNoTls(code)) return 'it does not speak TLS'
   return reasons[code] ?? (code.startsWith('HPE_') ? 'its answer is not HTTP' : code)
 }

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { createGuard, parseAllowed, type Resolve } from '../../core/address-guard.ts'
 import { invalid, isResourceError, notFound, type ResourceError, unavailable } from '../../core/errors.ts'
 import { formatHttpUrl, type HttpUrl, originOf, parseHttpUrl } from '../../core/http-url.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content } from '../../core/provider.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { decodeBytes, labelOf } from '../../text/encoding/decode.ts'
-import { createHttpClient, type HttpAnswer, type HttpGet, type HttpRequest, unreachable } from './client.ts'
+import { createHttpClient, type HttpAnswer, type HttpGet, type HttpRequest, unreachableError } from './client.ts'
 
 export interface FetchedDocument extends MediaType {
   readonly body: Buffer
@@ -52,7 +52,7 @@ export function createFetch(get: HttpGet) {
   /** The epoch: the number of calls of `renew`. An answer of an earlier epoch is revalidated. */
   let epoch = 0
   let requests = 0
-  const kept = createRecent<CachedFetch>(maxCacheBytes, ({ fetched }) => fetched.body.length + 1000)
+  const kept = createLruCache<CachedFetch>(maxCacheBytes, ({ fetched }) => fetched.body.length + 1000)
   let pausedUntil = 0
 
   const keep = (key: string, found: CachedFetch, control: string) => {
@@ -120,10 +120,10 @@ function statusError({ status, url }: HttpAnswer, asked: HttpUrl): ResourceError
   if (status === 400 || status === 422)
     return invalid('The server rejects this request as invalid. Check the values in the URI.', 'refused')
   if (status === 401 || status === 403 || status === 407)
-    return unreachable(asked, `it refuses access (${status}): check the credentials and their rights`)
-  if (status === 429) return unreachable(asked, 'it limits the rate of requests (429)')
-  if (status >= 300 && status < 400) return unreachable(asked, `it redirects (${status}) without saying where to`)
-  return unreachable(asked, `its status is ${status}`)
+    return unreachableError(asked, `it refuses access (${status}): check the credentials and their rights`)
+  if (status === 429) return unreachableError(asked, 'it limits the rate of requests (429)')
+  if (status >= 300 && status < 400) return unreachableError(asked, `it redirects (${status}) without saying where to`)
+  return unreachableError(asked, `its status is ${status}`)
 }
 
 /** A media type without its parameters, in lower case, and its charset; undefined when missing or malformed. */

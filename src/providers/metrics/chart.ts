@@ -1,16 +1,16 @@
 import { describeSeries } from './data.ts'
 import {
   cutToWidth,
-  element,
   escapeXml,
   estimateTextWidth,
-  pixels,
+  formatElement,
+  formatPixels,
   timeMarks,
   type ValueAxis,
   valueAxis,
 } from './drawing.ts'
 import { distinctLabels, formatLabels, type ShownAnswer, type ShownSeries } from './shown.ts'
-import { formatDuration, formatOf, formatUnixTime, type ValueFormat } from './units.ts'
+import { createValueFormat, formatDuration, formatUnixTime, type ValueFormat } from './units.ts'
 
 const width = 960
 const plotHeight = 300
@@ -50,7 +50,7 @@ interface PlotArea {
 export function formatChart(shown: ShownAnswer): string {
   const { start, end } = shown
   const drawn = shown.series.slice(0, mostLines)
-  const format = formatOf(shown.unit)
+  const format = createValueFormat(shown.unit)
   const [low, high] = boundsOf(drawn)
   const axis = valueAxis(low, high, format)
   const top = 84
@@ -68,11 +68,11 @@ export function formatChart(shown: ShownAnswer): string {
   const height = legend.bottom + edge - 6
   const isEmpty = drawn.every(({ summary }) => summary === undefined)
   const body = [
-    element('rect', { width, height, fill: ink.paper }),
+    formatElement('rect', { width, height, fill: ink.paper }),
     ...headOf(shown),
     ...(isEmpty ? [] : valueMarks(axis, frame)),
     ...timeLines(shown, frame),
-    element(
+    formatElement(
       'g',
       { fill: 'none', 'stroke-linejoin': 'round', 'stroke-linecap': 'round' },
       ...drawn.map((one, index) => drawSeriesLine(one, index, frame, drawn.length)),
@@ -90,7 +90,7 @@ export function formatChart(shown: ShownAnswer): string {
     fill: ink.text,
   }
   const words = [`<title>${escapeXml(chartTitle(shown))}</title>`, `<desc>${escapeXml(describeSeries(shown))}</desc>`]
-  return `${element('svg', root, '\n', [...words, ...body].join('\n'), '\n')}\n`
+  return `${formatElement('svg', root, '\n', [...words, ...body].join('\n'), '\n')}\n`
 }
 
 /** Returns the smallest and largest value of the drawn series. */
@@ -105,7 +105,7 @@ function chartTitle({ query }: ShownAnswer): string {
 }
 
 function text(content: string, attributes: Readonly<Record<string, string | number>>): string {
-  return element('text', attributes, escapeXml(content))
+  return formatElement('text', attributes, escapeXml(content))
 }
 
 /** Returns the header: the query, the description and the time span. */
@@ -140,34 +140,40 @@ function dateOf(time: number): string {
 
 function valueMarks({ marks }: ValueAxis, { left, right, y }: PlotArea): readonly string[] {
   return marks.flatMap(({ value, text: words }) => [
-    element('line', {
-      ...{ x1: pixels(left), x2: right, y1: pixels(y(value)), y2: pixels(y(value)) },
+    formatElement('line', {
+      ...{ x1: formatPixels(left), x2: right, y1: formatPixels(y(value)), y2: formatPixels(y(value)) },
       stroke: value === 0 ? ink.axis : ink.line,
     }),
-    text(words, { x: pixels(left - 8), y: pixels(y(value) + 4), 'text-anchor': 'end', fill: ink.soft }),
+    text(words, { x: formatPixels(left - 8), y: formatPixels(y(value) + 4), 'text-anchor': 'end', fill: ink.soft }),
   ])
 }
 
 function timeLines({ start, end }: ShownAnswer, { left, right, top, bottom, x }: PlotArea): readonly string[] {
   const marks = timeMarks(start, end, 9)
   return [
-    element('line', { x1: pixels(left), x2: right, y1: bottom, y2: bottom, stroke: ink.axis }),
+    formatElement('line', { x1: formatPixels(left), x2: right, y1: bottom, y2: bottom, stroke: ink.axis }),
     ...marks.flatMap(({ value, text: words }) => {
       const at = x(value)
       const half = estimateTextWidth(words, 12) / 2
       // A label that would leave the picture is moved inwards.
       const middle = Math.min(width - 6 - half, Math.max(6 + half, at))
       return [
-        element('line', {
-          x1: pixels(at),
-          x2: pixels(at),
+        formatElement('line', {
+          x1: formatPixels(at),
+          x2: formatPixels(at),
           y1: top,
           y2: bottom,
           stroke: ink.line,
           'stroke-dasharray': '2 4',
         }),
-        element('line', { x1: pixels(at), x2: pixels(at), y1: bottom, y2: bottom + 5, stroke: ink.axis }),
-        text(words, { x: pixels(middle), y: bottom + 20, 'text-anchor': 'middle', fill: ink.soft }),
+        formatElement('line', {
+          x1: formatPixels(at),
+          x2: formatPixels(at),
+          y1: bottom,
+          y2: bottom + 5,
+          stroke: ink.axis,
+        }),
+        text(words, { x: formatPixels(middle), y: bottom + 20, 'text-anchor': 'middle', fill: ink.soft }),
       ]
     }),
   ]
@@ -195,23 +201,23 @@ function drawSeriesLine(
       run = []
       runs.push(run)
     }
-    run.push(`${pixels(x(time))},${pixels(y(value))}`)
+    run.push(`${formatPixels(x(time))},${formatPixels(y(value))}`)
   }
   const path = runs.filter(({ length }) => length > 1).map((points) => `M${points.join('L')}`)
   const dots = runs
     .filter(({ length }) => length === 1)
     .map(([point = '']) => {
       const [cx = '', cy = ''] = point.split(',')
-      return element('circle', { cx, cy, r: 2.2, fill: colour })
+      return formatElement('circle', { cx, cy, r: 2.2, fill: colour })
     })
   const stroke = { stroke: colour, 'stroke-width': lines > mostNamed ? 1.1 : 1.7 }
-  return [...(path.length === 0 ? [] : [element('path', { d: path.join(''), ...stroke })]), ...dots].join('')
+  return [...(path.length === 0 ? [] : [formatElement('path', { d: path.join(''), ...stroke })]), ...dots].join('')
 }
 
 const colourOf = (index: number) => colours[index % colours.length] ?? ink.text
 
 function emptyWords({ left, right, top, bottom }: PlotArea): string {
-  const at = { x: pixels((left + right) / 2), y: (top + bottom) / 2, 'text-anchor': 'middle' }
+  const at = { x: formatPixels((left + right) / 2), y: (top + bottom) / 2, 'text-anchor': 'middle' }
   return text('No samples in this time.', { ...at, fill: ink.soft, 'font-size': 15 })
 }
 
@@ -229,7 +235,7 @@ function legendOf(shown: ShownAnswer, drawn: readonly ShownSeries[], { format }:
         : `last ${format(summary.last.value)}, min ${format(summary.min.value)}, max ${format(summary.max.value)}`
     const y = top + index * rowHeight
     return [
-      element('rect', { x: edge, y: y - 6, width: 20, height: 3, fill: colourOf(index) }),
+      formatElement('rect', { x: edge, y: y - 6, width: 20, height: 3, fill: colourOf(index) }),
       text(cutToWidth(name, 12, width - 2 * edge - estimateTextWidth(values, 12) - 50), { x: edge + 30, y }),
       text(values, { x: width - edge, y, 'text-anchor': 'end' }),
     ]

@@ -1,13 +1,13 @@
-import { completionOf } from '../../core/completion.ts'
+import { completeFromValues } from '../../core/completion.ts'
 import { invalid, valueOr } from '../../core/errors.ts'
 import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
-import { type Directories, jsonType, metricAt, metricSegment, seriesFolder } from './directory.ts'
+import { type DirectoryCache, jsonType, metricNameAt, metricSegment, seriesFolder } from './directory.ts'
 import { formatLabel, type MetricSource, parseMatchers, quoteValue } from './source.ts'
-import { checkSpan, chooseStep, type Instant, parseStep, parseTime, type TimeSpan } from './units.ts'
+import { chooseStep, type Instant, parseStep, parseTime, requireSpan, type TimeSpan } from './units.ts'
 
 interface Sources {
   readonly source: MetricSource
-  readonly directories: Directories
+  readonly directories: DirectoryCache
 }
 
 const starts = ['-15m', '-1h', '-6h', '-12h', '-1d', '-7d', '-30d']
@@ -26,20 +26,20 @@ export async function completeMetrics(
     case 'query':
       return completeQuery(value, sources, signal)
     case 'match': {
-      const metric = template === seriesTemplate ? metricAt(seriesFolder + (filled.get('metric') ?? '')) : undefined
-      if (metric === undefined) return completionOf([])
+      const metric = template === seriesTemplate ? metricNameAt(seriesFolder + (filled.get('metric') ?? '')) : undefined
+      if (metric === undefined) return completeFromValues([])
       return completeMatch(metric, value, sources, signal)
     }
     case 'start':
-      return completionOf(starts, value)
+      return completeFromValues(starts, value)
     case 'end':
-      return completionOf(['now', ...starts], value)
+      return completeFromValues(['now', ...starts], value)
     case 'step':
-      return completionOf(steps, value)
+      return completeFromValues(steps, value)
     case 'as':
-      return completionOf(forms, value)
+      return completeFromValues(forms, value)
     default:
-      return completionOf([])
+      return completeFromValues([])
   }
 }
 
@@ -54,7 +54,7 @@ async function completeMetric(typed: string, { directories }: Sources, signal: A
   const segments = entries.flatMap(({ path }) =>
     path.startsWith(seriesFolder) ? [path.slice(seriesFolder.length)] : [],
   )
-  return completionOf(ranked(segments, typed))
+  return completeFromValues(ranked(segments, typed))
 }
 
 /** Completes the last name in a query. */
@@ -63,10 +63,10 @@ async function completeQuery(typed: string, { directories }: Sources, signal: Ab
   const head = typed.slice(0, typed.length - begun.length)
   // There is no name of a metric to complete inside a string or inside matchers.
   if (/\{[^}]*$/.test(head) || (head.split('"').length - 1) % 2 === 1 || (begun === '' && head !== ''))
-    return completionOf([])
+    return completeFromValues([])
   const { metrics } = await directories.now(signal)
   const names = [...metrics.keys()].filter((name) => /^[A-Za-z_:][A-Za-z0-9_:]*$/.test(name)).sort()
-  return completionOf(ranked(names, begun).map((name) => head + name))
+  return completeFromValues(ranked(names, begun).map((name) => head + name))
 }
 
 /** Matches the incomplete matcher at the end: `{job="a",inst` or `job="a",instance="web`. The text before it must be complete. */
@@ -79,20 +79,20 @@ async function completeMatch(
   signal: AbortSignal,
 ): Promise<Completion> {
   const found = begunMatcher.exec(typed)
-  if (found === null || typed.length > 2000) return completionOf([])
+  if (found === null || typed.length > 2000) return completeFromValues([])
   const [, head = '', label, operator = '=', begun = '', name = ''] = found
   const before = head.trim()
   const written = before.startsWith('{') ? `${before}}` : before
-  if (valueOr(() => parseMatchers(written), undefined, 'invalid') === undefined) return completionOf([])
-  if (metricSegment(metric) === undefined) return completionOf([])
+  if (valueOr(() => parseMatchers(written), undefined, 'invalid') === undefined) return completeFromValues([])
+  if (metricSegment(metric) === undefined) return completeFromValues([])
   if (label !== undefined) {
     const values = await source.values(metric, label, signal)
-    return completionOf(
+    return completeFromValues(
       ranked([...values].sort(), begun).map((value) => `${head}${label}${operator}${quoteValue(value)}`),
     )
   }
   const labels = await source.labels(metric, signal)
-  return completionOf(ranked([...labels].sort(), name).map((found) => `${head}${formatLabel(found)}="`))
+  return completeFromValues(ranked([...labels].sort(), name).map((found) => `${head}${formatLabel(found)}="`))
 }
 
 const seriesTemplate = 'series/{metric}{?match,start,end,step,as}'
@@ -157,7 +157,7 @@ export function parseSeriesRequest(
     return { form, when: { at: end }, exact: true }
   const start = from === undefined ? Math.max(0, end - hourSeconds) : parseTime('start', from, now)
   const step = by === undefined ? chooseStep(end - start, intervalSeconds, fetched) : parseStep(by)
-  return { form, when: checkSpan({ start, end, step }), exact: by !== undefined }
+  return { form, when: requireSpan({ start, end, step }), exact: by !== undefined }
 }
 
 function formIn(as: string | undefined): SeriesForm {

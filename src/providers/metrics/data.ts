@@ -8,7 +8,7 @@ import {
   type Summary,
   type TimedValue,
 } from './shown.ts'
-import { formatDuration, formatOf, formatUnixTime, type ValueFormat } from './units.ts'
+import { createValueFormat, formatDuration, formatUnixTime, type ValueFormat } from './units.ts'
 
 /** Maximum number of series described in the summary. */
 const maxWords = 10
@@ -97,7 +97,7 @@ export function describeSeries(shown: ShownAnswer): string {
     total > series.length ? `${series.length} of ${total} series` : total === 1 ? '1 series' : `${total} series`
   const head = `${query}${kind}: ${total === 0 ? 'no samples' : some} ${when}.`
   const { own } = distinctLabels(series)
-  const format = formatOf(shown.unit)
+  const format = createValueFormat(shown.unit)
   const each = series.slice(0, maxWords).map((one, index) => sentence(one, own[index] ?? [], format, step === 0))
   const rest = series.length > maxWords ? [`${series.length - maxWords} more series are below.`] : []
   return [head, ...each, ...rest, ...queryAdvice(shown)].join(' ')

@@ -14,7 +14,7 @@ interface Directory {
 /** Path of the folder of the series. */
 export const seriesFolder = 'series/'
 /** Returns the name of the metric at a path. Undefined: the path is not that of a metric. */
-export function metricAt(path: string): string | undefined {
+export function metricNameAt(path: string): string | undefined {
   return path.startsWith(seriesFolder) ? decodeMetricName(path.slice(seriesFolder.length)) : undefined
 }
 
@@ -46,10 +46,10 @@ const maxAgeMs = 10_000
 /** Maximum age of the cached list of metrics when a metric is missing from it, in milliseconds. */
 const maxAgeMissingMs = 1000
 
-export type Directories = ReturnType<typeof createDirectories>
+export type DirectoryCache = ReturnType<typeof createDirectoryCache>
 
 /** Caches the list of a source for a few seconds, because a client walks through a directory in many steps. */
-export function createDirectories(source: MetricSource) {
+export function createDirectoryCache(source: MetricSource) {
   let known: Directory | undefined
   const loading = singleFlight(async () => {
     // The load is shared, so the abort of one caller does not cancel it. The source has its own time-out.

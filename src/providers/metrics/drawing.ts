@@ -105,14 +105,14 @@ function visible(text: string): string {
 type Attributes = Readonly<Record<string, string | number>>
 
 /** Formats an element. Its content must already be markup. */
-export function element(name: string, attributes: Attributes, ...content: readonly string[]): string {
+export function formatElement(name: string, attributes: Attributes, ...content: readonly string[]): string {
   const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(String(value))}"`)
   const head = `<${name}${written.join('')}`
   return content.length === 0 ? `${head}/>` : `${head}>${content.join('')}</${name}>`
 }
 
 /** Rounds a coordinate to the visible precision. */
-export function pixels(value: number): string {
+export function formatPixels(value: number): string {
   return String(Math.round(value * 10) / 10)
 }
 

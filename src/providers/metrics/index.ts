@@ -4,14 +4,21 @@ import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
-import type { Measurements } from '../../core/log.ts'
+import type { MetricsRegistry } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, Content, Context, Params, Provider } from '../../core/provider.ts'
 import { createPoller, type Poller } from '../../wrap/polled.ts'
 import { formatChart } from './chart.ts'
 import { completeMetrics, parseSeriesRequest, queryTemplate, type SeriesRequest, templates } from './complete.ts'
 import { formatCsv, formatJson } from './data.ts'
-import { createDirectories, type Directories, jsonType, metricAt, metricSegment, seriesFolder } from './directory.ts'
+import {
+  createDirectoryCache,
+  type DirectoryCache,
+  jsonType,
+  metricNameAt,
+  metricSegment,
+  seriesFolder,
+} from './directory.ts'
 import { prometheus } from './prometheus.ts'
 import { maxQueryLength, parseQuery } from './promql.ts'
 import type { Credentials } from './request.ts'
@@ -56,7 +63,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
   const maxPoints = requireInteger('maxPoints', options.maxPoints ?? defaults.maxPoints, 16, 11_000)
   const maxSeries = requireInteger('maxSeries', options.maxSeries ?? defaults.maxSeries, 1, 10_000)
   const source = open(options, intervalMs, maxSeries)
-  const directories = createDirectories(source)
+  const directories = createDirectoryCache(source)
   const watch = createMetricsPoller(source, directories, intervalMs)
 
   const showSeries = async (metric: Metric, params: Params, { signal }: Context): Promise<TextContent> => {
@@ -111,7 +118,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     const page = pageNames.find((name) => name === path)
     if (page !== undefined && source.page !== undefined)
       return { mimeType: jsonType, text: `${JSON.stringify(await source.page(page, context.signal), undefined, 2)}\n` }
-    const name = metricAt(path)
+    const name = metricNameAt(path)
     const metric = name === undefined ? undefined : await directories.find(name, context.signal)
     if (metric === undefined) throw notFound('no such metric')
     return showSeries(metric, params, context)
@@ -131,7 +138,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
       const { entries } = await directories.now(signal)
       const found = entries[firstBehind(entries, path) - 1]
       if (found?.path === path) return found
-      const name = metricAt(path)
+      const name = metricNameAt(path)
       // A new metric exists even if the cached list does not contain it yet.
       const metric = name === undefined ? undefined : await directories.find(name, signal)
       const entry = metric && (await directories.now(signal)).entries.find((one) => one.path === path)
@@ -187,7 +194,7 @@ interface PollState {
  * Watches by polling: notifies of all series (and query results) when there are new samples, of alerts, rules and targets when their pages
  * differ, and of metrics that appear or disappear.
  */
-function createMetricsPoller(source: MetricSource, directories: Directories, intervalMs: number): Poller {
+function createMetricsPoller(source: MetricSource, directories: DirectoryCache, intervalMs: number): Poller {
   const look = async (signal: AbortSignal): Promise<PollState> => {
     const [stamp, { entries }, pages] = await Promise.all([
       source.stamp(signal),
@@ -288,7 +295,7 @@ export interface PrometheusMount extends CommonOptions, ServiceNetwork {
 export interface SelfMount extends CommonOptions {
   readonly source: 'self'
   /** The measurements to serve. Default: those of this process. */
-  readonly measurements?: Measurements
+  readonly measurements?: MetricsRegistry
 }
 
 export type MetricsOptions = PrometheusMount | SelfMount

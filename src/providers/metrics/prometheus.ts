@@ -21,7 +21,7 @@ import {
   type Selector,
   type Series,
 } from './source.ts'
-import { familyNames, type Instant, mostSteps, type TimeSpan, unitIn } from './units.ts'
+import { familyNames, type Instant, maxSeriesPoints, type TimeSpan, unitIn } from './units.ts'
 
 interface PrometheusOptions extends ClientOptions {
   /** Interval of the samples, in seconds. */
@@ -250,7 +250,7 @@ function labelsIn(metric: unknown): Labels {
 }
 
 function seriesOf(labels: Labels, samples: readonly unknown[]): Series {
-  const count = Math.min(samples.length, mostSteps + 1)
+  const count = Math.min(samples.length, maxSeriesPoints + 1)
   const times = new Float64Array(count)
   const values = new Float64Array(count)
   for (let index = 0; index < count; index++) {

@@ -1,7 +1,7 @@
 import { createServiceGuard, type ServiceNetwork, sendGuarded } from '../../core/address-guard.ts'
 import { invalid, isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
-import { followFor } from '../../core/kit/abort.ts'
+import { followAbortFor } from '../../core/kit/abort.ts'
 import { decompressBody, requestErrorReason } from '../http/client.ts'
 import { apiAddress } from './source.ts'
 
@@ -71,7 +71,7 @@ export function createPrometheusClient({ url, credentials, timeoutMs, maxBytes, 
   }
 
   return async (ask: PrometheusRequest, take: (chunk: Uint8Array) => void): Promise<{ readonly status: number }> => {
-    const { signal, release } = followFor(ask.signal, timeoutMs)
+    const { signal, release } = followAbortFor(ask.signal, timeoutMs)
     try {
       return await send({ ...ask, signal }, take)
     } catch (error) {

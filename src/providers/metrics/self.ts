@@ -1,12 +1,12 @@
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
-import { createMeasurements, type Measurements, type MetricFamily } from '../../core/log.ts'
+import { createMetricsRegistry, type MetricFamily, type MetricsRegistry } from '../../core/log.ts'
 import { measureProcess } from './own.ts'
 import type { Labels, Matcher, Metric, MetricAnswer, MetricSource } from './source.ts'
 import { type TimeSpan, unitIn } from './units.ts'
 
 interface SelfOptions {
-  readonly measurements?: Measurements
+  readonly measurements?: MetricsRegistry
   /** Interval of the measurements, in seconds. */
   readonly intervalSeconds: number
   readonly maxSeries: number
@@ -20,7 +20,7 @@ const mostKept = 1000
 /** Source for the measurements of this process, taken at an interval. The latest {@link mostPoints} are in memory. */
 export function selfSource({ intervalSeconds, maxSeries, ...options }: SelfOptions): MetricSource {
   const own = options.measurements === undefined ? measureProcess() : undefined
-  const measurements = options.measurements ?? createMeasurements()
+  const measurements = options.measurements ?? createMetricsRegistry()
   if (own !== undefined) measurements.add(own.measure)
   const history = createHistory()
   const measure = () => history.add(Date.now() / 1000, measurements.read())

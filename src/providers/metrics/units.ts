@@ -55,7 +55,7 @@ const symbols: Readonly<Record<string, string>> = {
 }
 
 /** Returns the formatter for values in a unit. Without a unit, it formats plain numbers. */
-export function formatOf(unit: string | undefined) {
+export function createValueFormat(unit: string | undefined) {
   const symbol = unit === undefined ? '' : (symbols[unit] ?? '')
   const all = scalesOf(unit, symbol)
   const scaleFor = (size: number): Scale => {
@@ -87,7 +87,7 @@ export function formatOf(unit: string | undefined) {
   }
 }
 
-export type ValueFormat = ReturnType<typeof formatOf>
+export type ValueFormat = ReturnType<typeof createValueFormat>
 
 function scalesOf(unit: string | undefined, symbol: string): readonly Scale[] {
   if (unit === 'bytes') return binary
@@ -125,7 +125,7 @@ const absolute = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?
 const lastTimeSeconds = 253_402_300_800
 
 /** Maximum number of points of a series: the limit of Prometheus. */
-export const mostSteps = 11_000
+export const maxSeriesPoints = 11_000
 
 /** Parses a duration in Prometheus syntax to seconds: `30s`, `5m`, `1h30m`, `7d`. Undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
@@ -201,16 +201,16 @@ export function chooseStep(seconds: number, intervalSeconds: number, most: numbe
 }
 
 /** Rejects a span that ends before it begins, or has too many points. */
-export function checkSpan(span: TimeSpan): TimeSpan {
+export function requireSpan(span: TimeSpan): TimeSpan {
   const { start, end, step } = span
   if (end <= start)
     throw invalid('The range ends before it begins: "start" must be before "end".', 'parameter', { parameter: 'start' })
   const steps = (end - start) / step
-  if (steps <= mostSteps) return span
+  if (steps <= maxSeriesPoints) return span
   throw invalid(
-    `The range has ${Math.ceil(steps)} points for each series, and at most ${mostSteps} are allowed. Ask for a step of at least ${formatDuration(chooseStep(end - start, 1, mostSteps - 1))}, or for a shorter range.`,
+    `The range has ${Math.ceil(steps)} points for each series, and at most ${maxSeriesPoints} are allowed. Ask for a step of at least ${formatDuration(chooseStep(end - start, 1, maxSeriesPoints - 1))}, or for a shorter range.`,
     'parameter',
-    { parameter: 'step', limit: mostSteps },
+    { parameter: 'step', limit: maxSeriesPoints },
   )
 }
 

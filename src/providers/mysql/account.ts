@@ -4,7 +4,7 @@ import { refusedOpeningError } from './errors.ts'
 import { type Query, quoteName } from './sql.ts'
 
 /** Facts about a connection, read when it is opened. */
-export interface AccountFacts {
+export interface AccountProperties {
   readonly isMaria: boolean
   readonly version: readonly [major: number, minor: number]
   /** Grants of the account, and of every role that it can activate, as the server writes them. */
@@ -19,7 +19,7 @@ const harmless = new Set([
   ...['REPLICATION CLIENT', 'BINLOG MONITOR', 'SLAVE MONITOR', 'REPLICA MONITOR'],
 ])
 
-export async function readFacts(query: Query): Promise<AccountFacts> {
+export async function readAccountProperties(query: Query): Promise<AccountProperties> {
   // The settings of the server may quote the names in grants differently, or not at all.
   await query("SET SESSION sql_mode = '', sql_quote_show_create = 1")
   const [row] = await query('SELECT VERSION(), CURRENT_ROLE()').catch(() => query("SELECT VERSION(), 'NONE'"))
@@ -30,7 +30,7 @@ export async function readFacts(query: Query): Promise<AccountFacts> {
   return { isMaria, version: [Number(major), Number(minor)], ...grants }
 }
 
-type Grants = Pick<AccountFacts, 'grants' | 'unknownRoles'>
+type Grants = Pick<AccountProperties, 'grants' | 'unknownRoles'>
 
 /** Returns the grants of the account and its roles. `SHOW GRANTS` of MySQL gives the privileges of a role only if `USING` names it. */
 async function mysqlGrants(query: Query, active: string): Promise<Grants> {
@@ -85,7 +85,11 @@ function quotedRoles(list: string): readonly string[] {
  * @throws ResourceError `unavailable` (reason `refused`) for a server that is too old, and, unless `allowPrivileged` is set, for an account
  * that can do more than read or has a role whose grants are unknown.
  */
-export function requireHarmless(facts: AccountFacts, settings: ServerSettings, database: string | undefined): void {
+export function requireReadOnlyAccount(
+  facts: AccountProperties,
+  settings: ServerSettings,
+  database: string | undefined,
+): void {
   const { isMaria, version, grants, unknownRoles } = facts
   const [major, minor] = version
   const isOld = isMaria ? major < 10 || (major === 10 && minor < 5) : major < 8
@@ -94,7 +98,7 @@ export function requireHarmless(facts: AccountFacts, settings: ServerSettings, d
       'The server is older than MySQL 8 or MariaDB 10.5, which hikidashi does not support. Update the server.',
     )
   const schemas = settings.schemas ?? (database === undefined ? undefined : [database])
-  const powers = [...new Set(grants.flatMap((line) => powersIn(line, schemas)))]
+  const powers = [...new Set(grants.flatMap((line) => excessPrivilegesIn(line, schemas)))]
   if (settings.allowPrivileged) return
   if (powers.length > 0)
     throw refusedOpeningError(
@@ -114,7 +118,7 @@ const remedy =
  * Returns the privileges beyond reading that a grant line gives, globally or on a served schema. A grant of an unknown form counts as one;
  * a grant of roles does not: see {@link rolesIn}.
  */
-export function powersIn(line: string, schemas: readonly string[] | undefined): readonly string[] {
+export function excessPrivilegesIn(line: string, schemas: readonly string[] | undefined): readonly string[] {
   if (/^GRANT PROXY /.test(line)) return ['PROXY']
   const match =
     /^GRANT (.+?) ON (?:(?:TABLE|FUNCTION|PROCEDURE|LIBRARY|PACKAGE|PACKAGE BODY) )?(\*|`(?:[^`]|``)*`)\.(?:\*|`(?:[^`]|``)*`) TO /.exec(

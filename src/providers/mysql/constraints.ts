@@ -1,10 +1,10 @@
 import type { ObjectName } from '../relational/model.ts'
 import { objectNameKey } from '../relational/names.ts'
 import type { MysqlSession } from './session.ts'
-import { type Cells, placeholdersFor, readableColumn, servedSchema } from './sql.ts'
+import { type Cells, placeholdersFor, readableColumnCondition, servedSchemaCondition } from './sql.ts'
 
 /** A foreign key between two tables. */
-export interface Constraint {
+export interface ForeignKeyConstraint {
   readonly name: string
   readonly from: ObjectName
   readonly columns: readonly string[]
@@ -23,10 +23,10 @@ interface ConstraintScope {
 }
 
 /** Reads the foreign keys of the tables, and those of other tables that reference them. */
-export async function readConstraints(
+export async function readForeignKeys(
   query: MysqlSession['query'],
   { schemas, tables, wanted, served }: ConstraintScope,
-): Promise<readonly Constraint[]> {
+): Promise<readonly ForeignKeyConstraint[]> {
   const columns = `CONSTRAINT_NAME, TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME`
   const ends = ['TABLE', 'REFERENCED_TABLE'].map(
     (end) => `(${end}_SCHEMA IN (${schemas.sql}) AND ${end}_NAME IN (${tables.sql}))`,
@@ -52,7 +52,7 @@ export async function readConstraints(
   const all = [...keys.values()]
   const rules = await readRules(query, all)
   const seen = await readSeen(query, all, served)
-  return all.map((parts): Constraint => {
+  return all.map((parts): ForeignKeyConstraint => {
     const [name, schema, table, , parentSchema, parent] = (parts[0] ?? []).map(String)
     const from = { schema: schema ?? '', name: table ?? '' }
     const to = { schema: parentSchema ?? '', name: parent ?? '' }
@@ -93,10 +93,10 @@ async function readSeen(
 ): Promise<ReadonlySet<string>> {
   const ends = keys.flatMap(([part]) => [[part?.[1], part?.[2]] as const, [part?.[4], part?.[5]] as const])
   const tables = placeholdersFor([...new Set(ends.map(([, table]) => String(table)))])
-  const within = servedSchema('TABLE_SCHEMA', served)
+  const within = servedSchemaCondition('TABLE_SCHEMA', served)
   const rows = await query(
     `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS
-      WHERE ${within.sql} AND TABLE_NAME IN (${tables.sql}) AND ${readableColumn}`,
+      WHERE ${within.sql} AND TABLE_NAME IN (${tables.sql}) AND ${readableColumnCondition}`,
     [...within.values, ...tables.values],
   )
   return new Set(rows.map((row) => columnId(...row)))

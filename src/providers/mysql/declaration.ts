@@ -1,6 +1,6 @@
-import type { OptionsIn, Source } from '../source.ts'
+import type { OptionsOfModule, Source } from '../source.ts'
 
-export const mysql: Source<OptionsIn<typeof import('./config.ts')>> = {
+export const mysql: Source<OptionsOfModule<typeof import('./config.ts')>> = {
   name: 'mysql',
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),

@@ -3,16 +3,16 @@ import {
   type Column,
   type ForeignKey,
   type ObjectName,
-  type PageOptions,
   type Reference,
   type Relation,
   type RelationKind,
   roundEstimate,
+  type SelectionOptions,
 } from '../relational/model.ts'
 import { objectNameKey } from '../relational/names.ts'
-import type { Constraint } from './constraints.ts'
+import type { ForeignKeyConstraint } from './constraints.ts'
 import { hasRows, tableFacts } from './page.ts'
-import { type RawColumn, type RawIndex, type RawTable, readRaw } from './raw.ts'
+import { type RawColumn, type RawIndex, type RawTable, readRawTables } from './raw.ts'
 import type { MysqlSession } from './session.ts'
 import { endStatement, isKeyType, quoteName, quoteObjectName, quoteText } from './sql.ts'
 
@@ -23,10 +23,10 @@ import { endStatement, isKeyType, quoteName, quoteObjectName, quoteText } from '
 export async function describeRelations(
   session: MysqlSession,
   names: readonly ObjectName[],
-  options: PageOptions,
+  options: SelectionOptions,
 ): Promise<readonly Relation[]> {
   const isServed = ({ schema }: ObjectName) => options.schemas === undefined || options.schemas.includes(schema)
-  const raw = await readRaw(session, names.filter(isServed), options.schemas)
+  const raw = await readRawTables(session, names.filter(isServed), options.schemas)
   return raw.map((table) => relationOf(table, session.isMaria, options.views))
 }
 
@@ -115,7 +115,7 @@ function keyIn(
 
 const actions = new Set(['CASCADE', 'SET NULL', 'SET DEFAULT', 'RESTRICT'])
 
-function foreignKeysOf(keys: readonly Constraint[], visible: ReadonlySet<string>): readonly ForeignKey[] {
+function foreignKeysOf(keys: readonly ForeignKeyConstraint[], visible: ReadonlySet<string>): readonly ForeignKey[] {
   return keys
     .filter(({ columns, isOtherSeen }) => isOtherSeen && columns.every((column) => visible.has(column)))
     .map(({ name, columns, to, onUpdate, onDelete }) => ({
@@ -125,7 +125,7 @@ function foreignKeysOf(keys: readonly Constraint[], visible: ReadonlySet<string>
     }))
 }
 
-function referencesOf(keys: readonly Constraint[], visible: ReadonlySet<string>): readonly Reference[] {
+function referencesOf(keys: readonly ForeignKeyConstraint[], visible: ReadonlySet<string>): readonly Reference[] {
   return keys
     .filter(({ to, isOtherSeen }) => isOtherSeen && to.columns.every((column) => visible.has(column)))
     .map(({ name, from, columns, to }) => ({ name, from: { ...from, columns }, columns: to.columns }))

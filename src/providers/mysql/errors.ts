@@ -72,7 +72,7 @@ export function isBrokenView(error: unknown): boolean {
   return isResourceError(error) && brokenViews.has(String(error.detail.code))
 }
 
-export function brokenView(): ResourceError {
+export function brokenViewError(): ResourceError {
   return invalid(
     'The view cannot be read: a table, column or function that it names does not exist, or its definer may not use it. Correct the view.',
     'unreadable',
@@ -88,7 +88,7 @@ export function refusedOpeningError(message: string, code = 'refused'): Resource
   return unavailable(message, { fault: 'refused', code })
 }
 
-export function lateError(): ResourceError {
+export function databaseTimeoutError(): ResourceError {
   return unavailable('The database does not answer. Try again later.', { code: 'late' })
 }
 

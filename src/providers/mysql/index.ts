@@ -1,15 +1,21 @@
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
-import type { DatabaseSource, ObjectName, PageOptions } from '../relational/model.ts'
+import type { DatabaseSource, ObjectName, SelectionOptions } from '../relational/model.ts'
 import { objectDirectory } from '../relational/names.ts'
-import { completeServerOptions, createPool, openRelational, type ServerOptions, withRetry } from '../relational/open.ts'
+import {
+  completeServerOptions,
+  createConnectionPool,
+  openRelational,
+  type ServerOptions,
+  withRetry,
+} from '../relational/open.ts'
 import { describeRelations } from './describe.ts'
 import { isTransientError } from './errors.ts'
 import { hasRows, readCatalogPage, readKeys, readRows, tableFacts } from './page.ts'
 import { describeRoutines } from './routines.ts'
 import { type MysqlSession, openSession, parseDatabaseUrl } from './session.ts'
-import { servedSchema } from './sql.ts'
+import { servedSchemaCondition } from './sql.ts'
 
 export interface MysqlOptions extends ServerOptions {
   /** A URL of the scheme `mysql` or `mariadb` with account, password, host, port and database. It never appears in any output. */
@@ -43,9 +49,9 @@ function createMysqlSource(options: MysqlOptions) {
   const schemas = settings.schemas ?? (target.database === undefined ? undefined : [target.database])
   const [first, second] = schemas ?? []
   const only = second === undefined ? first : undefined
-  const pageOptions: PageOptions = { schemas, only, views: options.rows?.views ?? false }
+  const pageOptions: SelectionOptions = { schemas, only, views: options.rows?.views ?? false }
 
-  const pool = createPool((signal) => openSession(target, settings, signal), settings)
+  const pool = createConnectionPool((signal) => openSession(target, settings, signal), settings)
   const ask = withRetry(pool, isTransientError)
   const source: DatabaseSource = {
     schema: only,
@@ -121,7 +127,7 @@ async function readFingerprint(
   schemas: readonly string[] | undefined,
 ): Promise<string> {
   const all = [...parts, ...(isMaria ? [] : partsOfMysql)]
-  const served = all.map(([, , column]) => servedSchema(column, schemas))
+  const served = all.map(([, , column]) => servedSchemaCondition(column, schemas))
   const rows = await query(
     all.map((part, i) => sum(part, served[i]?.sql ?? '')).join(' UNION ALL '),
     served.flatMap(({ values }) => values),
@@ -135,9 +141,9 @@ async function readFingerprint(
  */
 async function readStamps(
   { query }: MysqlSession,
-  { schemas, only, views }: PageOptions,
+  { schemas, only, views }: SelectionOptions,
 ): Promise<ReadonlyMap<string, string>> {
-  const served = servedSchema('TABLE_SCHEMA', schemas)
+  const served = servedSchemaCondition('TABLE_SCHEMA', schemas)
   const rows = await query(
     `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, UPDATE_TIME,
             IF(UPDATE_TIME >= NOW() - INTERVAL 2 SECOND, NOW(6), '') FROM information_schema.TABLES WHERE ${served.sql}`,

@@ -4,21 +4,20 @@ import type {
   CatalogItem,
   KeyQuery,
   ObjectName,
-  PageOptions,
   PageQuery,
   RelationKind,
   RowPage,
   RowQuery,
+  SelectionOptions,
 } from '../relational/model.ts'
 import { nameToSegment, objectDirectory, objectNameKey, segmentToName } from '../relational/names.ts'
-import { brokenView, isBrokenView, isUnusableValue } from './errors.ts'
-import { servedRoutine } from './routines.ts'
+import { brokenViewError, isBrokenView, isUnusableValue } from './errors.ts'
+import { servedRoutineCondition } from './routines.ts'
 import type { MysqlSession } from './session.ts'
 import {
   type ColumnType,
   cellToJson,
   cutColumnSql,
-  keyOfShown,
   keySql,
   keyText,
   lengthIfCutSql,
@@ -28,8 +27,9 @@ import {
   type Query,
   quoteName,
   quoteObjectName,
-  readableColumn,
-  servedSchema,
+  readableColumnCondition,
+  servedSchemaCondition,
+  shownValueToKey,
 } from './sql.ts'
 
 /**
@@ -39,14 +39,14 @@ import {
 export async function readCatalogPage(
   { query }: MysqlSession,
   { from, prefix, limit }: PageQuery,
-  options: PageOptions,
+  options: SelectionOptions,
 ): Promise<readonly CatalogItem[]> {
   const names = prefix.split('/').slice(0, -1).map(segmentToName)
   if (names.includes(undefined)) return []
   const [schema, name, ...rest] = options.only === undefined ? names : [options.only, ...names]
   if (rest.length > 0) return []
   const namesIn = async (of: 'TABLE' | 'ROUTINE', from: string, condition: string) => {
-    const served = servedSchema(`${of}_SCHEMA`, options.schemas)
+    const served = servedSchemaCondition(`${of}_SCHEMA`, options.schemas)
     const within = [
       ...(schema === undefined ? [] : [[`${of}_SCHEMA = ?`, schema] as const]),
       ...(name === undefined ? [] : [[`${of}_NAME = ?`, name] as const]),
@@ -59,8 +59,8 @@ export async function readCatalogPage(
     const found = rows.map(([at, own]): ObjectName => ({ schema: String(at), name: String(own) }))
     return new Map(found.map((one) => [objectNameKey(one), one]))
   }
-  const tables = await namesIn('TABLE', 'COLUMNS', readableColumn)
-  const routines = await namesIn('ROUTINE', 'ROUTINES', servedRoutine)
+  const tables = await namesIn('TABLE', 'COLUMNS', readableColumnCondition)
+  const routines = await namesIn('ROUTINE', 'ROUTINES', servedRoutineCondition)
   const objects = [...new Map([...tables, ...routines]).values()]
   const all: readonly CatalogItem[] = [
     ...objects.map((object) => ({ key: objectDirectory(object, options.only), ...object })),
@@ -154,18 +154,20 @@ export function hasRows(kind: RelationKind, engine: string | undefined, views: b
  * Reads a page of rows, in one read-only snapshot. Statements contain only quoted names from the catalog; values of clients are
  * bound.
  */
-export async function readRows(session: MysqlSession, query: RowQuery, options: PageOptions): Promise<RowPage> {
+export async function readRows(session: MysqlSession, query: RowQuery, options: SelectionOptions): Promise<RowPage> {
   const { relation, columns, limit, key: only, isShown, after, maxBytes, maxValueBytes } = query
   const keyNames = relation.rows?.key ?? []
   // A table has columns, and so has a view whose definition the server can read.
-  if (relation.columns.length === 0) throw brokenView()
+  if (relation.columns.length === 0) throw brokenViewError()
   if (columns.length === 0) return { rows: [], more: false }
   try {
     return await session.transaction(async (run) => {
       const types = await typesOf(run, relation, options)
       const key = keyNames.map((name) => requireColumnType(types, name))
       const shown = columns.map((name) => requireColumnType(types, name))
-      const told = isShown ? only?.map((text, i) => (key[i] === undefined ? text : keyOfShown(text, key[i]))) : only
+      const told = isShown
+        ? only?.map((text, i) => (key[i] === undefined ? text : shownValueToKey(text, key[i])))
+        : only
       const bound = boundBy(key, told ?? after, only === undefined)
       if (bound === undefined) throw unusable()
       const from = `FROM ${quoteObjectName(relation)} ${bound.sql} ${orderOf(key)}`
@@ -196,7 +198,7 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
       return { rows, more: lengths.length > fitting }
     })
   } catch (error) {
-    if (isBrokenView(error)) throw brokenView()
+    if (isBrokenView(error)) throw brokenViewError()
     if (error !== unusableKey && !isUnusableValue(error)) throw error
     // A view can also fail on a value in a row that it converts.
     if (only !== undefined) return { rows: [], more: false }
@@ -213,7 +215,7 @@ const unusable = () => unusableKey
 export async function readKeys(
   session: MysqlSession,
   { relation, typed, limit }: KeyQuery,
-  options: PageOptions,
+  options: SelectionOptions,
 ): Promise<readonly (readonly string[])[]> {
   return session.transaction(async (run) => {
     const types = await typesOf(run, relation, options)
@@ -238,13 +240,13 @@ export async function readKeys(
 async function typesOf(
   run: Query,
   name: ObjectName,
-  { schemas, views }: PageOptions,
+  { schemas, views }: SelectionOptions,
 ): Promise<ReadonlyMap<string, ColumnType>> {
   if (schemas !== undefined && !schemas.includes(name.schema)) throw notFound('not served')
   const values = [name.schema, name.name]
   const rows = await run(
     `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE FROM information_schema.COLUMNS
-      WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND ${readableColumn}`,
+      WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND ${readableColumnCondition}`,
     values,
   )
   const facts = await run(

@@ -1,8 +1,8 @@
 import type { CheckConstraint, ObjectName, Trigger } from '../relational/model.ts'
 import { objectNameKey } from '../relational/names.ts'
-import { type Constraint, readConstraints } from './constraints.ts'
+import { type ForeignKeyConstraint, readForeignKeys } from './constraints.ts'
 import type { MysqlSession } from './session.ts'
-import { type Cells, placeholdersFor, quoteName, quoteObjectName, readableColumn } from './sql.ts'
+import { type Cells, placeholdersFor, quoteName, quoteObjectName, readableColumnCondition } from './sql.ts'
 
 /** A table or view as the information schema describes it. */
 export interface RawTable extends ObjectName {
@@ -13,8 +13,8 @@ export interface RawTable extends ObjectName {
   readonly rowCount: number | undefined
   readonly columns: readonly RawColumn[]
   readonly indexes: readonly RawIndex[]
-  readonly foreignKeys: readonly Constraint[]
-  readonly references: readonly Constraint[]
+  readonly foreignKeys: readonly ForeignKeyConstraint[]
+  readonly references: readonly ForeignKeyConstraint[]
   readonly checks: readonly CheckConstraint[]
   readonly triggers: readonly Trigger[]
   readonly partitions: readonly Partition[]
@@ -57,7 +57,7 @@ interface Partition {
 }
 
 /** Reads all facts about some tables and views. Those without a visible column are left out. */
-export async function readRaw(
+export async function readRawTables(
   { query, isMaria }: MysqlSession,
   names: readonly ObjectName[],
   served: readonly string[] | undefined,
@@ -84,7 +84,7 @@ export async function readRaw(
   const own = ['TABLE_SCHEMA', 'TABLE_NAME'] as const
   const columns = await by(
     'COLUMN_NAME, ORDINAL_POSITION, COLUMN_DEFAULT, IS_NULLABLE, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, EXTRA, COLUMN_COMMENT, GENERATION_EXPRESSION',
-    ...(['COLUMNS', 'ORDINAL_POSITION', own, `AND ${readableColumn}`] as const),
+    ...(['COLUMNS', 'ORDINAL_POSITION', own, `AND ${readableColumnCondition}`] as const),
   )
   const facts = await by(
     'TABLE_TYPE, ENGINE, TABLE_COLLATION, TABLE_COMMENT, TABLE_ROWS, CREATE_OPTIONS',
@@ -123,7 +123,7 @@ export async function readRaw(
           own,
         ] as const),
       )
-  const constraints = await readConstraints(query, { schemas, tables, wanted, served })
+  const constraints = await readForeignKeys(query, { schemas, tables, wanted, served })
 
   return names.flatMap((name): readonly RawTable[] => {
     const id = objectNameKey(name)

@@ -5,7 +5,7 @@ import type { MysqlSession } from './session.ts'
 import { type Cells, endStatement, placeholdersFor, quoteName, quoteObjectName, quoteText } from './sql.ts'
 
 /** The listed kinds of routines. Packages are left out, because their routines have two names. */
-export const servedRoutine = "ROUTINE_TYPE IN ('FUNCTION', 'PROCEDURE')"
+export const servedRoutineCondition = "ROUTINE_TYPE IN ('FUNCTION', 'PROCEDURE')"
 
 /** A function or procedure as the information schema describes it. The definer is not queried: account names are never shown. */
 interface RawRoutine {
@@ -59,7 +59,7 @@ async function readRaw(query: MysqlSession['query'], names: readonly ObjectName[
   const rowsOf = async (columns: string, from: string, of: string, order: string) => {
     const rows = await query(
       `SELECT ${of}_SCHEMA, ${of}_NAME, ROUTINE_TYPE, ${columns} FROM information_schema.${from}
-        WHERE ${of}_SCHEMA IN (${schemas.sql}) AND ${of}_NAME IN (${own.sql}) AND ${servedRoutine} ORDER BY ${order}`,
+        WHERE ${of}_SCHEMA IN (${schemas.sql}) AND ${of}_NAME IN (${own.sql}) AND ${servedRoutineCondition} ORDER BY ${order}`,
       [...schemas.values, ...own.values],
     )
     return groupRows(rows, wanted)

@@ -4,8 +4,8 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { decodeComponent, isLoopback } from '../../core/uri.ts'
 import { endedError, type ServerSettings, type TlsOptions } from '../relational/open.ts'
-import { type AccountFacts, readFacts, requireHarmless } from './account.ts'
-import { connectError, lateError, openingError, refusedOpeningError, statementError } from './errors.ts'
+import { type AccountProperties, readAccountProperties, requireReadOnlyAccount } from './account.ts'
+import { connectError, databaseTimeoutError, openingError, refusedOpeningError, statementError } from './errors.ts'
 import type { Cells, Query } from './sql.ts'
 
 /** Additional time after the server's own time-out, in milliseconds, because the server may hang. */
@@ -49,7 +49,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
         reject(error)
       }
       const timer = setTimeout(() => {
-        failed(lateError())
+        failed(databaseTimeoutError())
         close()
       }, most)
       if (ended) return failed(endedError())
@@ -80,7 +80,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       throw statementError(error)
     })
   /** Sets the state of the session, whatever the server or its `init_connect` has made of it. */
-  const begin = async (facts: AccountFacts): Promise<void> => {
+  const begin = async (facts: AccountProperties): Promise<void> => {
     await say('SET NAMES utf8mb4 COLLATE utf8mb4_bin')
     await prepare(run, facts, settings)
   }
@@ -100,9 +100,9 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       },
     )
     isOurs = true
-    const facts = await readFacts(run)
+    const facts = await readAccountProperties(run)
     await begin(facts)
-    requireHarmless(facts, settings, target.database)
+    requireReadOnlyAccount(facts, settings, target.database)
     await requireSchema(run, settings.schemas === undefined ? target.database : undefined)
     // Whether rows were read since the last reset: only then may code in views have run.
     let used = false
@@ -161,7 +161,7 @@ function openConnection(target: Target, connectTimeout: number, stream: () => un
 }
 
 /** Sets the session variables: the session is read-only from here on. */
-async function prepare(run: Query, { isMaria }: AccountFacts, settings: ServerSettings): Promise<void> {
+async function prepare(run: Query, { isMaria }: AccountProperties, settings: ServerSettings): Promise<void> {
   const { statementTimeoutMs, lockTimeoutMs } = settings
   const seconds = Math.max(1, Math.ceil(lockTimeoutMs / 1000))
   await run('SET SESSION TRANSACTION READ ONLY')

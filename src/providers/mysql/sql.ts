@@ -49,13 +49,13 @@ export function placeholdersFor(values: readonly string[]): {
 const systemSchemas = ['information_schema', 'mysql', 'performance_schema', 'sys'] as const
 
 /** Returns a condition on a column of the information schema that selects the served schemas. */
-export function servedSchema(column: string, schemas: readonly string[] | undefined) {
+export function servedSchemaCondition(column: string, schemas: readonly string[] | undefined) {
   const { sql, values } = placeholdersFor(schemas ?? systemSchemas)
   return { sql: `${column} ${schemas === undefined ? 'NOT IN' : 'IN'} (${sql})`, values }
 }
 
 /** Condition that the account may read a column, for rows of `information_schema.COLUMNS`. */
-export const readableColumn = "FIND_IN_SET('select', PRIVILEGES) > 0"
+export const readableColumnCondition = "FIND_IN_SET('select', PRIVILEGES) > 0"
 
 /** Kinds of column types, each of which is read in its own form. */
 type ColumnForm = 'integer' | 'decimal' | 'real' | 'text' | 'binary' | 'time' | 'date' | 'json' | 'shape' | 'other'
@@ -191,7 +191,7 @@ const valid: Readonly<Partial<Record<ColumnForm, RegExp>>> = {
 }
 
 /** Converts the form in which a value is shown to the form that it has in a key. */
-export function keyOfShown(text: string, column: ColumnType): string {
+export function shownValueToKey(text: string, column: ColumnType): string {
   const form = columnForm(column)
   if (form === 'binary') return hexOfBase64(text) ?? ''
   if (form === 'time') return text.replace(/^([\d-]{10})T/, '$1 ').replace(/(?:Z|\+00:00)$/, '')

@@ -4,10 +4,10 @@ import { wholeCharacters } from '../../core/kit/utf8.ts'
 import { afterSubtree, baseName, comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
-import { mimeTypeOf } from '../files/options.ts'
+import { mimeTypeByName } from '../files/options.ts'
 import { untilAbort } from '../files/place.ts'
 import { storedType } from './read.ts'
-import type { ObjectFacts, ObjectPage, ObjectStore, OddKeys, PageQuery } from './store.ts'
+import type { InvalidKeyRecorder, ObjectMetadata, ObjectPage, ObjectStore, PageQuery } from './store.ts'
 
 /** Maximum number of keys in one answer. */
 const wholePage = 1000
@@ -23,8 +23,8 @@ interface FetchedPage extends ObjectPage {
 }
 
 /** Returns the entry of an object. Its MIME type comes from the name, or else from the store. */
-export function objectEntry(path: string, { size, modified, version, mimeType: stored }: ObjectFacts): Entry {
-  const mimeType = mimeTypeOf(baseName(path)) ?? storedType(stored)
+export function objectEntry(path: string, { size, modified, version, mimeType: stored }: ObjectMetadata): Entry {
+  const mimeType = mimeTypeByName(baseName(path)) ?? storedType(stored)
   return { path, size, version, ...defined({ mimeType, modified }) }
 }
 
@@ -37,7 +37,7 @@ export function objectEntry(path: string, { size, modified, version, mimeType: s
  *
  * @param prefix Key prefix of the mount: empty, or ending in `/`.
  */
-export function createObjectLister(store: ObjectStore, prefix: string, odd: OddKeys) {
+export function createObjectLister(store: ObjectStore, prefix: string, odd: InvalidKeyRecorder) {
   const remainders = createRemainders()
 
   /** Yields the entries of a page. Caches the rest if the caller stops early, because the next request continues there. */
@@ -151,7 +151,7 @@ function pageQuery(prefix: string, after: string, limit: number): PageQuery {
 }
 
 /** Returns the last key of a page. Throws unless the keys are in order and below the prefix. */
-function lastOf(objects: readonly ObjectFacts[], below: string, from: string): string {
+function lastOf(objects: readonly ObjectMetadata[], below: string, from: string): string {
   let last = from
   for (const { key } of objects) {
     if (!key.startsWith(below) || (last !== '' && comparePaths(key, last) <= 0)) throw outOfOrder()
@@ -161,7 +161,7 @@ function lastOf(objects: readonly ObjectFacts[], below: string, from: string): s
 }
 
 /** Merges objects and common prefixes into one list in path order. */
-function merged(objects: readonly ObjectFacts[], prefixes: readonly string[]) {
+function merged(objects: readonly ObjectMetadata[], prefixes: readonly string[]) {
   const listed = objects.map((object) => ({ key: object.key, object }))
   const grouped = prefixes.map((key) => ({ key, object: undefined }))
   return [...listed, ...grouped].sort((a, b) => comparePaths(a.key, b.key))
@@ -184,7 +184,7 @@ interface Remainder {
   readonly prefix: string
   /** The key that the first object directly follows. */
   readonly after: string
-  readonly objects: readonly ObjectFacts[]
+  readonly objects: readonly ObjectMetadata[]
   /** Whether more keys follow. */
   readonly more: boolean
   /** Fetch time, in milliseconds of a monotonic clock. */

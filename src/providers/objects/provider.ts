@@ -1,5 +1,5 @@
 import { invalid, notFound, type ResourceError, unavailable } from '../../core/errors.ts'
-import { followFor } from '../../core/kit/abort.ts'
+import { followAbortFor } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import { isPath } from '../../core/path.ts'
 import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
@@ -8,7 +8,7 @@ import { untilAbort } from '../files/place.ts'
 import { type Endpoint, invalidAnswerMessage, parseEndpoint } from './endpoint.ts'
 import { createObjectLister, objectEntry } from './list.ts'
 import { createObjectReader } from './read.ts'
-import { createOddKeys, ObjectFault, type ObjectStore } from './store.ts'
+import { createInvalidKeyRecorder, ObjectFault, type ObjectStore } from './store.ts'
 
 interface ObjectsOptions {
   /** Prefix of all served keys, which paths do not contain. Empty, or ending in `/`. */
@@ -28,9 +28,9 @@ const template: Template = {
 }
 
 /** Provider of the objects of a store, shared by the providers of object storage. */
-export function createObjects(store: ObjectStore, options: ObjectsOptions): Provider {
+export function createObjectsProvider(store: ObjectStore, options: ObjectsOptions): Provider {
   const { prefix, maxBytes, linkSeconds, timeoutMs, log } = options
-  const odd = createOddKeys(prefix, log)
+  const odd = createInvalidKeyRecorder(prefix, log)
   const asked = timed(store, timeoutMs)
   const list = createObjectLister(asked, prefix, odd)
   const readObject = createObjectReader(asked, maxBytes, linkSeconds)
@@ -126,7 +126,7 @@ async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSign
 }
 
 function createTimeLimit(ms: number, signal: AbortSignal) {
-  const own = followFor(signal, ms)
+  const own = followAbortFor(signal, ms)
   return {
     run: async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
       try {

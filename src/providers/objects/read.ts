@@ -1,11 +1,11 @@
 import { isOverReadLimit, isResourceError, overReadLimit, unavailable } from '../../core/errors.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { headBytes, isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
 import type { ByteRange, Content, Context } from '../../core/provider.ts'
-import { mimeTypeFor, mimeTypeOf } from '../files/options.ts'
+import { mimeTypeByName, mimeTypeOfFile } from '../files/options.ts'
 import { decodeTextRange, rangeWithin } from '../files/place.ts'
 import { type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from './store.ts'
 
@@ -43,7 +43,7 @@ interface ObjectStart {
  * @param linkSeconds Lifetime of links to larger objects, in seconds; undefined: no links.
  */
 export function createObjectReader(store: ObjectStore, maxBytes: number, linkSeconds?: number) {
-  const beginnings = createRecent<ObjectStart>(10_000)
+  const beginnings = createLruCache<ObjectStart>(10_000)
 
   /** Reads the body of an answer, unless it exceeds the limit. */
   const fetchPart = async (
@@ -192,9 +192,9 @@ function objectMimeType(
   mimeType: string | undefined,
   content: { readonly text: boolean; readonly head: Buffer },
 ): string {
-  const own = mimeTypeFor(baseName(path), content)
+  const own = mimeTypeOfFile(baseName(path), content)
   const isVague = own === 'text/plain' || own === 'application/octet-stream'
-  const stored = isVague && mimeTypeOf(baseName(path)) === undefined ? storedType(mimeType) : undefined
+  const stored = isVague && mimeTypeByName(baseName(path)) === undefined ? storedType(mimeType) : undefined
   const isStoredText = stored !== undefined && /^text\/|[+/]json$/.test(stored)
   return stored !== undefined && isStoredText === content.text ? stored : own
 }

@@ -1,10 +1,10 @@
-import { createRecent } from '../../core/kit/lru.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
 import { isPath } from '../../core/path.ts'
 import type { ByteRange } from '../../core/provider.ts'
 
 /** Metadata of an object in a listing. */
-export interface ObjectFacts {
+export interface ObjectMetadata {
   /** The key in the store, including the prefix of the mount. */
   readonly key: string
   /** Stored size, in bytes. */
@@ -18,7 +18,7 @@ export interface ObjectFacts {
 }
 
 /** Metadata of a single object. Untrusted: the owner of the object wrote it. */
-export interface ObjectDetails extends ObjectFacts {
+export interface ObjectDetails extends ObjectMetadata {
   /** A stored `Content-Encoding`: the bytes are served as they are. */
   readonly encoding?: string
   readonly storageClass?: string
@@ -28,7 +28,7 @@ export interface ObjectDetails extends ObjectFacts {
 
 /** A page of a listing, in byte order of the keys. */
 export interface ObjectPage {
-  readonly objects: readonly ObjectFacts[]
+  readonly objects: readonly ObjectMetadata[]
   /** Common prefixes, up to a slash, of the keys that are not listed one by one. */
   readonly prefixes?: readonly string[]
   /** Whether more keys may follow. */
@@ -105,7 +105,7 @@ const everyMs = 60_000
 
 /** Log that drops repeated messages within a minute: a client may request a refused object again and again. */
 export function createThrottledLog(log: Log): Log {
-  const told = createRecent<number>(1000)
+  const told = createLruCache<number>(1000)
   return (level, message, fields) => {
     const [last, now] = [told.get(message), performance.now()]
     if (last !== undefined && now - last < everyMs) return
@@ -114,7 +114,7 @@ export function createThrottledLog(log: Log): Log {
   }
 }
 
-export type OddKeys = ReturnType<typeof createOddKeys>
+export type InvalidKeyRecorder = ReturnType<typeof createInvalidKeyRecorder>
 
 /** Maximum number of keys recorded, and of keys named in the log. */
 const [most, named] = [10_000, 5]
@@ -124,7 +124,7 @@ const [most, named] = [10_000, 5]
  *
  * @param prefix Key prefix of the mount: empty, or ending in `/`.
  */
-export function createOddKeys(prefix: string, log: Log) {
+export function createInvalidKeyRecorder(prefix: string, log: Log) {
   const odd = new Set<string>()
   const folders = new Set<string>()
   let told = 0

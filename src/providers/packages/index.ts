@@ -1,6 +1,6 @@
 import { invalid, isResourceError, notFound, unavailable } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
-import { breath } from '../../core/kit/breath.ts'
+import { eventLoopYield } from '../../core/kit/event-loop-yield.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { afterSubtree, comparePaths } from '../../core/path.ts'
 import type { Context, Provider, Template } from '../../core/provider.ts'
@@ -61,7 +61,7 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
       if (known !== undefined && known.version === now?.version) return known.packages
       const [content] = await locks.read({ path: lockFile, params: new Map() }, own)
       const text = content !== undefined && 'text' in content ? content.text : ''
-      const found = await parseLockFile(lockFiles[lockFile], text, breath.take)
+      const found = await parseLockFile(lockFiles[lockFile], text, eventLoopYield.take)
       known = { version: content?.version, packages: new Map([...found].filter(([, { name }]) => isServed(name))) }
       return known.packages
     } catch (error) {

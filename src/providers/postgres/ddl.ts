@@ -1,8 +1,15 @@
 import type { Column, EnumType, Extension, ObjectName, Overload, RelationKind, Routine } from '../relational/model.ts'
-import { openSchema, ownRoutine, type PostgresSession, quoteName, quoteText, servedSchema } from './sql.ts'
+import {
+  ownRoutineCondition,
+  type PostgresSession,
+  quoteName,
+  quoteText,
+  servedSchemaCondition,
+  usableSchemaCondition,
+} from './sql.ts'
 
 /** Input of a generated definition. It holds only parts that the role may see. */
-export interface ForDefinition extends ObjectName {
+export interface DefinitionInput extends ObjectName {
   readonly kind: RelationKind
   readonly comment: string | null
   readonly columns: readonly Column[]
@@ -16,7 +23,7 @@ export interface ForDefinition extends ObjectName {
 }
 
 /** Returns the statements that create a table or view, with constraints, indexes and comments, but without rights. */
-export function relationDefinition(relation: ForDefinition): string {
+export function relationDefinition(relation: DefinitionInput): string {
   const { indexes, comment, columns } = relation
   const statements = [
     isView(relation.kind) ? viewOf(relation) : formatCreateTable(relation),
@@ -35,14 +42,14 @@ function isView(kind: RelationKind): boolean {
   return kind === 'view' || kind === 'materialized view'
 }
 
-function viewOf(relation: ForDefinition): string {
+function viewOf(relation: DefinitionInput): string {
   const { kind, view } = relation
   // A view is described by its query, which may name more than the role may see.
   const body = view === null ? '  -- not shown: it has columns that this role may not see' : view.replace(/;\s*$/, '')
   return `CREATE ${objectWord(kind)} ${quoteObjectName(relation)} AS\n${body}`
 }
 
-function formatCreateTable(relation: ForDefinition): string {
+function formatCreateTable(relation: DefinitionInput): string {
   const { columns, collations, constraints, partitionKey, partitionOf } = relation
   const lines = [
     ...columns.map((column) => columnLine(column, collations.get(column.name))),
@@ -95,7 +102,7 @@ SELECT pg_catalog.json_build_object('schema', n.nspname, 'name', t.typname,
     'values', (SELECT COALESCE(pg_catalog.json_agg(e.enumlabel ORDER BY e.enumsortorder), '[]'::json)
                  FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid))::text
   FROM ${wanted} JOIN pg_catalog.pg_type t ON t.typnamespace = n.oid AND t.typname = w.name
- WHERE t.typtype = 'e' AND ${servedSchema('$1')} AND ${openSchema} AND pg_catalog.has_type_privilege(t.oid, 'USAGE')`
+ WHERE t.typtype = 'e' AND ${servedSchemaCondition('$1')} AND ${usableSchemaCondition} AND pg_catalog.has_type_privilege(t.oid, 'USAGE')`
 
 export async function describeEnums(
   session: PostgresSession,
@@ -133,7 +140,7 @@ SELECT pg_catalog.json_build_object('schema', n.nspname, 'name', p.proname, 'ove
     ) ORDER BY pg_catalog.pg_get_function_identity_arguments(p.oid)))::text
   FROM ${wanted} JOIN pg_catalog.pg_proc p ON p.pronamespace = n.oid AND p.proname = w.name
   JOIN pg_catalog.pg_language l ON l.oid = p.prolang
- WHERE ${servedSchema('$1')} AND ${openSchema} AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE') AND ${ownRoutine}
+ WHERE ${servedSchemaCondition('$1')} AND ${usableSchemaCondition} AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE') AND ${ownRoutineCondition}
  GROUP BY n.nspname, p.proname`
 
 export async function describeRoutines(

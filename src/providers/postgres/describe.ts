@@ -3,22 +3,22 @@ import {
   type Column,
   type ForeignKey,
   type ObjectName,
-  type PageOptions,
   type Reference,
   type Relation,
   roundEstimate,
+  type SelectionOptions,
   type TableIndex,
   type Trigger,
 } from '../relational/model.ts'
-import { type ForDefinition, relationDefinition } from './ddl.ts'
+import { type DefinitionInput, relationDefinition } from './ddl.ts'
 import {
-  openSchema,
   type PostgresSession,
-  readableRows,
+  readableRowsCondition,
   relationKind,
   type Statement,
-  servedSchema,
-  visibleRelation,
+  servedSchemaCondition,
+  usableSchemaCondition,
+  visibleRelationCondition,
 } from './sql.ts'
 
 /** A column as the catalog query returns it. */
@@ -52,7 +52,7 @@ interface RawIndex extends TableIndex {
 }
 
 /** A relation as the catalog query returns it. Empty lists are `null`. */
-interface RawRelation extends ObjectName, Pick<ForDefinition, 'comment' | 'view' | 'partitionKey' | 'partitionOf'> {
+interface RawRelation extends ObjectName, Pick<DefinitionInput, 'comment' | 'view' | 'partitionKey' | 'partitionOf'> {
   readonly relkind: string
   readonly owner: string
   readonly estimate: number
@@ -69,7 +69,7 @@ interface RawRelation extends ObjectName, Pick<ForDefinition, 'comment' | 'view'
 export async function describeRelations(
   session: PostgresSession,
   names: readonly ObjectName[],
-  { schemas, views }: PageOptions,
+  { schemas, views }: SelectionOptions,
 ): Promise<readonly Relation[]> {
   const rows = await session.query(relationsStatement(views), [
     schemas ?? null,
@@ -89,7 +89,7 @@ function relationOf(raw: RawRelation): Relation {
   const keys = (type: string) => ofType(type).map((one) => ({ name: one.name, columns: one.columns }))
   const [primaryKey] = keys('p')
   const key = indexes.find((index) => index.primary && index.key) ?? indexes.find((index) => index.key)
-  const described: ForDefinition = {
+  const described: DefinitionInput = {
     ...{ schema, name, kind, columns, indexes },
     comment,
     collations: new Map((raw.columns ?? []).flatMap((one) => (one.collation ? [[one.name, one.collation]] : []))),
@@ -174,7 +174,7 @@ WITH wanted AS MATERIALIZED (
     FROM ROWS FROM (pg_catalog.unnest($2::text[]), pg_catalog.unnest($3::text[])) AS w(schema, name)
     JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema
     JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name
-   WHERE ${servedSchema('$1')} AND ${openSchema} AND ${visibleRelation}
+   WHERE ${servedSchemaCondition('$1')} AND ${usableSchemaCondition} AND ${visibleRelationCondition}
 ), refs AS MATERIALIZED (
   SELECT f.confrelid, pg_catalog.json_agg(pg_catalog.json_build_object(
       'name', f.conname,
@@ -185,7 +185,7 @@ WITH wanted AS MATERIALIZED (
     JOIN pg_catalog.pg_class c ON c.oid = f.conrelid
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
    WHERE f.contype = 'f' AND f.conparentid = 0 AND f.confrelid IN (SELECT w.id FROM wanted w)
-     AND ${servedSchema('$1')} AND ${openSchema} AND ${visibleRelation}
+     AND ${servedSchemaCondition('$1')} AND ${usableSchemaCondition} AND ${visibleRelationCondition}
      AND ${allVisible('f.conrelid', 'f.conkey')} AND ${allVisible('f.confrelid', 'f.confkey')}
    GROUP BY f.confrelid
 )
@@ -194,7 +194,7 @@ SELECT pg_catalog.json_build_object(
   'owner', pg_catalog.pg_get_userbyid(c.relowner),
   'comment', pg_catalog.obj_description(c.id, 'pg_class'),
   'estimate', c.reltuples,
-  'rows', ${readableRows(views).replaceAll('c.oid', 'c.id')},
+  'rows', ${readableRowsCondition(views).replaceAll('c.oid', 'c.id')},
   'view', CASE WHEN c.relkind IN ('v', 'm') AND NOT c.hidden THEN pg_catalog.pg_get_viewdef(c.id) END,
   'partitionKey', CASE WHEN c.relkind = 'p' AND NOT c.hidden THEN pg_catalog.pg_get_partkeydef(c.id) END,
   'partitionOf', CASE WHEN c.relispartition THEN (
@@ -202,7 +202,7 @@ SELECT pg_catalog.json_build_object(
         'bound', pg_catalog.pg_get_expr(c.relpartbound, c.id))
       FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
       JOIN pg_catalog.pg_namespace n ON n.oid = p.relnamespace
-     WHERE i.inhrelid = c.id AND pg_catalog.has_any_column_privilege(p.oid, 'SELECT') AND ${openSchema}) END,
+     WHERE i.inhrelid = c.id AND pg_catalog.has_any_column_privilege(p.oid, 'SELECT') AND ${usableSchemaCondition}) END,
   'columns', (
     SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
         'name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod), 'notNull', a.attnotnull,
@@ -233,7 +233,7 @@ SELECT pg_catalog.json_build_object(
        AND (f.contype <> 'f' OR (
          pg_catalog.has_any_column_privilege(f.confrelid, 'SELECT') AND ${allVisible('f.confrelid', 'f.confkey')}
          AND EXISTS (SELECT FROM pg_catalog.pg_class r JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace
-                      WHERE r.oid = f.confrelid AND ${openSchema})))),
+                      WHERE r.oid = f.confrelid AND ${usableSchemaCondition})))),
   'indexes', (
     SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
         'name', x.relname, 'unique', i.indisunique, 'primary', i.indisprimary,

@@ -1,11 +1,11 @@
 import { createEvent } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
-import type { DatabaseSource, ObjectName, PageOptions, SourceContext } from '../relational/model.ts'
+import type { DatabaseSource, ObjectName, SelectionOptions, SourceContext } from '../relational/model.ts'
 import { objectDirectory } from '../relational/names.ts'
 import {
   completeServerOptions,
-  createPool,
+  createConnectionPool,
   openRelational,
   type ServerSettings,
   withRetry,
@@ -22,7 +22,7 @@ import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession } from './session.ts'
-import { notifyChannel, type PostgresSession, readCatalogPage, servedSchema } from './sql.ts'
+import { notifyChannel, type PostgresSession, readCatalogPage, servedSchemaCondition } from './sql.ts'
 
 export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './connection.ts'
 
@@ -46,12 +46,12 @@ function createPostgresSource(options: PostgresOptions) {
   const target = parseDatabaseUrl(options.url, options.tls)
   const [first, second] = schemas ?? []
   const only = second === undefined ? first : undefined
-  const pageOptions: PageOptions = { schemas, only, views: options.rows?.views ?? false }
+  const pageOptions: SelectionOptions = { schemas, only, views: options.rows?.views ?? false }
   const rowSettings: RowSettings = { ...pageOptions, principalSetting: options.rows?.principalSetting }
   const closing = new AbortController()
   let warned = false
 
-  const pool = createPool(async (signal) => {
+  const pool = createConnectionPool(async (signal) => {
     const session = await openSession(target, settings, signal)
     if (session.shared && !warned) {
       warned = true
@@ -126,7 +126,7 @@ const sum = (table: string, join = '') =>
 const inRelation = (column: string) => `WHERE x.${column} IN (SELECT r.oid FROM relations r)`
 
 const fingerprintSql = `
-WITH schemas AS MATERIALIZED (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE ${servedSchema('$1')}),
+WITH schemas AS MATERIALIZED (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE ${servedSchemaCondition('$1')}),
 relations AS MATERIALIZED (
   SELECT c.oid FROM pg_catalog.pg_class c WHERE c.relnamespace IN (SELECT s.oid FROM schemas s)),
 described AS MATERIALIZED (

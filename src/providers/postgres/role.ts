@@ -1,6 +1,6 @@
 import { unavailable } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/open.ts'
-import { notifyChannel, type Query, quoteName, servedSchema } from './sql.ts'
+import { notifyChannel, type Query, quoteName, servedSchemaCondition } from './sql.ts'
 
 /** Facts about a connection, read when it is opened. */
 interface SessionFacts {
@@ -54,13 +54,13 @@ SELECT pg_catalog.pg_backend_pid()::text,
            UNION ALL SELECT 7, 'it owns what is served, or may write to it'
             WHERE EXISTS (
               SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-               WHERE c.relkind IN ('r', 'p', 'v', 'm') AND ${servedSchema('$3')}
+               WHERE c.relkind IN ('r', 'p', 'v', 'm') AND ${servedSchemaCondition('$3')}
                  AND (pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
                    OR pg_catalog.pg_has_role(current_user, c.relowner, 'MEMBER')))
          ) p ORDER BY p.n, p.power))::text`
 
 /** Reads the properties of a new connection. */
-export async function sessionFacts(query: Query, { schemas }: ServerSettings): Promise<SessionFacts> {
+export async function readSessionProperties(query: Query, { schemas }: ServerSettings): Promise<SessionFacts> {
   const [row] = await query({ text: factsSql }, [dangerous, functions, schemas ?? null])
   const [pid, version, encoding, powers] = row ?? []
   return {
@@ -77,7 +77,7 @@ const minVersion = 120_000
  * @throws ResourceError `unavailable` (reason `refused`) for a role that could do more than read, unless that is allowed; and
  *   for an unsupported version or encoding.
  */
-export function requireHarmless(
+export function requireReadOnlyRole(
   { version, encoding, powers }: SessionFacts,
   { allowPrivileged }: ServerSettings,
 ): void {

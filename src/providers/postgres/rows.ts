@@ -3,9 +3,9 @@ import { defined } from '../../core/kit/object.ts'
 import type {
   KeyQuery,
   ObjectName,
-  PageOptions,
   RowPage,
   RowQuery,
+  SelectionOptions,
   SourceContext,
   TableRow,
 } from '../relational/model.ts'
@@ -13,16 +13,16 @@ import { hexOfBase64 } from '../relational/names.ts'
 import { isUnusableValue } from './connection.ts'
 import { quoteObjectName } from './ddl.ts'
 import {
-  openSchema,
   type PostgresSession,
   type Query,
   quoteName,
-  readableRows,
-  servedSchema,
-  visibleRelation,
+  readableRowsCondition,
+  servedSchemaCondition,
+  usableSchemaCondition,
+  visibleRelationCondition,
 } from './sql.ts'
 
-export interface RowSettings extends PageOptions {
+export interface RowSettings extends SelectionOptions {
   readonly principalSetting: string | undefined
 }
 
@@ -120,8 +120,8 @@ SELECT a.attname, (
     SELECT CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace THEN b.typname::text ELSE '' END FROM base b WHERE b.typtype <> 'd')
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
- WHERE n.nspname = $2::text AND c.relname = $3::text AND ${servedSchema('$1')} AND ${openSchema} AND ${visibleRelation}
-   AND ${readableRows(views)} AND a.attnum > 0 AND NOT a.attisdropped
+ WHERE n.nspname = $2::text AND c.relname = $3::text AND ${servedSchemaCondition('$1')} AND ${usableSchemaCondition} AND ${visibleRelationCondition}
+   AND ${readableRowsCondition(views)} AND a.attnum > 0 AND NOT a.attisdropped
    AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')`
 
 function rowsSql(
@@ -175,7 +175,7 @@ function toTableRow([key, values, sizes]: RawRow, columns: readonly string[], ty
  */
 export async function readStamps(
   session: PostgresSession,
-  { schemas, views, only }: PageOptions,
+  { schemas, views, only }: SelectionOptions,
   keyOf: (name: ObjectName) => string,
 ): Promise<ReadonlyMap<string, string>> {
   const rows = await session.query({ text: stampsSql(views), fixed: true }, [schemas ?? null])
@@ -197,7 +197,7 @@ WITH counted AS MATERIALIZED (
 SELECT n.nspname, c.relname, CASE WHEN c.relkind = 'v' THEN e.writes || ' ' || e.files ELSE s.writes || ' ' || s.files END
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   LEFT JOIN summed s ON s.oid = c.oid CROSS JOIN everything e
- WHERE ${servedSchema('$1')} AND ${openSchema} AND ${visibleRelation} AND ${readableRows(views)}`
+ WHERE ${servedSchemaCondition('$1')} AND ${usableSchemaCondition} AND ${visibleRelationCondition} AND ${readableRowsCondition(views)}`
 
 /** Types whose text form is valid JSON. */
 const plain = new Set(['bool', 'int2', 'int4', 'oid', 'json', 'jsonb'])

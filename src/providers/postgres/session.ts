@@ -5,7 +5,7 @@ import pg from 'pg'
 import { errorCodeOf, unavailable } from '../../core/errors.ts'
 import { endedError, type ServerSettings } from '../relational/open.ts'
 import { connectError, statementError, type Target } from './connection.ts'
-import { requireHarmless, sessionFacts } from './role.ts'
+import { readSessionProperties, requireReadOnlyRole } from './role.ts'
 import type { Cells, PostgresSession, Statement } from './sql.ts'
 
 /** Additional time after the server's own time-out, in milliseconds, because the server may hang. */
@@ -29,8 +29,8 @@ export async function openSession(
     const onAbort = () => close()
     signal.addEventListener('abort', onAbort, { once: true })
     try {
-      const facts = await sessionFacts((statement, values) => run(statement, values, false), settings)
-      requireHarmless(facts, settings)
+      const facts = await readSessionProperties((statement, values) => run(statement, values, false), settings)
+      requireReadOnlyRole(facts, settings)
       const shared = facts.pid !== (client as unknown as { processID: number | null }).processID
       const set = (isLocal: boolean) => run(settingsStatement, settingsValues(settings, isLocal), !shared)
       if (!shared) {

@@ -1,4 +1,4 @@
-import type { CatalogItem, PageOptions, PageQuery, RelationKind } from '../relational/model.ts'
+import type { CatalogItem, PageQuery, RelationKind, SelectionOptions } from '../relational/model.ts'
 import { segmentToName } from '../relational/names.ts'
 
 /** Fragments of SQL. None contains text of a client: values of clients are bound to parameters. */
@@ -13,23 +13,23 @@ export function quoteText(text: string): string {
 }
 
 /** Condition that the schema `n` is served: it is in the parameter, or the parameter is null and `n` is not a system schema. */
-export function servedSchema(parameter: string): string {
+export function servedSchemaCondition(parameter: string): string {
   return `CASE WHEN ${parameter}::text[] IS NULL
     THEN n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
     ELSE n.nspname = ANY (${parameter}::text[]) AND n.nspname !~ '^pg_(toast|temp)' END`
 }
 
 /** Condition that the role may use the schema `n`. */
-export const openSchema = `pg_catalog.has_schema_privilege(n.oid, 'USAGE')`
+export const usableSchemaCondition = `pg_catalog.has_schema_privilege(n.oid, 'USAGE')`
 
 /** Condition that the role may see the relation `c`, or a part of it. */
-export const visibleRelation = `c.relkind IN ('r', 'p', 'v', 'm') AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT')`
+export const visibleRelationCondition = `c.relkind IN ('r', 'p', 'v', 'm') AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT')`
 
 /**
  * Returns the condition that rows of the relation `c` can be read without contacting another server and, unless `views` is set,
  * without running the functions that views call.
  */
-export function readableRows(views: boolean): string {
+export function readableRowsCondition(views: boolean): string {
   return `(c.relkind IN (${views ? "'r', 'p', 'm', 'v'" : "'r', 'p', 'm'"}) AND NOT (c.relhassubclass AND EXISTS (
     WITH RECURSIVE below(oid) AS (
       SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid
@@ -111,7 +111,7 @@ export const notifyChannel = 'hikidashi'
 export async function readCatalogPage(
   session: PostgresSession,
   query: PageQuery,
-  options: PageOptions,
+  options: SelectionOptions,
 ): Promise<readonly CatalogItem[]> {
   const { only, schemas } = options
   const within = parseNamePrefix(query.prefix, only)
@@ -149,7 +149,7 @@ function parseNamePrefix(prefix: string, only: string | undefined) {
 
 const statements = new Map<string, Statement>()
 
-function pageStatement(options: PageOptions, encoding: string): Statement {
+function pageStatement(options: SelectionOptions, encoding: string): Statement {
   const id = `${options.only === undefined} ${options.views} ${encoding}`
   const known = statements.get(id)
   if (known !== undefined) return known
@@ -158,7 +158,7 @@ function pageStatement(options: PageOptions, encoding: string): Statement {
   return statement
 }
 
-function pageSql({ only, views }: PageOptions, encoding: string): string {
+function pageSql({ only, views }: SelectionOptions, encoding: string): string {
   const schemaSegment = segmentSql('s.name', encoding)
   const head = only === undefined ? `s.segment || '/' || ` : ''
   const isUnder = (name: string) => `($4::text IS NULL OR ${name} = $4::text)`
@@ -173,16 +173,16 @@ function pageSql({ only, views }: PageOptions, encoding: string): string {
 WITH schemas AS MATERIALIZED (
   SELECT s.oid, s.name, ${schemaSegment} AS segment FROM (
     SELECT n.oid, n.nspname::text AS name FROM pg_catalog.pg_namespace n
-     WHERE ${servedSchema('$1')} AND ($3::text IS NULL OR n.nspname = $3::text) AND ${openSchema}) s
+     WHERE ${servedSchemaCondition('$1')} AND ($3::text IS NULL OR n.nspname = $3::text) AND ${usableSchemaCondition}) s
 ), named AS (
   SELECT o.schema, o.name, pg_catalog.max(o.relation) AS relation, pg_catalog.max(o.relkind) AS relkind,
          pg_catalog.bool_or(o.rows) AS rows, pg_catalog.bool_or(o.is_enum) AS is_enum,
          pg_catalog.bool_or(o.is_routine) AS is_routine, pg_catalog.max(o.type) AS type
     FROM (
       SELECT c.relnamespace AS schema, c.relname::text AS name, c.oid AS relation, c.relkind::text AS relkind,
-             ${readableRows(views)} AS rows, false AS is_enum, false AS is_routine, NULL::oid AS type
+             ${readableRowsCondition(views)} AS rows, false AS is_enum, false AS is_routine, NULL::oid AS type
         FROM pg_catalog.pg_class c
-       WHERE c.relnamespace IN (SELECT s.oid FROM schemas s) AND ${isUnder('c.relname')} AND ${visibleRelation}
+       WHERE c.relnamespace IN (SELECT s.oid FROM schemas s) AND ${isUnder('c.relname')} AND ${visibleRelationCondition}
       UNION ALL
       SELECT t.typnamespace, t.typname::text, NULL, NULL, false, true, false, t.oid
         FROM pg_catalog.pg_type t
@@ -192,7 +192,7 @@ WITH schemas AS MATERIALIZED (
       SELECT p.pronamespace, p.proname::text, NULL, NULL, false, false, true, NULL
         FROM pg_catalog.pg_proc p
        WHERE p.pronamespace IN (SELECT s.oid FROM schemas s) AND ${isUnder('p.proname')}
-         AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE') AND ${ownRoutine}
+         AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE') AND ${ownRoutineCondition}
     ) o GROUP BY o.schema, o.name
 ), keyed AS (
   SELECT ${head}${segmentSql('o.name', encoding)} || '/' AS key, s.oid AS schema_oid, s.name AS schema, o.name,
@@ -214,7 +214,7 @@ SELECT p.key, p.schema, p.name, p.relkind, p.rows, p.is_enum, p.is_routine,
 }
 
 /** Condition that the routine `p` is not part of an extension. Extensions have many routines, which are documented elsewhere. */
-export const ownRoutine = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+export const ownRoutineCondition = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
   WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`
 
 /** Converts a letter of `pg_class.relkind` to a kind of relation. */

@@ -7,7 +7,7 @@ import { compileTemplate } from '../../core/template.ts'
 import { deepNestingIn } from '../../text/front-matter.ts'
 
 /** Front matter of a prompt, between `---` and `---`. */
-export interface Header {
+export interface PromptFrontMatter {
   readonly name?: string
   readonly title?: string
   readonly description?: string
@@ -70,7 +70,7 @@ const header = z.object({
  *
  * @throws ResourceError `invalid` if it is not YAML, or contains an invalid value.
  */
-export function parseHeader(source: string | undefined): Header {
+export function parsePromptFrontMatter(source: string | undefined): PromptFrontMatter {
   if (source === undefined || source.trim() === '') return { resources: [] }
   const parsed = header.safeParse(yamlIn(source) ?? {})
   if (!parsed.success) {

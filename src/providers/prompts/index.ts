@@ -13,7 +13,7 @@ import type {
 } from '../../core/provider.ts'
 import { encodePath } from '../../core/uri.ts'
 import { headingIn, splitFrontMatter } from '../../text/front-matter.ts'
-import { type Header, parseHeader, promptFault } from './header.ts'
+import { type PromptFrontMatter, parsePromptFrontMatter, promptFault } from './header.ts'
 
 export interface PromptsOptions {
   /** Provider of the files. Files whose names end in `.md` are prompts, except `README.md`. */
@@ -26,7 +26,7 @@ export interface PromptsOptions {
 /** A parsed prompt file. */
 interface Written {
   readonly prompt: Prompt
-  readonly header: Header
+  readonly header: PromptFrontMatter
   readonly sections: readonly Section[]
 }
 
@@ -135,7 +135,7 @@ async function* asListed(changes: AsyncIterable<Change>): AsyncGenerator<Change>
 /** Parses a prompt file. @throws ResourceError `invalid` if it is not a prompt. */
 function writtenIn(path: string, text: string): Written {
   const { head, body } = splitFrontMatter(text)
-  const header = parseHeader(head)
+  const header = parsePromptFrontMatter(head)
   const sections = parseSections(body)
   const { name = path.replace(/(?:\.prompt)?\.md$/i, ''), title = headingIn(body), description } = header
   const declared = header.arguments ?? argumentsIn(sections, header.hint)

@@ -14,7 +14,7 @@ import {
 import { createCompleter, createDatabaseLister } from './list.ts'
 import type { DatabaseSource, ObjectName, Relation, SourceContext } from './model.ts'
 import { batchRequests, type DatabasePath, objectDirectory, parsePath } from './names.ts'
-import { createRowRules, type RowOptions, readRow, readRows, rowParts, type Table } from './rows.ts'
+import { createRowRules, type ReadableTable, type RowOptions, readRow, readRows, rowParts } from './rows.ts'
 import { createDatabaseWatch } from './watch.ts'
 
 export type { DatabaseSource } from './model.ts'
@@ -50,7 +50,7 @@ export function relational(options: RelationalOptions): Provider {
   const relationAt = async (name: ObjectName, context: SourceContext): Promise<Relation> =>
     found(await relationOf(name, context.signal))
 
-  const tableOf = async (name: ObjectName, context: SourceContext): Promise<Table | undefined> => {
+  const tableOf = async (name: ObjectName, context: SourceContext): Promise<ReadableTable | undefined> => {
     const key = objectDirectory(name, source.schema)
     const relation = hasRows(key) ? await relationOf(name, context.signal) : undefined
     const access = relation === undefined ? undefined : rules.accessTo(relation, key)

@@ -1,17 +1,17 @@
-import { completionOf } from '../../core/completion.ts'
+import { completeFromValues } from '../../core/completion.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
 import { mimeTypes, pagesFrom } from './documents.ts'
 import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext } from './model.ts'
-import { depthOf, type Leaf, leafNames, nameToSegment, rowSegmentOf, segmentToName } from './names.ts'
-import type { Table } from './rows.ts'
+import { type Leaf, leafNames, nameSegmentCount, nameToSegment, rowSegmentOf, segmentToName } from './names.ts'
+import type { ReadableTable } from './rows.ts'
 
 /** Number of objects per query: the maximum length of a list page. */
 const listedPageLength = 2000
 
 /** Creates the lister of a database. @param hasRows Whether rows are served for the object with a key. */
 export function createDatabaseLister(source: DatabaseSource, hasRows: (key: string) => boolean) {
-  const depth = depthOf(source.schema)
+  const depth = nameSegmentCount(source.schema)
 
   const entriesOf = (item: CatalogItem): readonly Entry[] => {
     if (!('name' in item)) return [overviewEntry(item.key, item.schema, item.comment)]
@@ -139,7 +139,7 @@ const nothing: Completion = { values: [], total: 0, hasMore: false }
  */
 export function createCompleter(
   source: DatabaseSource,
-  tableOf: (name: ObjectName, context: SourceContext) => Promise<Table | undefined>,
+  tableOf: (name: ObjectName, context: SourceContext) => Promise<ReadableTable | undefined>,
 ) {
   const names = async (
     head: string,
@@ -154,26 +154,30 @@ export function createCompleter(
       if (looks >= maxLooks) return { values, hasMore: true }
       looks += page.length
       for (const item of page) {
-        if (!item.key.startsWith(begun)) return completionOf(values)
+        if (!item.key.startsWith(begun)) return completeFromValues(values)
         if (!('name' in item) || !isWanted(item)) continue
         if (values.length === maxValues) return { values, hasMore: true }
         values.push(item.key.slice(head.length, -1))
       }
     }
-    return completionOf(values)
+    return completeFromValues(values)
   }
 
-  const columns = ({ access }: Table, typed: string): Completion => {
+  const columns = ({ access }: ReadableTable, typed: string): Completion => {
     const comma = typed.lastIndexOf(',') + 1
     const [before, started] = [typed.slice(0, comma), typed.slice(comma).toLowerCase()]
     const taken = new Set(before.split(','))
     const left = access.readable
       .map((column) => rowSegmentOf([column]))
       .filter((column) => !taken.has(column) && column.toLowerCase().startsWith(started))
-    return completionOf(left.map((column) => before + column))
+    return completeFromValues(left.map((column) => before + column))
   }
 
-  const keys = async ({ relation, access }: Table, typed: string, context: SourceContext): Promise<Completion> => {
+  const keys = async (
+    { relation, access }: ReadableTable,
+    typed: string,
+    context: SourceContext,
+  ): Promise<Completion> => {
     if (source.rows === undefined || access.key.length === 0) return nothing
     const first = segmentToName(typed.split(',')[0] ?? '') ?? ''
     const found = await source.rows.keys(
@@ -190,7 +194,7 @@ export function createCompleter(
   ): Promise<Completion | undefined> => {
     const { name, value } = argument
     if (name === 'schema' || name === 'path') return undefined
-    if (name === 'format') return completionOf(['mermaid'], value)
+    if (name === 'format') return completeFromValues(['mermaid'], value)
     const given = filled.get('schema') ?? ''
     const schema = source.schema ?? segmentToName(given)
     if (schema === undefined || (source.schema === undefined && given === '')) return nothing

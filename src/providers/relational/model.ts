@@ -277,7 +277,7 @@ export interface CellValue {
 }
 
 /** Options that select the objects for the queries of a provider. */
-export interface PageOptions {
+export interface SelectionOptions {
   readonly schemas: readonly string[] | undefined
   /** The only schema, which is left out of keys. */
   readonly only: string | undefined

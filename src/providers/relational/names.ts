@@ -82,7 +82,7 @@ export const leafNames = ['enum', 'function', 'rows', 'schema', 'schema.sql'] as
 export type Leaf = (typeof leafNames)[number]
 
 /** Number of segments of the name of an object. */
-export function depthOf(only: string | undefined): 1 | 2 {
+export function nameSegmentCount(only: string | undefined): 1 | 2 {
   return only === undefined ? 2 : 1
 }
 
@@ -91,7 +91,7 @@ export function parsePath(path: string, only: string | undefined): DatabasePath 
   if (path === 'overview') return only === undefined ? { kind: 'overview' } : { kind: 'overview', schema: only }
   if (path === 'extensions') return { kind: 'extensions' }
   const segments = path.split('/')
-  const depth = depthOf(only)
+  const depth = nameSegmentCount(only)
   const names = segments.slice(0, depth).map(segmentToName)
   const [schema, name] = only === undefined ? names : [only, ...names]
   if (schema === undefined) return undefined

@@ -111,14 +111,14 @@ interface PooledConnection {
   reset?(): Promise<void>
 }
 
-type Pool<C extends PooledConnection> = ReturnType<typeof createPool<C>>
+type Pool<C extends PooledConnection> = ReturnType<typeof createConnectionPool<C>>
 
 /**
  * A bounded pool of connections with a time-out for waiting callers.
  *
  * @param open Opens a connection, at most until the signal aborts. The caller for which it is opened receives its error.
  */
-export function createPool<C extends PooledConnection>(
+export function createConnectionPool<C extends PooledConnection>(
   open: (signal: AbortSignal) => Promise<C>,
   settings: Pick<ServerSettings, 'connections' | 'waitTimeoutMs' | 'idleTimeoutMs'>,
 ) {

@@ -10,7 +10,7 @@ import { nameToSegment, rowKeyOf, rowSegmentOf } from './names.ts'
 const defaultLimit = 100
 
 /** A relation whose rows may be read. */
-export interface Table {
+export interface ReadableTable {
   readonly relation: Relation
   readonly access: RowAccess
 }
@@ -18,7 +18,7 @@ export interface Table {
 /** Reads rows of a table, in the order of its key. */
 export async function readRows(
   source: RowSource,
-  { relation, access }: Table,
+  { relation, access }: ReadableTable,
   params: Params,
   rules: RowRules,
   context: SourceContext,
@@ -41,7 +41,7 @@ export async function readRows(
 /** Yields every row of a table, page by page in the order of its key, with its path. The table must have a key. */
 export async function* rowParts(
   source: RowSource,
-  { relation, access }: Table,
+  { relation, access }: ReadableTable,
   path: string,
   rules: RowRules,
   context: SourceContext,
@@ -88,7 +88,7 @@ function searchableText({ values }: TableRow, columns: readonly string[]): strin
  */
 export async function readRow(
   source: RowSource,
-  { relation, access }: Table,
+  { relation, access }: ReadableTable,
   path: string,
   segment: string,
   rules: RowRules,
@@ -134,7 +134,7 @@ function createKeyTest({ columns }: Relation, { key: names, readable }: RowAcces
 /** Reads a page of rows, cut to the size limits of the rules. */
 function readRowPage(
   source: RowSource,
-  { relation, access }: Table,
+  { relation, access }: ReadableTable,
   { maxValueBytes, maxBytes }: RowRules,
   query: Omit<RowQuery, 'relation' | 'maxValueBytes' | 'maxBytes'>,
   context: SourceContext,

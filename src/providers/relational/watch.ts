@@ -3,7 +3,7 @@ import type { Change, Degradation } from '../../core/provider.ts'
 import { createPoller, type Poller } from '../../wrap/polled.ts'
 import { enumDocument, pagesFrom, relationDocument, routineDocument, textVersion } from './documents.ts'
 import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext } from './model.ts'
-import { depthOf, objectDirectory } from './names.ts'
+import { nameSegmentCount, objectDirectory } from './names.ts'
 
 /** Debounce time of hints, in milliseconds. */
 const settlingMs = 100
@@ -179,7 +179,7 @@ function* diffDatabaseSnapshots(
   }
   if (changed.size === 0) return
   yield { path: 'overview' }
-  if (depthOf(only) === 1) return
+  if (nameSegmentCount(only) === 1) return
   const schemas = new Set([...changed].filter((path) => path.includes('/')).map((path) => path.split('/')[0]))
   for (const schema of schemas) yield { path: `${schema}/overview` }
 }

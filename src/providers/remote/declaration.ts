@@ -1,6 +1,6 @@
-import type { OptionsIn, Source } from '../source.ts'
+import type { OptionsOfModule, Source } from '../source.ts'
 
-export const remote: Source<OptionsIn<typeof import('./config.ts')>> = {
+export const remote: Source<OptionsOfModule<typeof import('./config.ts')>> = {
   name: 'remote',
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),

@@ -2,14 +2,14 @@ import type { RemoteView } from '../../client/index.ts'
 import { capClaimedPriority } from '../../core/entry.ts'
 import { ResourceError, valueOr } from '../../core/errors.ts'
 import { pathOfForeign, templateOfForeign } from '../../core/foreign.ts'
-import { createSlices } from '../../core/kit/breath.ts'
+import { createSlices } from '../../core/kit/event-loop-yield.ts'
 import { iteratePages } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
 import type { Content, Context, Description, Entry, Template } from '../../core/provider.ts'
-import { type FoundHit, foundMimeType, parseFound, type SearchAnswer } from '../../core/search-answer.ts'
+import { type FoundHit, foundMimeType, parseSearchAnswer, type SearchAnswer } from '../../core/search-answer.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Page, Resource, ResourceTemplate } from '../../core/view.ts'
@@ -201,7 +201,7 @@ export function rewriteSearchResults(
   allows: Context['allows'],
 ): Content {
   if (content.mimeType !== foundMimeType || !('text' in content)) return content
-  const found = parseFound(content.text)
+  const found = parseSearchAnswer(content.text)
   if (found === undefined) return content
   const answer = allows === undefined ? found : visibleIn(found, allows)
   if (address === undefined) return allows === undefined ? content : { ...content, text: JSON.stringify(answer) }

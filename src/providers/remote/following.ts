@@ -5,8 +5,8 @@ import { sleep, untilAborted } from '../../core/kit/abort.ts'
 import { coalesceRuns } from '../../core/kit/once.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
-import { createPending } from '../files/watch.ts'
-import { listFaultOf } from './session.ts'
+import { createPendingChanges } from '../files/watch.ts'
+import { toListError } from './session.ts'
 import { diffServerSnapshots, entriesIn, entryAt, type ServerSnapshot, type SnapshotKeeper } from './snapshot.ts'
 import type { SideList } from './tools.ts'
 
@@ -105,7 +105,7 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
 }
 
 /** Creates the watch of a server: it yields the changes of the listing, and of the followed paths. */
-export function createFollowing(options: FollowingOptions) {
+export function createRemoteWatch(options: FollowingOptions) {
   const { open, listing, sideLists, refreshIntervalMs, onListed, log } = options
   const followed = createFollowed(options)
   let running: FollowingRun | undefined
@@ -117,7 +117,7 @@ export function createFollowing(options: FollowingOptions) {
     const view = await open(signal)
     const ending = new AbortController()
     const end = () => ending.abort()
-    const pending = createPending()
+    const pending = createPendingChanges()
     ending.signal.addEventListener('abort', () => pending.end(), { once: true })
     const renew = async (): Promise<void> => {
       onListed()
@@ -215,7 +215,7 @@ export function createFollowing(options: FollowingOptions) {
     } catch (error) {
       stop()
       signal.throwIfAborted()
-      throw listFaultOf(error)
+      throw toListError(error)
     }
     return (async function* () {
       for await (const batch of pending.batches()) yield* batch

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type ConnectOptions, connect, type RemoteView, type Target } from '../../client/index.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
 import { foreignUriOf, hasUsualSpelling, isOfTemplate, pathOfForeign, withParams } from '../../core/foreign.ts'
-import { followFor } from '../../core/kit/abort.ts'
+import { followAbortFor } from '../../core/kit/abort.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
@@ -16,14 +16,14 @@ import type {
   Provider,
   Template,
 } from '../../core/provider.ts'
-import { foundMimeType, parseFound } from '../../core/search-answer.ts'
+import { foundMimeType, parseSearchAnswer } from '../../core/search-answer.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent, encodePath } from '../../core/uri.ts'
 import { directoryMimeType, type ResourceContent, type ViewCompletionRequest } from '../../core/view.ts'
 import { fetchTemplates, relayableMeta, rewriteSearchResults } from './entries.ts'
-import { createFollowing } from './following.ts'
-import { createRelayedPrompts, fetchPrompts, type ListFacts, promptDirectory } from './prompts.ts'
-import { createSession, readFaultOf, translateRemoteError } from './session.ts'
+import { createRemoteWatch } from './following.ts'
+import { createRelayedPrompts, fetchPrompts, type ListFetchOptions, promptDirectory } from './prompts.ts'
+import { createServerConnection, toReadError, translateRemoteError } from './session.ts'
 import {
   createSnapshotKeeper,
   currentOf,
@@ -74,19 +74,19 @@ export function remote(options: RemoteOptions): Provider {
     log,
     ...defined({ maxBytes: options.maxBytes, memoryBytes: options.memoryBytes }),
   }
-  const session = createSession((signal) => connect(target, { ...limits, signal }), log)
+  const session = createServerConnection((signal) => connect(target, { ...limits, signal }), log)
   const closing = new AbortController()
   // Shorter than the time-out of the server: if the two processes wait for each other, the server gets its answer in time.
   const waitTimeoutMs = Math.ceil((timeoutMs * 2) / 3)
 
   const takeAll = () => {
-    const { signal, release } = followFor(closing.signal, listingTimeoutMs)
+    const { signal, release } = followAbortFor(closing.signal, listingTimeoutMs)
     const take = (view: RemoteView) => takeSnapshot(view, { mark, log, signal }, maxResources, listingTimeoutMs)
     return session.ask(take, signal).finally(release)
   }
   const listing = createSnapshotKeeper(takeAll, refreshMs, waitTimeoutMs)
-  const facts: ListFacts = { mark, address: options.address, log, signal: closing.signal }
-  const keep = <T>(fetch: (view: RemoteView, facts: ListFacts) => Promise<T>) =>
+  const facts: ListFetchOptions = { mark, address: options.address, log, signal: closing.signal }
+  const keep = <T>(fetch: (view: RemoteView, facts: ListFetchOptions) => Promise<T>) =>
     createSnapshotKeeper(() => session.ask((view) => fetch(view, facts), closing.signal), refreshMs, waitTimeoutMs)
   const templates = keep(fetchTemplates)
   const prompts = options.prompts === false ? undefined : keep(fetchPrompts)
@@ -98,7 +98,7 @@ export function remote(options: RemoteOptions): Provider {
     return declared.some(({ template: { template } }) => isOfTemplate(path, template))
   }
 
-  const following = createFollowing({
+  const following = createRemoteWatch({
     open: session.open,
     listing,
     sideLists: [
@@ -157,7 +157,7 @@ export function remote(options: RemoteOptions): Provider {
         .ask((view) => view.read(uri, context), context.signal)
         .catch((error: unknown) => {
           context.signal.throwIfAborted()
-          throw readFaultOf(error, params.size > 0)
+          throw toReadError(error, params.size > 0)
         })
       const told = contents.map((content) => relayContent(content, uri, path))
       // Servers answer the read of a directory with its contents, by their own rules. Our rules are applied to its listing
@@ -219,7 +219,7 @@ async function completeThere(
 
 /** Returns unlisted entries of a directory. When the server fails to read it, only listed entries are shown. */
 async function unlistedIn(
-  session: ReturnType<typeof createSession>,
+  session: ReturnType<typeof createServerConnection>,
   prefix: string,
   { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },
 ): Promise<readonly Entry[]> {
@@ -272,6 +272,6 @@ function normalizeUri(uri: string): string {
 /** Writes the answer of a search as Markdown. */
 async function markdownOf(content: Content): Promise<Content> {
   const { formatMarkdown } = await import('../search/answer.ts')
-  const found = 'text' in content ? parseFound(content.text) : undefined
+  const found = 'text' in content ? parseSearchAnswer(content.text) : undefined
   return found === undefined ? content : { ...content, mimeType: 'text/markdown', text: formatMarkdown(found) }
 }

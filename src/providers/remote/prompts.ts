@@ -10,7 +10,7 @@ import { nameOfAddress, parseAddress } from '../../core/uri.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
 import { collectPages, describeEntry, maxTextLengths, relayableMeta, toRemoteEntry } from './entries.ts'
-import { type ServerSession, translateRemoteError } from './session.ts'
+import { type ServerConnection, translateRemoteError } from './session.ts'
 import { currentOf, type SnapshotKeeper } from './snapshot.ts'
 
 /** A prompt of the mount, and the name that the server knows it by. */
@@ -31,7 +31,7 @@ const maxValueLength = 2048
 /** Fetches the prompts of a server, in path order. Empty for a server without prompts. */
 export async function fetchPrompts(
   view: RemoteView,
-  { mark, address, log, signal }: ListFacts,
+  { mark, address, log, signal }: ListFetchOptions,
 ): Promise<readonly RelayedPrompt[]> {
   const { prompts } = view
   if (prompts === undefined) return []
@@ -80,7 +80,7 @@ function limitPromptArguments(declared: NonNullable<ListedPrompt['arguments']>):
 /** Creates the prompts of a mount from those that were fetched. */
 export function createRelayedPrompts(
   kept: SnapshotKeeper<readonly RelayedPrompt[]>,
-  session: ServerSession,
+  session: ServerConnection,
   mark: string,
 ): Prompts {
   const find = async (path: string, signal: AbortSignal): Promise<string> => {
@@ -148,7 +148,7 @@ export function toPromptPart(content: PromptContent, mark: string): PromptPart {
 }
 
 /** Facts for fetching the prompts or tools of a server. */
-export interface ListFacts {
+export interface ListFetchOptions {
   /** Mark that this process puts on everything it relays. */
   readonly mark: string
   readonly address: string | undefined

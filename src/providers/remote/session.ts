@@ -12,7 +12,7 @@ import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 
 /** Access to a server: one connection at a time, opened when it is needed. */
-export type ServerSession = ReturnType<typeof createSession>
+export type ServerConnection = ReturnType<typeof createServerConnection>
 
 /** The first and the longest pause after failures in a row, in milliseconds (exponential backoff). */
 const firstPauseMs = 500
@@ -24,7 +24,7 @@ const stableMs = 10_000
  * Creates the connections to a server that may die at any time. A request reconnects, however often the server has died, but
  * never before the pause is over, and never twice at once.
  */
-export function createSession(connect: (signal: AbortSignal) => Promise<RemoteView>, log: Log) {
+export function createServerConnection(connect: (signal: AbortSignal) => Promise<RemoteView>, log: Log) {
   const closing = new AbortController()
   let current: Promise<RemoteView> | undefined
   let failures = 0
@@ -180,7 +180,7 @@ export function translateRemoteError(error: unknown): ResourceError {
 }
 
 /** Converts a failure to read: for a single URI, "invalid" means that the server does not have it. */
-export function readFaultOf(error: unknown, hasParams: boolean): ResourceError {
+export function toReadError(error: unknown, hasParams: boolean): ResourceError {
   if (isUnknownMethod(error)) return notFound('the server has no resources to read')
   const isForeign = isResourceError(error, 'invalid') && knownReason(error.detail.reason) === undefined
   if (isForeign && !hasParams) return new ResourceError('not-found', 'the server refuses the URI', {}, { cause: error })
@@ -188,7 +188,7 @@ export function readFaultOf(error: unknown, hasParams: boolean): ResourceError {
 }
 
 /** Converts a failure to list to `unavailable`: the mount is left out for now, so that the others are listed. */
-export function listFaultOf(error: unknown): ResourceError {
+export function toListError(error: unknown): ResourceError {
   if (isResourceError(error, 'unavailable')) return translateRemoteError(error)
   const message = error instanceof Error ? error.message : String(error)
   return unavailable(`The server cannot be listed: ${message}`, {}, error)

@@ -1,8 +1,8 @@
 import type { RemoteView } from '../../client/index.ts'
 import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { foreignUriOf, pathOfForeign } from '../../core/foreign.ts'
-import { followFor, untilAborted } from '../../core/kit/abort.ts'
-import { createSlices, sortInSlices } from '../../core/kit/breath.ts'
+import { followAbortFor, untilAborted } from '../../core/kit/abort.ts'
+import { createSlices, sortInSlices } from '../../core/kit/event-loop-yield.ts'
 import { iteratePages } from '../../core/kit/groups.ts'
 import { firstIndex, pairedItems } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
@@ -10,7 +10,7 @@ import { comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType, type Resource } from '../../core/view.ts'
 import { type RemoteEntry, toRemoteEntry } from './entries.ts'
-import { listFaultOf } from './session.ts'
+import { toListError } from './session.ts'
 
 /** The list of a server, in path order. */
 export interface ServerSnapshot {
@@ -215,7 +215,7 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
 
   const waitFor = async (work: Promise<T>, signal: AbortSignal, answerBy = Number.POSITIVE_INFINITY): Promise<T> => {
     const leftMs = last === undefined ? Math.max(0, answerBy - performance.now()) : waitTimeoutMs
-    const own = followFor(signal, Math.min(waitTimeoutMs, leftMs))
+    const own = followAbortFor(signal, Math.min(waitTimeoutMs, leftMs))
     try {
       return await untilAborted(work, own.signal)
     } catch (error) {
@@ -272,6 +272,6 @@ export async function currentOf<T>(kept: SnapshotKeeper<T>, signal: AbortSignal,
     return await kept.current(signal, answerBy)
   } catch (error) {
     signal.throwIfAborted()
-    throw listFaultOf(error)
+    throw toListError(error)
   }
 }

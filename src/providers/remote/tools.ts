@@ -10,8 +10,8 @@ import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/tool
 import type { CallOptions, Subscription, ViewChange } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
 import { collectPages, describeEntry, maxTextLengths } from './entries.ts'
-import { type ListFacts, longNameOf, maxNameLength, pathOfName, toPromptPart } from './prompts.ts'
-import { listFaultOf, type ServerSession, translateRemoteError } from './session.ts'
+import { type ListFetchOptions, longNameOf, maxNameLength, pathOfName, toPromptPart } from './prompts.ts'
+import { type ServerConnection, toListError, translateRemoteError } from './session.ts'
 import type { SnapshotKeeper } from './snapshot.ts'
 
 /** A tool of the mount, and the tool as the server lists it. */
@@ -34,7 +34,7 @@ const maxToolName = 128
 /** Fetches the tools of a server, in path order. Empty for a server without tools. */
 export async function fetchTools(
   view: RemoteView,
-  { mark, address, log, signal }: ListFacts,
+  { mark, address, log, signal }: ListFetchOptions,
 ): Promise<readonly RelayedTool[]> {
   const { remoteTools } = view
   if (remoteTools === undefined) return []
@@ -87,8 +87,8 @@ function wireName(name: string): string {
 /** Creates the tools of a mount from those that were fetched. */
 export function createRelayedTools(
   kept: SnapshotKeeper<readonly RelayedTool[]>,
-  session: ServerSession,
-  { mark, log }: Pick<ListFacts, 'mark' | 'log'>,
+  session: ServerConnection,
+  { mark, log }: Pick<ListFetchOptions, 'mark' | 'log'>,
 ): Tools {
   const current = async (signal: AbortSignal, answerBy?: number): Promise<readonly RelayedTool[]> => {
     try {
@@ -97,7 +97,7 @@ export function createRelayedTools(
       signal.throwIfAborted()
       // If the server is down, a call must report that, and not that the tool is missing.
       if (kept.last !== undefined) return kept.last
-      throw listFaultOf(error)
+      throw toListError(error)
     }
   }
   return {

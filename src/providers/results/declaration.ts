@@ -1,6 +1,6 @@
-import type { OptionsIn, Source } from '../source.ts'
+import type { OptionsOfModule, Source } from '../source.ts'
 
-export const results: Source<OptionsIn<typeof import('./config.ts')>> = {
+export const results: Source<OptionsOfModule<typeof import('./config.ts')>> = {
   name: 'results',
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),

@@ -1,4 +1,4 @@
-import { completionOf } from '../../core/completion.ts'
+import { completeFromValues } from '../../core/completion.ts'
 import { notFound } from '../../core/errors.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
@@ -205,9 +205,9 @@ async function completeResults(
 ): Promise<Completion | undefined> {
   switch (name) {
     case 'taskType':
-      return completionOf(taskTypes, value)
+      return completeFromValues(taskTypes, value)
     case 'lang':
-      return completionOf(reportLanguages, value)
+      return completeFromValues(reportLanguages, value)
     case 'id': {
       if (!/^[A-Za-z0-9._~-]{0,128}$/.test(value)) return { values: [] }
       const rows = await records.list({ prefix: value, limit: mostValues + 1 })
@@ -220,7 +220,7 @@ async function completeResults(
       return toCompletion(found)
     }
     case 'provider':
-      return completionOf(await providersOf(records, filled.get('id')), value)
+      return completeFromValues(await providersOf(records, filled.get('id')), value)
     case 'path':
       return undefined
     default:
@@ -241,5 +241,7 @@ async function providersOf(records: Collection, id: string | undefined): Promise
 }
 
 function toCompletion(values: readonly string[]): Completion {
-  return values.length > mostValues ? { values: values.slice(0, mostValues), hasMore: true } : completionOf(values)
+  return values.length > mostValues
+    ? { values: values.slice(0, mostValues), hasMore: true }
+    : completeFromValues(values)
 }

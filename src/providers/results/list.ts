@@ -1,5 +1,5 @@
 import { unavailable } from '../../core/errors.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
@@ -164,7 +164,7 @@ const tagsPageSize = 100
  */
 export function createTags(rows: Collection, records: Collection) {
   /** The expiry time of each tag, as far as this process knows. Nothing removes a tag earlier. */
-  const noted = createRecent<number>(1000)
+  const noted = createLruCache<number>(1000)
 
   const noteOne = async (tag: string, until: number): Promise<void> => {
     if ((noted.get(tag) ?? 0) >= until) return

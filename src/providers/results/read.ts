@@ -18,7 +18,7 @@ import {
   similarityOf,
   tagTerm,
 } from './row.ts'
-import type { Writer } from './write.ts'
+import type { ResultWriter } from './write.ts'
 
 /** Query of a look-up: the prompt as a person writes it. Without a task type, analyses of every task type match. */
 export interface Question {
@@ -196,7 +196,7 @@ interface Parts {
   readonly store: Store
   readonly collection: string
   readonly records: Collection
-  readonly writer: Pick<Writer, 'put' | 'prepare'>
+  readonly writer: Pick<ResultWriter, 'put' | 'prepare'>
 }
 
 /** Lifetime of the copy of a computed result for waiting callers, in milliseconds. */

@@ -32,7 +32,7 @@ export interface WriteOptions {
   readonly log?: Log
 }
 
-export type Writer = ReturnType<typeof createResultWriter>
+export type ResultWriter = ReturnType<typeof createResultWriter>
 
 const defaultMaxBytes = 1024 * 1024
 const attempts = 16

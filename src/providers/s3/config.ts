@@ -3,7 +3,7 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
 import { secretEffects, serviceEffects, withoutEffects } from '../../schema/shapes.ts'
-import { namedSecret } from '../../schema/values.ts'
+import { readSecret } from '../../schema/values.ts'
 import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
@@ -77,10 +77,10 @@ async function keysIn(options: OptionsOf<typeof s3Shape>, folder: string) {
       'An access key has two parts. Add "accessKeyId" and "secretAccessKey", or remove them.',
       'configuration',
     )
-  const token = sessionToken === undefined ? undefined : await namedSecret('sessionToken', sessionToken, folder)
+  const token = sessionToken === undefined ? undefined : await readSecret('sessionToken', sessionToken, folder)
   return {
-    accessKeyId: await namedSecret('accessKeyId', accessKeyId, folder),
-    secretAccessKey: await namedSecret('secretAccessKey', secretAccessKey, folder),
+    accessKeyId: await readSecret('accessKeyId', accessKeyId, folder),
+    secretAccessKey: await readSecret('secretAccessKey', secretAccessKey, folder),
     ...defined({ sessionToken: token }),
   }
 }

@@ -49,7 +49,7 @@ const bucketFaults = {
 const bucketFault = (code: string) => new Map<string, string>(Object.entries(bucketFaults)).get(code)
 
 /** Whether the store refused a HEAD for a reason that only the answer to a GET can tell. */
-export function isWithoutReason(error: unknown): boolean {
+export function isUnexplainedRefusal(error: unknown): boolean {
   const { code, status } = toFailure(error)
   return (status === 403 || status === 400) && !isCode(code)
 }

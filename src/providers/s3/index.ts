@@ -5,7 +5,7 @@ import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import { traceContext } from '../../core/trace.ts'
 import { type Endpoint, guardedLookup } from '../objects/endpoint.ts'
-import { type BucketOptions, completeBucketOptions, createObjects } from '../objects/provider.ts'
+import { type BucketOptions, completeBucketOptions, createObjectsProvider } from '../objects/provider.ts'
 import { createS3Store } from './store.ts'
 
 /** Keys that sign requests, as the store issues them. */
@@ -60,7 +60,7 @@ export async function s3(options: S3Options): Promise<Provider> {
     timeoutMs: settings.timeoutMs,
   })
   const store = createS3Store(client, bucket, requesterPays, settings.log)
-  return createObjects(store, settings)
+  return createObjectsProvider(store, settings)
 }
 
 /** The metadata service of the machine is asked for credentials only if the operator enables it. */

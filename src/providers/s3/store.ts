@@ -21,7 +21,7 @@ import {
   type ObjectStore,
   rangeHeader,
 } from '../objects/store.ts'
-import { isWithoutReason, toCallerError, translateBody } from './errors.ts'
+import { isUnexplainedRefusal, toCallerError, translateBody } from './errors.ts'
 
 export function createS3Store(client: S3Client, bucket: string, requesterPays: boolean, log: Log): ObjectStore {
   const seldom = createThrottledLog(log)
@@ -58,7 +58,7 @@ export function createS3Store(client: S3Client, bucket: string, requesterPays: b
     try {
       return await client.send(new HeadObjectCommand({ ...common, Key: key }), { abortSignal: signal })
     } catch (error) {
-      if (!isWithoutReason(error)) throw error
+      if (!isUnexplainedRefusal(error)) throw error
       // An error answer to HEAD has no body, so the reason is unknown. GET fails for the same reason, and states it in its body.
       const { discard } = await open({ key }, signal)
       discard()

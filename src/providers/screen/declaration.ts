@@ -1,7 +1,7 @@
-import type { OptionsIn, Source } from '../source.ts'
+import type { OptionsOfModule, Source } from '../source.ts'
 import { programsOf } from './programs.ts'
 
-export const screen: Source<OptionsIn<typeof import('./config.ts')>> = {
+export const screen: Source<OptionsOfModule<typeof import('./config.ts')>> = {
   name: 'screen',
   schema: () => import('./config.ts'),
   open: () => import('./config.ts'),

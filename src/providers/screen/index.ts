@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { invalid, notFound, tooLarge, unavailable } from '../../core/errors.ts'
 import { childLimits } from '../../core/kit/workers.ts'
 import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
-import { findProgram, isProgram, outputOf } from '../program.ts'
+import { findProgram, isProgram, runProgram } from '../program.ts'
 import { type CaptureCommand, captureCommand, checkDisplay, displaysOf, type Machine } from './command.ts'
 import { programsOf } from './programs.ts'
 
@@ -175,7 +175,7 @@ function run(
   { timeoutMs, maxBytes }: CaptureLimits,
   signal: AbortSignal,
 ): Promise<Buffer> {
-  return outputOf(program, args, childLimits.screen(timeoutMs, maxBytes), {
+  return runProgram(program, args, childLimits.screen(timeoutMs, maxBytes), {
     env,
     cwd,
     timeoutMs,

@@ -1,5 +1,5 @@
 import { isResourceError } from '../../core/errors.ts'
-import { followFor } from '../../core/kit/abort.ts'
+import { followAbortFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
@@ -43,7 +43,7 @@ export function formatHit(hit: SearchHit, best: number, { lines, as }: Parts, pa
   }
 }
 
-export function formatFound(found: SearchAnswer): string {
+export function formatAnswerJson(found: SearchAnswer): string {
   return `${JSON.stringify(found, undefined, 2)}\n`
 }
 
@@ -113,7 +113,7 @@ interface Searched {
 const mostLooks = 20_000
 const mostMs = 10_000
 /** How long to wait for a source whose answer only completes a hit, in milliseconds: whether the document still exists, and its templates. */
-export const patienceMs = 1000
+export const sourceTimeoutMs = 1000
 
 const stoppedNote = 'Not all matches were examined. Use rarer words.'
 
@@ -139,7 +139,7 @@ export async function knownMounts(mounts: Searched['mounts'], signal: AbortSigna
   const known = await Promise.all(
     [...mounts.values()].map(async ({ knows }) => {
       if (knows === undefined) return true
-      const waiting = followFor(signal, patienceMs * 5)
+      const waiting = followAbortFor(signal, sourceTimeoutMs * 5)
       return knows(waiting.signal)
         .catch(() => false)
         .finally(waiting.release)
@@ -196,7 +196,7 @@ function createPresence(mounts: Searched['mounts'], isCurrent: Searched['isCurre
   const look = async ({ uri, mount }: SearchHit): Promise<boolean> => {
     const reader = mounts.get(mount)
     if (reader === undefined || silent.has(mount)) return reader !== undefined
-    const waiting = followFor(signal, patienceMs)
+    const waiting = followAbortFor(signal, sourceTimeoutMs)
     try {
       return (await reader.find(reader.pathOf(uri), waiting.signal)) !== undefined
     } catch (error) {

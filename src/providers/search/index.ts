@@ -1,5 +1,5 @@
 import { notFound } from '../../core/errors.ts'
-import { followFor, untilAborted } from '../../core/kit/abort.ts'
+import { followAbortFor, untilAborted } from '../../core/kit/abort.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
@@ -17,7 +17,7 @@ import {
 import type { FeedStatus, IndexFeeder, MountProgress } from '../../core/tool.ts'
 import {
   askToCatchUp,
-  type FedMount,
+  type IndexedMount,
   type IndexFeed,
   readCurrent,
   readFeedStatus,
@@ -29,15 +29,15 @@ import type { Store } from '../../store/index.ts'
 import {
   allowsFor,
   findHits,
-  formatFound,
+  formatAnswerJson,
   formatHit,
   formatMarkdown,
   knownMounts,
   type Parts,
-  patienceMs,
+  sourceTimeoutMs,
 } from './answer.ts'
 import { freshnessFor, freshnessNotes, partialMounts } from './freshness.ts'
-import { completeSearch, maxAfter, parameters, parseAsked, type SearchCall } from './query.ts'
+import { completeSearch, maxAfter, parseSearch, type SearchCall, searchParameters } from './query.ts'
 
 export type { FeedStatus, MountProgress } from '../../core/tool.ts'
 
@@ -47,7 +47,7 @@ export interface SearchOptions {
   /** Name of the index, unique within the store. */
   readonly name: string
   /** The mounts to search. Called at the first use, because all mounts are opened together with this one. */
-  readonly mounts: () => readonly FedMount[]
+  readonly mounts: () => readonly IndexedMount[]
   /** Maximum length of the indexed beginning of a text, in bytes. */
   readonly maxBytes?: number
   /** Maximum number of rows indexed per table. */
@@ -64,7 +64,7 @@ export type Search = Provider & IndexFeeder
 /** Maximum time for which a search waits until the index has every earlier change, in milliseconds. */
 const catchUpMs = 10_000
 
-const filters = parameters.join(',')
+const filters = searchParameters.join(',')
 const description =
   'Words are searched in texts, titles and paths; "quoted words" with at most two others must occur exactly. limit: 1-100. mount: an address. ' +
   'mime: text/markdown, text/*. since: 2026-01-31, 7d. minPriority: 0-1. audience: user, assistant. path: a glob. after: `next` ' +
@@ -97,7 +97,7 @@ export function search(options: SearchOptions): Search {
     mounts: 'a function',
   })
   const { index, store, name, log = () => {} } = options
-  let fed: readonly FedMount[] | undefined
+  let fed: readonly IndexedMount[] | undefined
   let readers: ReadonlyMap<string, MountReader> | undefined
   let feeding: IndexFeed | undefined
   const fedMounts = () => {
@@ -154,7 +154,7 @@ export function search(options: SearchOptions): Search {
     }
     return asked.as === 'markdown'
       ? { text: formatMarkdown(whole), mimeType: 'text/markdown' }
-      : { text: formatFound(whole), mimeType: foundMimeType }
+      : { text: formatAnswerJson(whole), mimeType: foundMimeType }
   }
 
   const readStatus = async ({ principal }: Context): Promise<Content> => {
@@ -181,7 +181,7 @@ export function search(options: SearchOptions): Search {
       const text = path === '' ? params.get('q') : path
       // Paths without a query do not exist, such as directories.
       if (text === undefined || (path !== '' && params.has('q'))) throw notFound('nothing is searched for')
-      return [await answer(parseAsked(text, params), context)]
+      return [await answer(parseSearch(text, params), context)]
     },
     templates: async () => templates,
     complete: async (request, { principal, signal }) => {
@@ -210,7 +210,7 @@ export function search(options: SearchOptions): Search {
 
 /** Waits until every change before the call is in an index, for a bounded time. Resolves to whether it is. */
 async function inTime(signal: AbortSignal, catchUp: (time: AbortSignal) => Promise<boolean>): Promise<boolean> {
-  const time = followFor(signal, catchUpMs)
+  const time = followAbortFor(signal, catchUpMs)
   try {
     return await untilAborted(catchUp(time.signal), time.signal)
   } catch (error) {
@@ -241,7 +241,7 @@ function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
     const asked = parts.get(address) ?? ask(mount)
     parts.set(address, asked)
     asked.catch(() => parts.delete(address))
-    const waiting = followFor(signal, patienceMs)
+    const waiting = followAbortFor(signal, sourceTimeoutMs)
     return untilAborted(asked, waiting.signal)
       .catch(() => ({ lines: true, as: true }))
       .finally(waiting.release)

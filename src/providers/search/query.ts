@@ -1,4 +1,4 @@
-import { completionOf } from '../../core/completion.ts'
+import { completeFromValues } from '../../core/completion.ts'
 import { invalid } from '../../core/errors.ts'
 import { compileGlob } from '../../core/glob.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
@@ -29,7 +29,7 @@ const maxLimit = 100
 export const maxAfter = 1000
 
 /** Parameters that narrow a search and choose the form of its answer. */
-export const parameters = [
+export const searchParameters = [
   'limit',
   'mount',
   'mime',
@@ -47,13 +47,13 @@ export const parameters = [
  *
  * @throws ResourceError `invalid`, which names the parameter in `detail.parameter`.
  */
-export function parseAsked(text: string, params: Params, now = Date.now()): SearchCall {
+export function parseSearch(text: string, params: Params, now = Date.now()): SearchCall {
   if (text.length > maxLength) throw parameterError('q', `The query must have at most ${maxLength} characters.`)
   const plain = text.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').trim()
   if (plain === '') throw parameterError('q', 'The query is empty. Write at least one word.')
   if (!plain.isWellFormed())
     throw parameterError('q', 'The query contains a lone surrogate, which is not valid Unicode.')
-  const get = <T>(name: (typeof parameters)[number], parse: (value: string) => T): T | undefined => {
+  const get = <T>(name: (typeof searchParameters)[number], parse: (value: string) => T): T | undefined => {
     const value = params.get(name)
     return value === undefined || value === '' ? undefined : parse(value)
   }
@@ -171,9 +171,9 @@ const fixed: Readonly<Record<string, readonly string[]>> = {
 export async function completeSearch({ argument }: CompletionRequest, known: SearchableMounts): Promise<Completion> {
   const { name, value } = argument
   if (name === 'query' || name === 'q') return completeText(value, known)
-  if (name === 'mount') return completionOf(await visibleMounts(value, known))
-  if (name === 'mime') return completionOf(await known.index.mimeTypes(known), value.toLowerCase())
-  return completionOf(fixed[name] ?? [], value)
+  if (name === 'mount') return completeFromValues(await visibleMounts(value, known))
+  if (name === 'mime') return completeFromValues(await known.index.mimeTypes(known), value.toLowerCase())
+  return completeFromValues(fixed[name] ?? [], value)
 }
 
 /** Completes the last word; also titles that begin with the whole text. */
@@ -202,7 +202,7 @@ async function take(suggestions: AsyncIterable<Suggestion>, known: SearchableMou
     if (values.size === mostValues) return { values: [...values], hasMore: true }
     values.add(text)
   }
-  return completionOf([...values])
+  return completeFromValues([...values])
 }
 
 function isVisible(uris: readonly string[], { mounts, allows }: SearchableMounts): boolean {

@@ -1,20 +1,20 @@
 import { createScanner, type Node as JsonNode, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { type Layer, redactPhrase } from '../../secrets/find.ts'
 import type { Format } from './formats.ts'
-import { hiddenValues, type Policy } from './hiding.ts'
+import { type HidingPolicy, hiddenValues } from './hiding.ts'
 import { parseDotenv, parseIni, parseProperties } from './lines.ts'
 import { showJson, showSource } from './shown.ts'
 import { parseToml } from './toml.ts'
 import {
   childOf,
-  createBudget,
+  createNodeCounter,
+  createParseFault,
   escapeStep,
   isParseFault,
   jsonNumber,
   type Limits,
   type Node,
-  type ParseBudget,
-  parseFault,
+  type NodeCounter,
   type Scalar,
   type SettingsFault,
   type SettingsTree,
@@ -23,14 +23,14 @@ import {
 import { parseYaml } from './yaml.ts'
 
 /** Parses JSON with comments and trailing commas. Of duplicate keys, both are in the tree. */
-function parseJson(text: string, budget: ParseBudget): SettingsTree {
+function parseJson(text: string, budget: NodeCounter): SettingsTree {
   checkJsonBudget(text, budget)
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
   const [error] = errors
   if (error !== undefined)
-    throw parseFault(words[printParseErrorCode(error.error)] ?? 'This is not valid JSON.', error.offset)
-  if (root === undefined) throw parseFault('The file is empty: there is no value in it.', 0)
+    throw createParseFault(words[printParseErrorCode(error.error)] ?? 'This is not valid JSON.', error.offset)
+  if (root === undefined) throw createParseFault('The file is empty: there is no value in it.', 0)
   return { root: convertJsonNode(root, text) }
 }
 
@@ -56,7 +56,7 @@ const words: Readonly<Record<string, string>> = {
 const token = { openBrace: 1, closeBrace: 2, openBracket: 3, closeBracket: 4, comma: 5, colon: 6, end: 17 } as const
 
 /** Counts depth and values by the tokens alone, because the recursive parser would not stop in time. */
-function checkJsonBudget(text: string, budget: ParseBudget): void {
+function checkJsonBudget(text: string, budget: NodeCounter): void {
   const scanner = createScanner(text, true)
   let depth = 0
   for (let kind: number = scanner.scan(); kind !== token.end; kind = scanner.scan()) {
@@ -110,7 +110,7 @@ export interface SettingsRequest {
   readonly path: string
   readonly format: Format
   readonly want: SettingsPart
-  readonly policy: Policy
+  readonly policy: HidingPolicy
   readonly limits: Limits
   readonly without: readonly Layer[]
 }
@@ -124,7 +124,7 @@ export type SettingsAnswer =
 /** Reply of the worker: the answer, or an error. The error has no text, because that might hold a part of the file. */
 export type Reply = SettingsAnswer | { readonly error: true }
 
-const parsers: Readonly<Record<Format, (text: string, budget: ParseBudget) => SettingsTree>> = {
+const parsers: Readonly<Record<Format, (text: string, budget: NodeCounter) => SettingsTree>> = {
   json: parseJson,
   yaml: parseYaml,
   toml: parseToml,
@@ -142,7 +142,8 @@ export async function answerSettings(ask: SettingsRequest): Promise<SettingsAnsw
   } catch (error) {
     if (isParseFault(error)) return { fault: error.fault }
     // A recursive function ran out of stack: always a RangeError.
-    if (error instanceof RangeError) return parseFault('It is nested too deeply to be read.', 0, ask.limits.maxDepth)
+    if (error instanceof RangeError)
+      return createParseFault('It is nested too deeply to be read.', 0, ask.limits.maxDepth)
     throw error
   }
 }
@@ -156,7 +157,7 @@ async function answerSettingsRequest({
   limits,
   without,
 }: SettingsRequest): Promise<SettingsAnswer> {
-  const tree = parsers[format](text, createBudget(limits))
+  const tree = parsers[format](text, createNodeCounter(limits))
   if (want.kind === 'names') return names(tree.root, want.typed)
   // In a dotenv file, only named values are shown.
   const denied = hiddenValues(tree, format === 'dotenv' ? { ...policy, show: 'allowed' } : policy)

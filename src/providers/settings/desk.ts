@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import { invalid, isResourceError, ResourceError, tooLarge } from '../../core/errors.ts'
-import { createHost, workerLimits } from '../../core/kit/workers.ts'
+import { createTaskWorker, workerLimits } from '../../core/kit/workers.ts'
 import type { Content, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import type { Layer } from '../../secrets/find.ts'
 import { contentKey, createSecretFreeCache } from '../../secrets/redactor.ts'
 import type { Reply, SettingsPart, SettingsRequest } from './answer.ts'
 import type { Format } from './formats.ts'
-import type { Policy } from './hiding.ts'
+import type { HidingPolicy } from './hiding.ts'
 import { type Limits, positionOf, type SettingsFault } from './tree.ts'
 
 interface DeskOptions {
   readonly source: Provider
-  readonly policy: Policy
+  readonly policy: HidingPolicy
   readonly limits: Limits
   readonly timeoutMs: number
   readonly without: readonly Layer[]
@@ -25,7 +25,7 @@ export type SettingsReader = ReturnType<typeof createSettingsReader>
 export function createSettingsReader(options: DeskOptions) {
   const { source, policy, limits, without, timeoutMs } = options
   const file = options.file ?? join(import.meta.dirname, '../../../dist/providers/settings/worker.js')
-  const host = createHost<SettingsRequest, Reply>(file, { ...workerLimits.settings, timeoutMs })
+  const host = createTaskWorker<SettingsRequest, Reply>(file, { ...workerLimits.settings, timeoutMs })
   const harmless = createSecretFreeCache()
   return {
     /**

@@ -3,11 +3,11 @@ import { jsonIn } from '../../core/kit/object.ts'
 import { firstIndex, type Span } from '../../core/kit/sorted.ts'
 import { redactedMark, replaceSpans } from '../../core/scrub.ts'
 import { redactPhrase } from '../../secrets/find.ts'
-import { type KeyKind, kindOfKey, looksOpaque } from '../../secrets/keys.ts'
+import { type KeyKind, kindOfKey, looksLikeRandomToken } from '../../secrets/keys.ts'
 import { isHarmless } from '../../secrets/references.ts'
 import { escapeStep, type Node, type Scalar, type SettingsTree, type Table, type TableEntry } from './tree.ts'
 
-export interface Policy {
+export interface HidingPolicy {
   /** `safe`: shows values with neither a name nor a form that looks secret. `allowed`: shows only those that `allow` names. */
   readonly show: 'safe' | 'allowed'
   /**
@@ -23,7 +23,7 @@ export type HiddenValues = ReadonlySet<Scalar>
 const wildcard = /[*?[\]{}\\]/
 
 /** Decides for each value, by the names above it, whether it is shown. The detectors judge the value itself. */
-export function hiddenValues({ root, commented = [] }: SettingsTree, { show, allow }: Policy): HiddenValues {
+export function hiddenValues({ root, commented = [] }: SettingsTree, { show, allow }: HidingPolicy): HiddenValues {
   const named = compileGlobs(allow.filter((pattern) => !wildcard.test(pattern)))
   const matched = compileGlobs(allow)
   const denied = new Set<Scalar>()
@@ -61,7 +61,7 @@ const join = (path: string, step: string) => (path === '' ? step : `${path}/${st
 
 /** Whether a value looks random, even without the parts that the detectors know, such as the password in a URL. */
 function isOpaque(text: string): boolean {
-  return looksOpaque(text) && looksOpaque(redactPhrase(text))
+  return looksLikeRandomToken(text) && looksLikeRandomToken(redactPhrase(text))
 }
 
 /** Whether a `key` is secret depends on the name above it: `api: { key: … }`. */
@@ -99,7 +99,9 @@ export function searchableValues(denied: HiddenValues): readonly string[] {
     .map(({ text }) => text)
     .filter(
       (text) =>
-        text.length >= 8 && !isHarmless(text) && (looksOpaque(text) || (/\d/.test(text) && /[A-Za-z]/.test(text))),
+        text.length >= 8 &&
+        !isHarmless(text) &&
+        (looksLikeRandomToken(text) || (/\d/.test(text) && /[A-Za-z]/.test(text))),
     )
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { completionOf } from '../../core/completion.ts'
+import { completeFromValues } from '../../core/completion.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import { workerLimits } from '../../core/kit/workers.ts'
@@ -9,7 +9,7 @@ import type {
   Completion,
   CompletionRequest,
   Content,
-  ContentFacts,
+  ContentMetadata,
   Context,
   Entry,
   Params,
@@ -22,12 +22,12 @@ import { cleanEntry, cleanFacts, createSeal, isSecretPath, redactedKey } from '.
 import type { SettingsPart } from './answer.ts'
 import { createSettingsReader, type SettingsReader } from './desk.ts'
 import { createFormats, type FormatOf, type FormatRules, mimeTypes } from './formats.ts'
-import type { Policy } from './hiding.ts'
+import type { HidingPolicy } from './hiding.ts'
 import { defaultLimits, type Limits, parsePointer } from './tree.ts'
 
 export type { Format } from './formats.ts'
 
-export interface SettingsOptions extends FormatRules, Partial<Policy>, Partial<Limits> {
+export interface SettingsOptions extends FormatRules, Partial<HidingPolicy>, Partial<Limits> {
   /** Provider of the files, as text; not redacted, since only whole files can be parsed. It is closed with this provider. */
   readonly source: Provider
   /** Key of the version hashes. Replicas share it. Default: a random key per process. */
@@ -143,7 +143,7 @@ function wantIn(params: Params): SettingsPart {
 }
 
 /** Drops `immutable`, because the content depends on the policy, and `range`, which is that of the source. */
-function contentFacts({ immutable: _, range: __, ...facts }: ContentFacts, text: string): ContentFacts {
+function contentFacts({ immutable: _, range: __, ...facts }: ContentMetadata, text: string): ContentMetadata {
   return text.includes(redactedMark) ? { ...facts, meta: { ...facts.meta, [redactedKey]: true } } : facts
 }
 
@@ -166,17 +166,17 @@ async function completeSettings(
   context: Context,
 ): Promise<Completion | undefined> {
   if (argument.name === 'path') return undefined
-  if (argument.name === 'as') return completionOf(['json'], argument.value)
+  if (argument.name === 'as') return completeFromValues(['json'], argument.value)
   const path = filled.get('path') ?? ''
   const format = isPath(path) ? formatOf(path) : undefined
-  if (argument.name !== 'pointer' || format === undefined) return completionOf([])
+  if (argument.name !== 'pointer' || format === undefined) return completeFromValues([])
   try {
     const { answer } = await desk.ask(path, format, { kind: 'names', typed: argument.value }, context)
-    if (!('pointers' in answer)) return completionOf([])
-    return answer.hasMore ? { values: answer.pointers, hasMore: true } : completionOf(answer.pointers)
+    if (!('pointers' in answer)) return completeFromValues([])
+    return answer.hasMore ? { values: answer.pointers, hasMore: true } : completeFromValues(answer.pointers)
   } catch (error) {
     // A file that cannot be read has no completions; reading it reports the reason.
-    if (isResourceError(error) && error.kind !== 'unavailable') return completionOf([])
+    if (isResourceError(error) && error.kind !== 'unavailable') return completeFromValues([])
     throw error
   }
 }

@@ -1,5 +1,5 @@
-import { looksOpaque } from '../../secrets/keys.ts'
-import { type Node, type ParseBudget, type Scalar, type SettingsTree, type TableEntry, textNode } from './tree.ts'
+import { looksLikeRandomToken } from '../../secrets/keys.ts'
+import { type Node, type NodeCounter, type Scalar, type SettingsTree, type TableEntry, textNode } from './tree.ts'
 
 /** One logical line, possibly of several physical ones, without its line end. */
 interface Line {
@@ -30,7 +30,7 @@ interface Draft {
  * `#`. Sections are tables, and are not nested. A repeated key is a list; a key without a value is `null`. Indented lines after
  * a key continue its value. A comment after a value belongs to the value, because programs differ in that.
  */
-export function parseIni(text: string, budget: ParseBudget): SettingsTree {
+export function parseIni(text: string, budget: NodeCounter): SettingsTree {
   const sections = new Map<string, Map<string, Draft[]>>()
   const keysOf = (name: string) => {
     const keys = sections.get(name) ?? new Map<string, Draft[]>()
@@ -110,7 +110,7 @@ function iniValue({ start, end, present }: Draft, text: string): Scalar {
  * Parses properties as Java does: `key=value`, `key:value` or `key value`, comments after `#` or `!`, lines joined by a final
  * `\`, escapes such as `\uXXXX`. Keys are flat, including their dots. Of a repeated key, the last value applies.
  */
-export function parseProperties(text: string, budget: ParseBudget): SettingsTree {
+export function parseProperties(text: string, budget: NodeCounter): SettingsTree {
   const entries: TableEntry[] = []
   let joined: Line | undefined
   for (const line of linesWithStart(text)) {
@@ -156,7 +156,7 @@ const assignment = /^\ufeff?[ \t]*(#[ \t]*)?(?:export[ \t]+)?([A-Za-z_][\w.-]*)[
  * several lines. Nothing is expanded. An unquoted value ends at a `#`; its span goes to the end of the line, because other programs
  * take what follows for a part of it. Other lines are unknown.
  */
-export function parseDotenv(text: string, budget: ParseBudget): SettingsTree {
+export function parseDotenv(text: string, budget: NodeCounter): SettingsTree {
   const entries: TableEntry[] = []
   const commented: TableEntry[] = []
   const unknown: { start: number; end: number }[] = []
@@ -165,7 +165,7 @@ export function parseDotenv(text: string, budget: ParseBudget): SettingsTree {
     if (line.start < until || line.text.trim() === '') continue
     const [head, comment, key = ''] = assignment.exec(line.text) ?? []
     const end = line.start + line.text.trimEnd().length
-    if (head === undefined || looksOpaque(key)) {
+    if (head === undefined || looksLikeRandomToken(key)) {
       if (head !== undefined || !/^\s*#/.test(line.text)) unknown.push({ start: line.start, end })
       continue
     }

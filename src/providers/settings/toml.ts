@@ -1,9 +1,9 @@
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import {
+  createParseFault,
   jsonNumber,
   type Node,
-  type ParseBudget,
-  parseFault,
+  type NodeCounter,
   type Scalar,
   type SettingsTree,
   type TableEntry,
@@ -17,28 +17,29 @@ type TomlValue = Table | TomlValue[] | Scalar
  * Parses TOML. smol-toml validates and decodes it, but gives no positions of values, so this parser reads them a second time.
  * When the two differ, nothing is shown.
  */
-export function parseToml(text: string, budget: ParseBudget): SettingsTree {
+export function parseToml(text: string, budget: NodeCounter): SettingsTree {
   checkTomlNesting(text, budget)
   let meant: unknown
   try {
     meant = parse(text, { integersAsBigInt: true, maxDepth: 200 })
   } catch (error) {
     if (error instanceof TomlError)
-      throw parseFault('This is not valid TOML.', offsetOf(text, error.line, error.column))
+      throw createParseFault('This is not valid TOML.', offsetOf(text, error.line, error.column))
     throw error
   }
   const root = readToml(text)
-  if (!means(root, meant)) throw parseFault('This syntax of TOML is not supported. Write the value in another form.', 0)
+  if (!means(root, meant))
+    throw createParseFault('This syntax of TOML is not supported. Write the value in another form.', 0)
   return { root: convertTomlValue(root, 1, budget) }
 }
 
 /** Limits the nesting, because the parser recurses for each bracket. Brackets in texts and comments are counted, too. */
-function checkTomlNesting(text: string, budget: ParseBudget): void {
+function checkTomlNesting(text: string, budget: NodeCounter): void {
   let depth = 0
   for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|\n/g)) {
     if (bracket === '\n') continue
     if (bracket === '[' || bracket === '{') {
-      if (++depth > 500) throw parseFault('It is nested too deeply to be read.', index, 500)
+      if (++depth > 500) throw createParseFault('It is nested too deeply to be read.', index, 500)
     } else depth = Math.max(0, depth - 1)
   }
   budget.enter(0, 0)
@@ -54,7 +55,7 @@ function offsetOf(text: string, line: number, column: number): number {
   return Math.min(text.length, start + Math.max(0, column - 1))
 }
 
-function convertTomlValue(value: TomlValue, depth: number, budget: ParseBudget): Node {
+function convertTomlValue(value: TomlValue, depth: number, budget: NodeCounter): Node {
   budget.enter(depth, 0)
   if (Array.isArray(value))
     return { kind: 'list', items: value.map((item) => convertTomlValue(item, depth + 1, budget)) }
@@ -140,7 +141,7 @@ function readToml(text: string): Table {
     const start = at
     skip(/[^,\]}#\r\n]+/y)
     const lexeme = text.slice(start, at).trimEnd()
-    if (isNoDay(lexeme)) throw parseFault('This date does not exist.', start)
+    if (isNoDay(lexeme)) throw createParseFault('This date does not exist.', start)
     return {
       kind: 'scalar',
       text: lexeme,

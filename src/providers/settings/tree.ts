@@ -125,7 +125,7 @@ interface ParseFault {
   readonly fault: SettingsFault
 }
 
-export function parseFault(what: string, offset: number, limit?: number): ParseFault {
+export function createParseFault(what: string, offset: number, limit?: number): ParseFault {
   return { fault: { what, offset, ...defined({ limit }) } }
 }
 
@@ -134,18 +134,18 @@ export function isParseFault(error: unknown): error is ParseFault {
 }
 
 /** Creates a counter of nodes, which enforces the limits of their number and depth. */
-export function createBudget({ maxDepth, maxNodes }: Limits) {
+export function createNodeCounter({ maxDepth, maxNodes }: Limits) {
   let nodes = 0
   return {
     /** Enters a node at a depth. Throws a {@link ParseFault} beyond a limit. */
     enter: (depth: number, offset: number): void => {
-      if (depth > maxDepth) throw parseFault(`It has more than ${maxDepth} levels.`, offset, maxDepth)
-      if (++nodes > maxNodes) throw parseFault(`It has more than ${maxNodes} values.`, offset, maxNodes)
+      if (depth > maxDepth) throw createParseFault(`It has more than ${maxDepth} levels.`, offset, maxDepth)
+      if (++nodes > maxNodes) throw createParseFault(`It has more than ${maxNodes} values.`, offset, maxNodes)
     },
   }
 }
 
-export type ParseBudget = ReturnType<typeof createBudget>
+export type NodeCounter = ReturnType<typeof createNodeCounter>
 
 /** Returns the line and column of a position in a text, both from 1. */
 export function positionOf(text: string, offset: number): { readonly line: number; readonly column: number } {

@@ -13,10 +13,10 @@ import {
 } from 'yaml'
 import { deepNestingIn } from '../../text/front-matter.ts'
 import {
+  createParseFault,
   jsonNumber,
   type Node,
-  type ParseBudget,
-  parseFault,
+  type NodeCounter,
   type Scalar,
   type SettingsTree,
   type TableEntry,
@@ -31,7 +31,7 @@ const maxBrackets = 1000
  * Reads YAML 1.2 with the core schema, whatever version a directive names: `no` is a text, a date is a text, an unknown tag
  * changes nothing. Several documents make a list. Merge keys (`<<`) are followed. An alias is the node that it stands for.
  */
-export function parseYaml(text: string, budget: ParseBudget): SettingsTree {
+export function parseYaml(text: string, budget: NodeCounter): SettingsTree {
   refuseBrackets(text)
   refuseVersions(text)
   const parsed = parseAllDocuments(text, options)
@@ -42,7 +42,8 @@ export function parseYaml(text: string, budget: ParseBudget): SettingsTree {
     const isNothing = contents === null || (isScalar(contents) && contents.range[0] === contents.range[1])
     return !isNothing || docStart === true || errors.length > 0
   })
-  if (documents.length > maxDocuments) throw parseFault(`It has more than ${maxDocuments} documents.`, 0, maxDocuments)
+  if (documents.length > maxDocuments)
+    throw createParseFault(`It has more than ${maxDocuments} documents.`, 0, maxDocuments)
   const roots: Node[] = []
   for (const document of documents) {
     refuseErrors(document.errors)
@@ -66,7 +67,7 @@ const options = {
 } as const
 
 function refuseErrors([error]: readonly YAMLParseError[]): void {
-  if (error !== undefined) throw parseFault(words[error.code] ?? 'This is not valid YAML.', error.pos[0])
+  if (error !== undefined) throw createParseFault(words[error.code] ?? 'This is not valid YAML.', error.pos[0])
 }
 
 const words: Readonly<Record<string, string>> = {
@@ -94,7 +95,7 @@ const words: Readonly<Record<string, string>> = {
 
 function refuseBrackets(text: string): void {
   const index = deepNestingIn(text, maxBrackets)
-  if (index !== undefined) throw parseFault('It is nested too deeply to be read.', index, maxBrackets)
+  if (index !== undefined) throw createParseFault('It is nested too deeply to be read.', index, maxBrackets)
 }
 
 /** Refuses a second version of one document: the library takes the last one. */
@@ -104,14 +105,14 @@ function refuseVersions(text: string): void {
     if (line.startsWith('...')) versions = 0
     else if (/^\ufeff?%YAML\s/.test(line)) versions++
     else if (!/^\ufeff?\s*(?:[%#].*)?$/.test(line)) versions = Number.NEGATIVE_INFINITY
-    if (versions > 1) throw parseFault('A document has two versions of YAML.', index)
+    if (versions > 1) throw createParseFault('A document has two versions of YAML.', index)
   }
 }
 
 type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node
 
 /** Creates a reader that converts the nodes of one document to our own. */
-function createYamlNodeReader(text: string, budget: ParseBudget): Reader {
+function createYamlNodeReader(text: string, budget: NodeCounter): Reader {
   const anchors = new Map<string, Node>()
   /** The nodes with an anchor as keys. */
   const keys = new Map<string, string>()
@@ -125,7 +126,8 @@ function createYamlNodeReader(text: string, budget: ParseBudget): Reader {
   const aliased = (alias: Alias.Parsed, depth: number): Node => {
     const [offset] = alias.range
     const node = anchors.get(alias.source)
-    if (node === undefined) throw parseFault('An alias has no anchor before it, or is inside its own anchor.', offset)
+    if (node === undefined)
+      throw createParseFault('An alias has no anchor before it, or is inside its own anchor.', offset)
     recount(node, depth, offset)
     return node
   }
@@ -154,7 +156,7 @@ function createYamlNodeReader(text: string, budget: ParseBudget): Reader {
         merged.push(...mergedEntries(value, offset))
         continue
       }
-      if (seen.has(key)) throw parseFault('A key occurs twice.', offset)
+      if (seen.has(key)) throw createParseFault('A key occurs twice.', offset)
       seen.add(key)
       entries.push({ key, value })
     }
@@ -190,7 +192,7 @@ function mergedEntries(value: Node, offset: number): readonly TableEntry[] {
   if (value.kind === 'table') return value.entries
   if (value.kind === 'list' && value.items.every((item) => item.kind === 'table'))
     return value.items.flatMap((item) => (item.kind === 'table' ? item.entries : []))
-  throw parseFault('A merge key (<<) needs a table, or a list of tables.', offset)
+  throw createParseFault('A merge key (<<) needs a table, or a list of tables.', offset)
 }
 
 function keyText(node: ParsedNode, text: string): string {

@@ -11,7 +11,7 @@ import {
   definitionItemsOf,
   foldName,
   foreignKeysOf,
-  generatedOf,
+  generatedColumnsOf,
   quoteName,
   type RawColumn,
   type RelationItem,
@@ -37,13 +37,13 @@ export interface RelationDescription {
   readonly key: readonly KnownKey[]
 }
 
-export type DatabaseCatalog = ReturnType<typeof createCatalog>
+export type DatabaseCatalog = ReturnType<typeof createDatabaseCatalog>
 
 /** The collations of SQLite itself. The order of any other collation is unknown here. */
 const collations = new Set(['BINARY', 'NOCASE', 'RTRIM'])
 
 /** Creates the catalog of a database. Callers must be in a transaction. */
-export function createCatalog(database: DatabaseSyncInstance) {
+export function createDatabaseCatalog(database: DatabaseSyncInstance) {
   const prepared = new Map<string, ReturnType<typeof database.prepare>>()
   const run = (sql: string, ...values: readonly string[]) => {
     const statement = prepared.get(sql) ?? database.prepare(sql)
@@ -123,7 +123,7 @@ function describeRelation(
   const { name, kind, hasRowid, isStrict } = item
   const made = run("select type, sql from sqlite_schema where tbl_name = ?1 order by type = 'trigger', rowid", name)
   const sql = String(made.find(([type]) => type === 'table' || type === 'view')?.[1] ?? '')
-  const generated = kind === 'table' ? generatedOf(sql) : new Map<string, string>()
+  const generated = kind === 'table' ? generatedColumnsOf(sql) : new Map<string, string>()
   const columns = readTableColumns(run, name)
   const indexes = kind === 'table' ? indexesOf(run, name) : []
   const ids = columns.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk)

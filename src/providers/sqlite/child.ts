@@ -23,12 +23,12 @@ let operations: Operations | undefined
 /** Loads the modules that read a file, with the native part of SQLite. */
 async function loadReaderModules() {
   try {
-    const [{ openFile }, { createCatalog }, { createOperations }] = await Promise.all([
+    const [{ openFile }, { createDatabaseCatalog }, { createOperations }] = await Promise.all([
       import('./file.ts'),
       import('./catalog.ts'),
       import('./operations.ts'),
     ])
-    return { openFile, createCatalog, createOperations }
+    return { openFile, createDatabaseCatalog, createOperations }
   } catch (error) {
     const fault = loadFaultOf(error)
     if (fault === undefined) throw error
@@ -54,11 +54,11 @@ function readStatus(): string {
 
 async function answerRequest({ name, values }: ChildRequest): Promise<unknown> {
   if (name === 'open' || name === 'measure') {
-    const { openFile, createCatalog, createOperations } = await loadReaderModules()
+    const { openFile, createDatabaseCatalog, createOperations } = await loadReaderModules()
     if (name === 'measure') return dataBytes()
     const [file, lockTimeoutMs, isLinkless] = values as [string, number, boolean]
     const opened = openFile(file, lockTimeoutMs, isLinkless)
-    operations = createOperations(opened, createCatalog(opened.database))
+    operations = createOperations(opened, createDatabaseCatalog(opened.database))
     // This first read throws if the file cannot be read.
     return operations.fingerprint()
   }

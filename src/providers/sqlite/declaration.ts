@@ -1,6 +1,6 @@
-import type { OptionsIn, Source } from '../source.ts'
+import type { OptionsOfModule, Source } from '../source.ts'
 
-export const sqlite: Source<OptionsIn<typeof import('./config.ts')>> = {
+export const sqlite: Source<OptionsOfModule<typeof import('./config.ts')>> = {
   name: 'sqlite',
   schema: () => import('./config.ts'),
   open: () => import('./open.ts'),

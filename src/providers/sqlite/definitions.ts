@@ -84,7 +84,7 @@ export function checksOf(sql: string): readonly { readonly name: string; readonl
 }
 
 /** Returns the expressions of generated columns, by column. */
-export function generatedOf(sql: string): ReadonlyMap<string, string> {
+export function generatedColumnsOf(sql: string): ReadonlyMap<string, string> {
   const found = definitionItemsOf(sql).flatMap((item): readonly (readonly [string, string])[] => {
     const at = item.findIndex(({ text, depth }, i) => i > 0 && depth === 1 && /^as$/i.test(text))
     const expression = at === -1 ? [] : group(item, at + 1).slice(1, -1)

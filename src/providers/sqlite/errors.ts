@@ -27,7 +27,7 @@ export function fileFault(error: unknown): Fault | undefined {
 }
 
 /** Returns the error for a view, or a generated column, that refers to a missing table or column. */
-export function brokenView(): ResourceError {
+export function brokenViewError(): ResourceError {
   return invalid(
     'The view cannot be read: a table, column or function that it names does not exist. Correct the view. (SQLite 1)',
     'unreadable',
@@ -77,7 +77,7 @@ export function translateSqliteError(error: unknown): ResourceError {
     if (tooMuch.has(primary)) return memoryError()
     const message = messages[primary]
     if (message !== undefined) return unavailableError(message, `SQLite ${code}`)
-    if (primary === 1) return brokenView()
+    if (primary === 1) return brokenViewError()
     // An error in a view or a generated column does not make the source unavailable.
     return new ResourceError('internal', `SQLite cannot do this request (SQLite ${code}).`)
   }

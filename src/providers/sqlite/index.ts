@@ -3,21 +3,26 @@ import { isAbsolute } from 'node:path'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { sleep, untilAborted } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
-import { LeadsOutError, pathWithin, type Within } from '../../core/kit/within.ts'
+import { type FolderBounds, LeadsOutError, pathWithin } from '../../core/kit/within.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { CatalogItem, DatabaseSource, ObjectName, Relation, RowPage, SourceContext } from '../relational/model.ts'
-import { completeDatabaseOptions, createPool, type DatabaseOptions, openRelational } from '../relational/open.ts'
+import {
+  completeDatabaseOptions,
+  createConnectionPool,
+  type DatabaseOptions,
+  openRelational,
+} from '../relational/open.ts'
 import type { ChildRequest } from './child.ts'
 import { fileFault, refusedError } from './errors.ts'
 import type { Operations } from './operations.ts'
-import { startMs, startProcess } from './process.ts'
+import { startProcess, startTimeoutMs } from './process.ts'
 
 export interface SqliteOptions extends DatabaseOptions {
   /** The absolute path of the file. It is only read: neither the file nor anything beside it is written or created. */
   readonly file: string
   /** Limits of the path of the file, if no person named it. By default links to its folder are followed. */
-  readonly within?: Within
+  readonly within?: FolderBounds
   /** The served rows. Undefined: none. */
   readonly rows?: SqliteRowOptions
   /** Maximum number of processes that read the file at once. Default 2. */
@@ -61,7 +66,7 @@ function createSqliteSource(options: SqliteOptions) {
   const from = ({ name, rows }: Relation) => ({ table: name, access: rows, views })
   const closing = new AbortController()
   const settings = completeDatabaseOptions(options)
-  const pool = createPool((signal) => startReader(options, settings, signal), {
+  const pool = createConnectionPool((signal) => startReader(options, settings, signal), {
     ...settings,
     connections: options.connections ?? 2,
   })
@@ -173,7 +178,7 @@ async function startReader(
   try {
     signal.throwIfAborted()
     const values = [file, lockTimeoutMs, options.within !== undefined]
-    await reader.ask('open', values, startMs + lockTimeoutMs + statementTimeoutMs)
+    await reader.ask('open', values, startTimeoutMs + lockTimeoutMs + statementTimeoutMs)
   } catch (error) {
     reader.close()
     signal.throwIfAborted()

@@ -17,7 +17,7 @@ import type {
 import { hexOfBase64 } from '../relational/names.ts'
 import type { DatabaseCatalog, KnownKey, RelationDescription } from './catalog.ts'
 import { type Affinity, quoteName } from './definitions.ts'
-import { brokenView } from './errors.ts'
+import { brokenViewError } from './errors.ts'
 import type { OpenFile } from './file.ts'
 
 /** Creates the operations on an open file, each in one snapshot of it. */
@@ -129,7 +129,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
       const { columns, limit, maxValueBytes, maxBytes, key: only, isShown = false, after } = query
       const { known, key } = find(query)
       // A table has columns, and so has a view whose definition can be read.
-      if (known.relation.columns.length === 0) throw brokenView()
+      if (known.relation.columns.length === 0) throw brokenViewError()
       if (columns.length === 0) return { rows: [], more: false }
       const told = only ?? after
       const values = (told ?? []).flatMap((text, i): readonly Cell[] => {

@@ -10,7 +10,7 @@ import type { ChildAnswer, ChildRequest } from './child.ts'
 import { memoryError, refusedError, unavailableError } from './errors.ts'
 
 /** Time that a process may take to start, in milliseconds. */
-export const startMs = 30_000
+export const startTimeoutMs = 30_000
 /** Maximum length of the error output that is kept of a process, in characters. */
 const maxSaid = 4000
 /** Interval at which the memory of a working process is checked where the system does not limit it, in milliseconds. */
@@ -33,7 +33,7 @@ const measureBase = doneOnce(async (): Promise<number> => {
   if (!isLimited()) return 0
   const measured = converse(childLimits.sqlite(Number.POSITIVE_INFINITY))
   try {
-    return (await measured.ask('measure', [], startMs)) as number
+    return (await measured.ask('measure', [], startTimeoutMs)) as number
   } finally {
     measured.close()
   }

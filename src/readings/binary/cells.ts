@@ -1,6 +1,6 @@
 import { formatNumber, formatText, type NumberKind } from '../number-formats.ts'
 import { decodeSymbols } from '../symbols.ts'
-import type { Writer } from '../writer.ts'
+import type { DocumentWriter } from '../writer.ts'
 
 /** Effect of a style on the value of a cell. */
 export interface CellStyle {
@@ -26,7 +26,7 @@ const errors: Readonly<Record<number, string>> = {
 const maxColumns = 16_384
 
 /** The cells of a sheet, in any order. */
-export function createCells(writer: Pick<Writer, 'plain' | 'row' | 'end'>) {
+export function createCells(writer: Pick<DocumentWriter, 'plain' | 'row' | 'end'>) {
   const rows = new Map<number, Map<number, string>>()
   let last = -1
   const add = (row: number, column: number, text: string) => {

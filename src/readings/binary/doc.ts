@@ -1,8 +1,8 @@
 import { codePageOfLanguage, decodeCodePage } from '../code-pages.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from '../formats.ts'
 import { decodeSymbol, decodeSymbols, isSymbolFont } from '../symbols.ts'
-import { createTables } from '../tables.ts'
-import { createDocumentWriter, type Writer } from '../writer.ts'
+import { createTableStack } from '../tables.ts'
+import { createDocumentWriter, type DocumentWriter } from '../writer.ts'
 import { isCompound, openCompound } from './compound.ts'
 import {
   type CharacterProperties,
@@ -163,14 +163,14 @@ interface TextOptions {
 const noProperties: CharacterProperties = {}
 
 /** Writes texts of a document, paragraph by paragraph. */
-function createDocBodyWriter(file: WordFile, writer: Writer) {
+function createDocBodyWriter(file: WordFile, writer: DocumentWriter) {
   const { stream, isUnicode, codePage, pieces, tableAt } = file
   const characters = readRuns(stream, tableAt(place.characters), 'characters')
   const paragraphs = readRuns(stream, tableAt(place.paragraphs), 'paragraphs')
   const styles = readStyleProperties(tableAt(place.styles))
   const fonts = readFonts(tableAt(place.fonts))
   const numbering = createNumbering(tableAt(place.lists), tableAt(place.listUses))
-  const tables = createTables(writer)
+  const tables = createTableStack(writer)
   let [isInTable, isInRow, isAfterCell] = [false, false, false]
 
   const endTable = () => {
@@ -251,7 +251,7 @@ function* runsIn(piece: Piece, start: number, end: number, characters: readonly 
 const maxFields = 100
 
 /** Collects the text of the open paragraph. A field in it may continue in the next paragraph. */
-function createText(writer: Writer, fonts: readonly string[]) {
+function createText(writer: DocumentWriter, fonts: readonly string[]) {
   let text = ''
   const fields: { code: string; isCode: boolean; start: number }[] = []
   const add = (more: string) => {

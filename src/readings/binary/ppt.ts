@@ -5,7 +5,7 @@ import {
   type ReadingLimits,
   unreadableError,
 } from '../formats.ts'
-import { createDocumentWriter, type Writer } from '../writer.ts'
+import { createDocumentWriter, type DocumentWriter } from '../writer.ts'
 import { isCompound, openCompound } from './compound.ts'
 
 /** Types of records ([MS-PPT], 2.13.24; [MS-ODRAW] from 0xf000 on). */
@@ -268,7 +268,7 @@ function collapseWhitespace(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-function writeText(writer: Writer, { kind, text, depths }: SlideText): void {
+function writeText(writer: DocumentWriter, { kind, text, depths }: SlideText): void {
   writer.end()
   const paragraphs = text.split('\r')
   const isList = bodies.has(kind) && splitParagraphs(text).length > 1

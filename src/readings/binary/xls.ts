@@ -7,7 +7,7 @@ import {
   unreadableError,
 } from '../formats.ts'
 import { numberKindOf } from '../number-formats.ts'
-import { createDocumentWriter, type Writer } from '../writer.ts'
+import { createDocumentWriter, type DocumentWriter } from '../writer.ts'
 import { type CellStyle, createCells, readPackedNumber, type SheetCells } from './cells.ts'
 import { isCompound, openCompound } from './compound.ts'
 
@@ -258,7 +258,7 @@ function readStrings(pieces: SheetRecord['pieces'], limit: number): readonly str
   return strings
 }
 
-function readSheet(stream: Buffer, start: number, workbook: Workbook, writer: Writer): void {
+function readSheet(stream: Buffer, start: number, workbook: Workbook, writer: DocumentWriter): void {
   const cells = createCells(writer)
   const { version } = workbook
   let depth = 0

@@ -4,11 +4,11 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { invalid } from '../../core/errors.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import { type RefusedRequest, type ServedLimits, sustainedRate } from './limits.ts'
+import { createSustainedRateLimit, type RefusedRequest, type ServedLimits } from './limits.ts'
 
 interface SocketOptions {
   readonly liveness: Liveness
-  readonly addresses: Addresses
+  readonly addresses: AddressRateLimits
   readonly meter: Meter
   readonly onRefused: (refusal: RefusedRequest) => void
   /** Returns the answer that is currently made or sent on a connection. */
@@ -100,10 +100,10 @@ export async function listenOnPort(server: Server, host: string, port: number, b
 }
 
 /** Limits the number of open connections. A connection that has sent no request yet gives way to a new one. */
-type Room = ReturnType<typeof createRoom>
+type Room = ReturnType<typeof createConnectionLimit>
 
 /** @param addressOf Returns the address that a connection counts for. */
-export function createRoom(
+export function createConnectionLimit(
   { connections, connectionsPerAddress }: ServedLimits,
   addressOf: (socket: Socket) => string,
 ) {
@@ -158,16 +158,16 @@ export function createRoom(
 }
 
 /** Rate limits per network address, for clients that are not authenticated yet. */
-export type Addresses = ReturnType<typeof createAddresses>
+export type AddressRateLimits = ReturnType<typeof createAddressRateLimits>
 
-export function createAddresses({ newConnections, badTokens }: ServedLimits) {
-  const opened = sustainedRate(newConnections)
-  const failed = sustainedRate(badTokens)
+export function createAddressRateLimits({ newConnections, badTokens }: ServedLimits) {
+  const opened = createSustainedRateLimit(newConnections)
+  const failed = createSustainedRateLimit(badTokens)
   // A closed socket no longer knows its peer.
   const known = new WeakMap<Socket, string>()
 
   const of = (socket: Socket): string => {
-    const address = known.get(socket) ?? networkOf(socket.remoteAddress ?? '')
+    const address = known.get(socket) ?? clientNetworkOf(socket.remoteAddress ?? '')
     known.set(socket, address)
     return address
   }
@@ -183,7 +183,7 @@ export function createAddresses({ newConnections, badTokens }: ServedLimits) {
 }
 
 /** Returns an IPv4 address unchanged, and for an IPv6 address its 64-bit network, all of which one client may own. */
-export function networkOf(address: string): string {
+export function clientNetworkOf(address: string): string {
   const [, v4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
   if (v4 !== undefined || !address.includes(':')) return v4 ?? address
   const [before = '', after] = (address.split('%')[0] ?? '').split('::')

@@ -118,7 +118,7 @@ interface RateOptions {
 const maxKeys = 10_000
 
 /** A rate limit with one token bucket per key. */
-export function createRate({ perSecond, burst, now = () => performance.now() }: RateOptions) {
+export function createRateLimit({ perSecond, burst, now = () => performance.now() }: RateOptions) {
   /** The numbers of tokens at a time, the least recently used first. */
   const buckets = new Map<string, { readonly tokens: number; readonly at: number }>()
   return {
@@ -145,8 +145,8 @@ export function createRate({ perSecond, burst, now = () => performance.now() }: 
 }
 
 /** A rate limit of an operator; the burst is ten times as large. Undefined: no limit. */
-export function sustainedRate(perSecond: number | undefined) {
-  return perSecond ? createRate({ perSecond, burst: perSecond * burst }) : undefined
+export function createSustainedRateLimit(perSecond: number | undefined) {
+  return perSecond ? createRateLimit({ perSecond, burst: perSecond * burst }) : undefined
 }
 
 /** A request that was refused before any source was called. */
@@ -184,8 +184,8 @@ const verbs: ReadonlyMap<unknown, AuditRecord['verb']> = new Map([
 /** Creates the audit of refusals over HTTP: one record each; in a flood only a few, and the number of the omitted ones. */
 export function createRefusalAudit(audit: Audit | undefined) {
   if (audit === undefined) return { add: () => {}, close: () => {} }
-  const ofOne = createRate(perClient)
-  const ofAll = createRate(overall)
+  const ofOne = createRateLimit(perClient)
+  const ofAll = createRateLimit(overall)
   let leftOut = 0
   let timer: NodeJS.Timeout | undefined
 

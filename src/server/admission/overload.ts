@@ -1,24 +1,24 @@
 import type { ErrorReason } from '../../core/errors.ts'
 import type { Principal } from '../../core/provider.ts'
-import { codes, failure, isObject, type RequestId, type Response } from '../messages/messages.ts'
+import { errorAnswer, isObject, type RequestId, type Response, wireErrorCodes } from '../messages/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { NoSlotReason } from './gate.ts'
 import type { RefusedRequest } from './limits.ts'
 
 /** Answers that tell a client to retry later, in JSON-RPC and in HTTP. */
 
-export type Overload = NoSlotReason | Extract<ErrorReason, 'rate'>
+export type OverloadReason = NoSlotReason | Extract<ErrorReason, 'rate'>
 
-const messages: Readonly<Record<Overload, string>> = {
+const messages: Readonly<Record<OverloadReason, string>> = {
   rate: 'This client sends too many requests. Try again later.',
   share: 'Too many requests of this client are in flight. Try again later.',
   busy: 'Too many requests are in flight. Try again later.',
 }
 
 /** Returns the answer to a request that is refused because of overload. `retryAfter` is in seconds. */
-export function overloadAnswer(id: RequestId | null, reason: Overload, retryAfter = 1): Response {
+export function overloadAnswer(id: RequestId | null, reason: OverloadReason, retryAfter = 1): Response {
   const data = { reason, retryAfter: Math.max(1, Math.ceil(retryAfter)) }
-  return failure(id, { code: codes.internal, message: messages[reason], data })
+  return errorAnswer(id, { code: wireErrorCodes.internal, message: messages[reason], data })
 }
 
 /** Returns the HTTP status and the header `Retry-After` of an answer that contains a time to retry; undefined for other answers. */

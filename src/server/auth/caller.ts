@@ -21,7 +21,7 @@ export interface Caller {
 }
 
 /** Creates a caller without authentication. */
-export function alwaysCaller(principal: Principal): Caller {
+export function unauthenticatedCaller(principal: Principal): Caller {
   return { principal, untilEnd: () => () => {} }
 }
 
@@ -29,7 +29,7 @@ export function alwaysCaller(principal: Principal): Caller {
 export const credentialsEnded = Symbol('credentials ended')
 
 /** Returns a signal that aborts when a caller's credentials end (with {@link credentialsEnded}), or when another signal does. */
-export function lifetimeOf(caller: Caller, other: AbortSignal) {
+export function lifetimeSignal(caller: Caller, other: AbortSignal) {
   const controller = new AbortController()
   const signal: AbortSignal = controller.signal
   const end = () => controller.abort()
@@ -68,7 +68,7 @@ export interface SessionOwner extends Principal {
 }
 
 /** Creates an owner whose roles and scopes are always the current ones: a session outlives the tokens that it is used with. */
-export function ownerOf(first: Principal): SessionOwner {
+export function createSessionOwner(first: Principal): SessionOwner {
   let { roles, scopes } = first
   return {
     id: first.id,

@@ -97,7 +97,7 @@ const maxUris = 1000
  *
  * @param scopesOf Returns the scopes that a URI requires, by its mount. Whether a resource exists makes no difference.
  */
-export function createNeeds(rules: readonly ScopeRule[], scopesOf: (uri: string) => readonly string[]) {
+export function createScopeRequirements(rules: readonly ScopeRule[], scopesOf: (uri: string) => readonly string[]) {
   const always = [...new Set(rules.flatMap(({ scopes, methods }) => (methods === undefined ? scopes : [])))]
   const byMethod = (method: unknown) =>
     rules.flatMap(({ scopes, methods }) => (typeof method === 'string' && methods?.includes(method) ? scopes : []))

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { createServiceGuard, refusedHost, type ServiceNetwork, sendGuarded } from '../../core/address-guard.ts'
+import { createServiceGuard, refusedHostCode, type ServiceNetwork, sendGuarded } from '../../core/address-guard.ts'
 import { ResourceError } from '../../core/errors.ts'
 import { parseHttpUrl } from '../../core/http-url.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -70,6 +70,6 @@ function fetchErrorReason(error: unknown): string {
   if (error instanceof SyntaxError) return 'it is not JSON'
   if (!(error instanceof Error)) return 'unknown'
   const code = 'code' in error ? String(error.code) : undefined
-  if (code === refusedHost) return error.message
+  if (code === refusedHostCode) return error.message
   return error.name === 'AbortError' ? `it took longer than ${timeoutMs} ms` : (code ?? error.message)
 }

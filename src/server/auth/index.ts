@@ -5,7 +5,14 @@ import type { Log } from '../../core/log.ts'
 import { createGate } from '../admission/gate.ts'
 import { headerValues } from '../exchange.ts'
 import { type Caller, callAt, hashToken, type RestoredToken, type TokenVerdict, type Verifier } from './caller.ts'
-import { type AuthorizationOptions, type Claims, createNeeds, type Issuer, judgeClaims, networkOf } from './claims.ts'
+import {
+  type AuthorizationOptions,
+  type Claims,
+  createScopeRequirements,
+  type Issuer,
+  judgeClaims,
+  networkOf,
+} from './claims.ts'
 import { fetchJson } from './fetch.ts'
 import { createJwtVerifier, createMemo, issuerOf, type JwtIssuer } from './jwt.ts'
 import { canonicalResource, createChallenges, createMetadata, type Refusal } from './metadata.ts'
@@ -31,7 +38,7 @@ const maxToken = 16 * 1024
 export async function createAuthorizer(options: AuthorizerOptions) {
   const { issuers = [], log } = options
   const resource = tokenAudience(options)
-  const needs = createNeeds(options.scopes ?? [], options.scopesOf ?? (() => []))
+  const needs = createScopeRequirements(options.scopes ?? [], options.scopesOf ?? (() => []))
   const names = issuers.map(({ issuer }) => issuer)
   const metadata = names.length === 0 ? undefined : createMetadata(resource, options.path, names, needs.always)
   const challenges = createChallenges(metadata?.url, needs.always)

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid } from '../../core/errors.ts'
 import { parseUri } from '../../core/uri.ts'
-import { afterRoute, refuseMethod, replyEmpty, replyJson } from '../exchange.ts'
+import { ignoredTargetEnd, refuseMethod, replyEmpty, replyJson } from '../exchange.ts'
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 
@@ -19,12 +19,12 @@ export function createMetadata(resource: string, path: string, issuers: readonly
     ...(scopes.length === 0 ? {} : { scopes_supported: scopes }),
     bearer_methods_supported: ['header'],
   }
-  const paths = new Set(['', path, resourcePath].map((path) => (wellKnown + path).replace(afterRoute, '')))
+  const paths = new Set(['', path, resourcePath].map((path) => (wellKnown + path).replace(ignoredTargetEnd, '')))
   return {
     url: `${origin}${wellKnown}${resourcePath}`,
     /** Answers a request for it. Returns false for any other request. */
     serve: (request: IncomingMessage, response: ServerResponse): boolean => {
-      if (!paths.has((request.url ?? '').replace(afterRoute, ''))) return false
+      if (!paths.has((request.url ?? '').replace(ignoredTargetEnd, ''))) return false
       // Any web page may read it: it contains only public facts.
       const open = { 'Access-Control-Allow-Origin': '*' }
       if (request.method === 'GET') replyJson(response, 200, document, open)

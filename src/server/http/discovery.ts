@@ -12,7 +12,7 @@ import { matchesTag } from './content/serve.ts'
 import type { Entrance } from './entrance.ts'
 
 /** Public facts of a server, which anyone may know before they connect to it. */
-export interface PublicOptions {
+export interface DiscoveryOptions {
   /** Unique name: a domain in reverse and a name in it, such as `org.example/context`. */
   readonly name: string
   /** URL of the MCP endpoint, as clients reach it. */
@@ -53,7 +53,7 @@ interface PublicDocument {
  * @param path Path of the MCP endpoint in this server: a proxy in front of it may use another one.
  * @throws ResourceError `invalid` for a name, a URL or a description that no card may have.
  */
-export function createDiscovery(given: PublicOptions, version: string, path: string) {
+export function createDiscovery(given: DiscoveryOptions, version: string, path: string) {
   const { name, description, title, websiteUrl } = given
   if (!cardName.test(name) || name.length > 200)
     throw invalid(

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Measurements } from '../../core/log.ts'
-import { createAddresses } from '../admission/connections.ts'
+import type { MetricsRegistry } from '../../core/log.ts'
+import { createAddressRateLimits } from '../admission/connections.ts'
 import { createGate } from '../admission/gate.ts'
 import { completeLimits, createRefusalAudit, type GivenLimits } from '../admission/limits.ts'
-import { alwaysCaller, type Caller } from '../auth/caller.ts'
+import { type Caller, unauthenticatedCaller } from '../auth/caller.ts'
 import type { AuthorizationOptions } from '../auth/claims.ts'
 import type { Authorizer } from '../auth/index.ts'
 import { type HttpResponse, limitsKey, refuse, refuseMethod, replyJson } from '../exchange.ts'
 import { JsonError, parseJson } from '../messages/json.ts'
-import { codes, failure, isObject, modernRevision } from '../messages/messages.ts'
+import { errorAnswer, isObject, modernRevision, wireErrorCodes } from '../messages/messages.ts'
 import { claimedRevision } from '../protocol/envelope.ts'
 import type { SubscriptionService } from '../protocol/event-options.ts'
 import { localPrincipal, type ServeOptions } from '../serve.ts'
@@ -31,7 +31,7 @@ export interface EndpointOptions extends ServeOptions {
   readonly scopesOf?: (uri: string) => readonly string[]
   readonly limits?: GivenLimits
   /** Metrics of this process: this service adds its own. */
-  readonly measurements?: Measurements
+  readonly measurements?: MetricsRegistry
 }
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -44,13 +44,13 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
   const limits = completeLimits(options.limits, asked)
   const gate = createGate(limits.concurrent, limits.waiting, limits.perPrincipal)
   const meter = createMeter()
-  const addresses = createAddresses(limits)
+  const addresses = createAddressRateLimits(limits)
   const refusals = createRefusalAudit(options.audit)
   const onRefused = refusals.add
   const served = { timeoutMs: limits.timeout, ...options, transport: 'http' as const, onRefused }
   const modernHttp = createModernHttp(served, gate, meter)
   const legacyHttp = createLegacyHttp(served, gate, limits, meter)
-  const everybody = alwaysCaller(options.principal ?? localPrincipal)
+  const everybody = unauthenticatedCaller(options.principal ?? localPrincipal)
   const entrance = createEntrance({ everybody, limits, addresses, meter, onRefused })
   const { allowedOrigins = [] } = options
   const cors = allowedOrigins.length === 0 ? undefined : createCors(allowedOrigins)
@@ -106,7 +106,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
       value = parseJson(body)
     } catch (error) {
       const text = error instanceof JsonError ? error.message : 'The message could not be read.'
-      return void replyJson(response, 400, failure(null, { code: codes.parse, message: text }))
+      return void replyJson(response, 400, errorAnswer(null, { code: wireErrorCodes.parse, message: text }))
     }
     return entrance.permits(caller, value, response) ? { value } : undefined
   }
@@ -141,7 +141,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
         } catch (error) {
           options.log('error', 'an HTTP request failed', { error })
           if (response.headersSent) response.destroy()
-          else replyJson(response, 500, failure(null, { code: codes.internal, message: 'Internal error' }))
+          else replyJson(response, 500, errorAnswer(null, { code: wireErrorCodes.internal, message: 'Internal error' }))
         }
       }
     },

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Addresses } from '../admission/connections.ts'
-import { type RefusedRequest, type ServedLimits, sustainedRate } from '../admission/limits.ts'
-import { type Overload, overloadAnswer, statusOfOverload } from '../admission/overload.ts'
+import type { AddressRateLimits } from '../admission/connections.ts'
+import { createSustainedRateLimit, type RefusedRequest, type ServedLimits } from '../admission/limits.ts'
+import { type OverloadReason, overloadAnswer, statusOfOverload } from '../admission/overload.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Authorizer } from '../auth/index.ts'
 import type { Refusal } from '../auth/metadata.ts'
@@ -27,14 +27,14 @@ export interface Entrance {
 interface EntranceOptions {
   readonly everybody: Caller
   readonly limits: ServedLimits
-  readonly addresses: Addresses
+  readonly addresses: AddressRateLimits
   readonly meter: Meter
   readonly onRefused: (refusal: RefusedRequest) => void
 }
 
 export function createEntrance(options: EntranceOptions): Entrance {
   const { everybody, limits, addresses, meter, onRefused } = options
-  const turnstile = createTurnstile(limits, meter)
+  const turnstile = createRequestLimits(limits, meter)
 
   /** The header that closes a connection after the answer: nothing more is read from it. */
   const ending = (end: boolean) => (end ? { Connection: 'close' } : undefined)
@@ -115,14 +115,14 @@ const connectionRetrySeconds = 5
 
 /** Why a request exceeds a limit, and its answer. */
 interface Over {
-  readonly reason: Overload
+  readonly reason: OverloadReason
   readonly answer: Response
 }
 
 /** Rate limits of requests: for all together, and per share. */
-export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Meter) {
-  const own = sustainedRate(perPrincipal?.rate)
-  const all = sustainedRate(rate)
+export function createRequestLimits({ rate, perPrincipal }: ServedLimits, meter: Meter) {
+  const own = createSustainedRateLimit(perPrincipal?.rate)
+  const all = createSustainedRateLimit(rate)
   const connections = new WeakMap<Socket, string>()
   let count = 0
   /** The open connections of each principal. */

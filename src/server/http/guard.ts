@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/tool.ts'
 import { paramHeadersOf, paramIn } from '../../core/tool-headers.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { headerValues } from '../exchange.ts'
-import { codes, type Request, type WireError } from '../messages/messages.ts'
+import { type Request, type WireError, wireErrorCodes } from '../messages/messages.ts'
 import { claimedRevision, envelopeFault } from '../protocol/envelope.ts'
 
 /** Returns why a request is refused by its headers alone; undefined when it is not. */
@@ -43,7 +43,7 @@ export function createGuard({ host, port, allowedHosts = [], allowedOrigins = []
  * Creates the same guard for an existing server whose port is unknown: hosts of the loopback may have any port, and a page of the
  * loopback may send requests only to its own host and port.
  */
-export function createMountedGuard({
+export function createEmbeddedGuard({
   allowedHosts = [],
   allowedOrigins = [],
 }: Pick<GuardOptions, 'allowedHosts' | 'allowedOrigins'>): Guard {
@@ -191,7 +191,7 @@ function check(
 }
 
 function mismatch(header: string, fault: string): WireError {
-  return { code: codes.headerMismatch, message: `The header ${header} ${fault}.` }
+  return { code: wireErrorCodes.headerMismatch, message: `The header ${header} ${fault}.` }
 }
 
 /**

@@ -6,12 +6,12 @@ import { requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { View } from '../../core/view.ts'
-import { alwaysCaller, type Caller } from '../auth/caller.ts'
+import { type Caller, unauthenticatedCaller } from '../auth/caller.ts'
 import { createAuthorizer } from '../auth/index.ts'
-import { refuse, untilTaken } from '../exchange.ts'
+import { refuse, waitUntilSent } from '../exchange.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { createEndpoint, type EndpointOptions } from './endpoint.ts'
-import { createMountedGuard } from './guard.ts'
+import { createEmbeddedGuard } from './guard.ts'
 
 /** Source of a handler: a catalog, one view for everyone, or a view for each principal. */
 export type HandlerSource = Pick<Catalog, 'view'> | View | ((principal: Principal) => View)
@@ -80,7 +80,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
   const served = { ...options, log, view: viewsOf(source) }
   const endpoint = createEndpoint(served, asked)
   const { limits, meter, addresses, onRefused, entrance } = endpoint
-  const guard = createMountedGuard(options)
+  const guard = createEmbeddedGuard(options)
   if (auth !== undefined) entrance.authorizer = await createAuthorizer({ ...options, ...auth, log, path })
   /** Facts about the requests in flight. */
   const calls = new WeakMap<IncomingMessage, HandlerCall>()
@@ -96,7 +96,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
               message: 'The call has no principal, which principals: "given" requires.',
               headers: {},
             }
-          : alwaysCaller(principal)
+          : unauthenticatedCaller(principal)
       },
       refusalOf: () => undefined,
       restore: async () => undefined,
@@ -130,7 +130,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
     const late = setTimeout(() => void (request.complete || request.destroy()), limits.requestTime).unref()
     await handle(request, response)
     clearTimeout(late)
-    await untilTaken(response)
+    await waitUntilSent(response)
   }
 
   const inner = createServer({ maxHeaderSize: limits.headers }, (request, response) => {
@@ -153,7 +153,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
       const timer = setTimeout(() => {
         for (const response of inFlight) response.destroy()
       }, limits.drain)
-      await Promise.all([...inFlight].map(untilTaken))
+      await Promise.all([...inFlight].map(waitUntilSent))
       clearTimeout(timer)
       await endpoint.close()
     },

@@ -6,7 +6,7 @@ import { type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { Gate } from '../admission/gate.ts'
 import type { ServedLimits } from '../admission/limits.ts'
 import { countOverload, statusOfOverload } from '../admission/overload.ts'
-import { type Caller, ownerOf } from '../auth/caller.ts'
+import { type Caller, createSessionOwner } from '../auth/caller.ts'
 import {
   type EventStream,
   offerLink,
@@ -16,11 +16,10 @@ import {
   replyEmpty,
   replyJson,
   replyLong,
-  untilTaken,
+  waitUntilSent,
 } from '../exchange.ts'
 import {
-  codes,
-  failure,
+  errorAnswer,
   isObject,
   isRevision,
   isStreamed,
@@ -28,9 +27,10 @@ import {
   type RequestId,
   type Response,
   type WireError,
+  wireErrorCodes,
 } from '../messages/messages.ts'
 import { type Connection, createConnection } from '../protocol/connection.ts'
-import { type Announcements, openView, type ServedOptions } from '../serve.ts'
+import { type NotificationSink, openViewChannel, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { sendStreamed } from './modern.ts'
 import { createMailbox, createSessions, type HttpSession } from './sessions.ts'
@@ -57,12 +57,12 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   meter.gauge('sessions', () => sessions.size)
   const streams = new Set<EventStream>()
 
-  const connect = (principal: Principal, announcements: Announcements): Connection => {
+  const connect = (principal: Principal, announcements: NotificationSink): Connection => {
     // When all clients are one principal, each session has a share of its own.
     const share = perPrincipal === undefined ? randomUUID() : principal.id
     // Streamable HTTP handles messages of 2026-07-28 elsewhere, and HTTP+SSE does not serve that revision.
     const own = { ...options, share, offered: legacyRevisions }
-    return createConnection((era) => openView(options, principal, era, announcements), gate, own)
+    return createConnection((era) => openViewChannel(options, principal, era, announcements), gate, own)
   }
 
   const sessionOf = (
@@ -94,7 +94,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   const replyFull = (response: ServerResponse, id: RequestId | null, principal: Principal, body?: unknown): void => {
     meter.count('refusedSessions')
     onRefused?.({ outcome: 'sessions', status: 503, principal: principal.id, body })
-    replyJson(response, 503, failure(id, tooManySessions), { 'Retry-After': '5' })
+    replyJson(response, 503, errorAnswer(id, tooManySessions), { 'Retry-After': '5' })
   }
 
   /** Answers one body in JSON, or in a stream if a notification precedes the answer. */
@@ -113,7 +113,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     // In these revisions a disconnect does not cancel the request.
     const answer = await connection.receive(body, {
       trace,
-      taken: () => untilTaken(response),
+      taken: () => waitUntilSent(response),
       sending: { signal: gone.signal, timeoutMs: options.timeoutMs ?? limits.timeout },
       linkFor,
       onNotification: (message) => {
@@ -147,7 +147,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     const { principal } = caller
     const id = typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
     const mailbox = createMailbox(randomUUID())
-    const owner = ownerOf(principal)
+    const owner = createSessionOwner(principal)
     const connection = connect(owner, {
       write: mailbox.deliver,
       // The missed notifications cannot be recovered: the client must begin again.
@@ -231,7 +231,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
         stream?.send(message)
         await stream?.ready()
       }
-      const owner = ownerOf(caller.principal)
+      const owner = createSessionOwner(caller.principal)
       const session = sessions.open(owner, connect(owner, { write, onLost: () => response.destroy() }))
       if (session === undefined) return replyFull(response, null, caller.principal)
       const opened = openEventStream(response)
@@ -265,11 +265,11 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
 /** Returns the HTTP status of an answer: in these revisions errors have 200, except for a body that is not a message. */
 function httpStatusForAnswer(answer: unknown): number {
   if (!isObject(answer) || answer.id !== null || !isObject(answer.error)) return 200
-  return answer.error.code === codes.invalidRequest ? 400 : 200
+  return answer.error.code === wireErrorCodes.invalidRequest ? 400 : 200
 }
 
 const tooManySessions: WireError = {
-  code: codes.internal,
+  code: wireErrorCodes.internal,
   message: 'There are too many sessions. Try again later.',
   data: { reason: 'busy' satisfies ErrorReason },
 }

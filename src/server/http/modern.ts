@@ -5,7 +5,7 @@ import { traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Gate, NoSlotReason, TaskHandle } from '../admission/gate.ts'
 import { countOverload, overloadAnswer, statusOfOverload } from '../admission/overload.ts'
-import { type Caller, lifetimeOf } from '../auth/caller.ts'
+import { type Caller, lifetimeSignal } from '../auth/caller.ts'
 import {
   type EventStream,
   offerLink,
@@ -13,22 +13,22 @@ import {
   replyEmpty,
   replyJson,
   replyLong,
-  untilTaken,
+  waitUntilSent,
 } from '../exchange.ts'
 import {
   classify,
-  codes,
-  failure,
+  errorAnswer,
   isStreamed,
   type Request,
   type RequestId,
   type Response,
   type WireError,
+  wireErrorCodes,
 } from '../messages/messages.ts'
 import type { Channel } from '../protocol/channel.ts'
 import { claimedRevision, envelopeFault, immediateMethods } from '../protocol/envelope.ts'
-import { type StreamMethod, streams } from '../protocol/streams.ts'
-import { openView, type ServedOptions } from '../serve.ts'
+import { type StreamMethod, streamMethods } from '../protocol/streams.ts'
+import { openViewChannel, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { paramHeadersFault, requestFault } from './guard.ts'
 
@@ -56,7 +56,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     })
     const { signal } = gone
     const channel = await channels.of(caller.principal)
-    const serve = streams.get(message.method)
+    const serve = streamMethods.get(message.method)
     if (serve !== undefined)
       return answerStreaming(serve, message, response, caller, { channel, signal, closing, options })
     // An answer becomes a stream of events only when a notification precedes it.
@@ -87,7 +87,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     }
     const ran = immediateMethods.has(message.method)
       ? { value: await reply() }
-      : await gate.run(reply, caller.share, () => untilTaken(response))
+      : await gate.run(reply, caller.share, () => waitUntilSent(response))
     if ('refused' in ran) return refuseBusy(message, response, caller, ran.refused)
     // The parts of the content take slots of their own, so a slow reader occupies none meanwhile.
     if (ran.value !== undefined) await sendStreamed(response, ran.value, events)
@@ -102,10 +102,10 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
 
   return {
     post: async (request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void> => {
-      const reject = (id: RequestId | null, error: WireError) => replyJson(response, 400, failure(id, error))
+      const reject = (id: RequestId | null, error: WireError) => replyJson(response, 400, errorAnswer(id, error))
       if (Array.isArray(body))
         return reject(null, {
-          code: codes.invalidRequest,
+          code: wireErrorCodes.invalidRequest,
           message: 'This protocol revision has no batches. Send each message by itself.',
         })
       const inbound = classify(body)
@@ -114,13 +114,13 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
           return replyJson(response, 400, inbound.answer)
         case 'response':
           return reject(null, {
-            code: codes.invalidRequest,
+            code: wireErrorCodes.invalidRequest,
             message: 'The message is a response, but the server has sent no request.',
           })
         case 'notification': {
           const fault = claimedRevision(inbound.message) === undefined ? undefined : envelopeFault(inbound.message)
           // A client must learn that its revision is not served. No other notification is answered.
-          return fault?.code === codes.unsupportedVersion ? reject(null, fault) : replyEmpty(response, 202)
+          return fault?.code === wireErrorCodes.unsupportedVersion ? reject(null, fault) : replyEmpty(response, 202)
         }
         case 'dropped':
           return replyEmpty(response, 202)
@@ -146,7 +146,7 @@ function createChannels(options: ServedOptions) {
   return {
     of: (principal: Principal): Promise<Channel> => {
       const key = JSON.stringify([principal.id, principal.roles, principal.scopes])
-      const channel = channels.get(key) ?? openView(options, principal, 'modern')
+      const channel = channels.get(key) ?? openViewChannel(options, principal, 'modern')
       // A failure is not cached.
       if (!channels.has(key)) channel.catch(() => channels.get(key) === channel && channels.delete(key))
       // Move the channel to the end: the first one is the least recently used.
@@ -185,7 +185,7 @@ async function answerStreaming(
   { channel, signal, closing, options }: Listening,
 ): Promise<void> {
   let stream: EventStream | undefined
-  const lifetime = lifetimeOf(caller, closing.signal)
+  const lifetime = lifetimeSignal(caller, closing.signal)
   const unclean = await serve(message, {
     view: channel.view,
     events: channel.events,
@@ -199,7 +199,7 @@ async function answerStreaming(
     closing: lifetime.signal,
     log: options.log,
   }).finally(lifetime.release)
-  const answered = unclean === undefined ? undefined : channel.egress(unclean, message)
+  const answered = unclean === undefined ? undefined : channel.scrubAnswer(unclean, message)
   if (answered === undefined) response.destroy()
   else if (stream === undefined) replyUnopened(response, answered)
   else endWith(stream, answered)
@@ -217,12 +217,12 @@ function headOf(answer: Response): Head {
   const overload = statusOfOverload(answer)
   if (overload !== undefined) return overload
   switch ('error' in answer ? answer.error.code : undefined) {
-    case codes.methodNotFound:
+    case wireErrorCodes.methodNotFound:
       return { status: 404 }
-    case codes.invalidRequest:
-    case codes.missingCapability:
-    case codes.unsupportedVersion:
-    case codes.headerMismatch:
+    case wireErrorCodes.invalidRequest:
+    case wireErrorCodes.missingCapability:
+    case wireErrorCodes.unsupportedVersion:
+    case wireErrorCodes.headerMismatch:
       return { status: 400 }
     default:
       return ok

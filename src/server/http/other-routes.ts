@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DegradedMount } from '../../core/changes.ts'
 import { isResourceError } from '../../core/errors.ts'
-import type { Log, Measurements, MetricFamily } from '../../core/log.ts'
+import type { Log, MetricFamily, MetricsRegistry } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { PostEndpoint } from '../../core/tool.ts'
 import { isLoopback } from '../../core/uri.ts'
@@ -9,8 +9,8 @@ import type { Gate } from '../admission/gate.ts'
 import { overloadAnswer, statusOfOverload } from '../admission/overload.ts'
 import type { Caller } from '../auth/caller.ts'
 import { refuse, refuseMethod, replyEmpty, replyJson, replyText } from '../exchange.ts'
-import { failure, modernRevision, type Request, type Response, wireError } from '../messages/messages.ts'
-import type { Egress } from '../protocol/egress.ts'
+import { errorAnswer, errorToWire, modernRevision, type Request, type Response } from '../messages/messages.ts'
+import type { AnswerScrubber } from '../protocol/answer-scrubber.ts'
 import type { OpeningCatalog } from '../protocol/envelope.ts'
 import type { Entrance } from './entrance.ts'
 
@@ -56,7 +56,7 @@ export interface Postings {
 
 export interface PostingServices {
   readonly gate: Gate
-  readonly egress: Egress
+  readonly scrubAnswer: AnswerScrubber
   readonly log: Log
   /** Time-out of a post, in milliseconds. */
   readonly timeoutMs: number
@@ -68,10 +68,10 @@ export async function servePosting(
   value: unknown,
   response: ServerResponse,
   { principal, share }: Caller,
-  { gate, egress, log, timeoutMs }: PostingServices,
+  { gate, scrubAnswer, log, timeoutMs }: PostingServices,
 ): Promise<void> {
   const request: Request = { jsonrpc: '2.0', id: 0, method: 'post' }
-  const clean = (answer: Response) => egress(answer, request)
+  const clean = (answer: Response) => scrubAnswer(answer, request)
   try {
     const signal = AbortSignal.timeout(timeoutMs)
     const ran = await gate.run(() => posting.post(value, { principal, signal }), share)
@@ -86,7 +86,7 @@ export async function servePosting(
     replyJson(response, created ? 201 : 200, 'result' in cleaned ? cleaned.result : cleaned, at)
   } catch (error) {
     if (isResourceError(error, 'not-found')) return refuse(response, 404, notFoundMessage)
-    const answer = clean(failure(null, wireError(error, modernRevision, undefined, log)))
+    const answer = clean(errorAnswer(null, errorToWire(error, modernRevision, undefined, log)))
     replyJson(
       response,
       httpStatusForError(error),
@@ -126,7 +126,7 @@ export const metricsPath = '/metrics'
  * @param entrance Authenticates callers, whose metrics these are. Undefined without authentication.
  * @param roles Only callers with one of these roles get the metrics. Undefined: all authenticated callers.
  */
-export function createExposed(measurements: Measurements, entrance?: Entrance, roles?: readonly string[]) {
+export function createMetricsEndpoint(measurements: MetricsRegistry, entrance?: Entrance, roles?: readonly string[]) {
   const isPermitted = async (request: IncomingMessage, response: ServerResponse): Promise<boolean> => {
     if (entrance === undefined) {
       if (isFromHere(request)) return true

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { untilTaken } from '../exchange.ts'
+import { waitUntilSent } from '../exchange.ts'
 import type { Meter } from '../telemetry/meter.ts'
 
 /** Maximum number of requests on one connection that wait for earlier answers. Beyond it, the connection is not read. */
@@ -74,7 +74,7 @@ export function handleInTurn(handle: Handle, meter: Meter, onFirst?: (socket: So
       if (line.paused && line.waiting.length < maxWaiting / 2) resume(socket, line)
       line.answering = next[1]
       await handle(...next)
-      if (!next[1].writableFinished) await untilTaken(next[1])
+      if (!next[1].writableFinished) await waitUntilSent(next[1])
       line.answering = undefined
       if (line.waiting.length > 0) await turn()
     }

@@ -3,22 +3,22 @@ import type { DegradedMount } from '../../core/changes.ts'
 import { invalid } from '../../core/errors.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { isLoopback } from '../../core/uri.ts'
-import { createLiveness, createRoom, listenOnPort, watchSockets } from '../admission/connections.ts'
+import { createConnectionLimit, createLiveness, listenOnPort, watchSockets } from '../admission/connections.ts'
 import { deadlinesOf } from '../admission/limits.ts'
 import type { Caller } from '../auth/caller.ts'
 import { createAuthorizer } from '../auth/index.ts'
-import { afterRoute, refuse, replyFile } from '../exchange.ts'
-import { createEgress } from '../protocol/egress.ts'
+import { ignoredTargetEnd, refuse, replyFile } from '../exchange.ts'
+import { createAnswerScrubber } from '../protocol/answer-scrubber.ts'
 import { waitUntilOpen } from '../protocol/envelope.ts'
 import { auditedPosting } from '../telemetry/audit.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { type ContentLinkOptions, contentPath, createContentLinks } from './content/links.ts'
 import { createContentServer } from './content/serve.ts'
-import { createDiscovery, createLlms, llmsPath, type PublicOptions, type WriteLlms } from './discovery.ts'
+import { createDiscovery, createLlms, type DiscoveryOptions, llmsPath, type WriteLlms } from './discovery.ts'
 import { createEndpoint, type EndpointOptions } from './endpoint.ts'
 import { createGuard, type Guard } from './guard.ts'
 import {
-  createExposed,
+  createMetricsEndpoint,
   healthPath,
   metricsPath,
   notFoundMessage,
@@ -53,7 +53,7 @@ export interface HttpOptions extends EndpointOptions {
   /** Writes `/llms.txt` for a principal, served with the access of the MCP endpoint. Default: there is none. */
   readonly llms?: WriteLlms
   /** Public facts of the server, in a server card and a catalog that anyone may read. Default: there are none. */
-  readonly public?: PublicOptions
+  readonly public?: DiscoveryOptions
   /**
    * Whether to serve `measurements` at `/metrics`: without authentication to requests from this machine, otherwise to all callers
    * or those with one of these roles. Default false.
@@ -89,11 +89,11 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const path = options.path ?? '/mcp'
   const looks = 2
   const liveness = createLiveness(limits.stalled / (looks + 1), looks)
-  const mcpRoute = path.replace(afterRoute, '')
+  const mcpRoute = path.replace(ignoredTargetEnd, '')
   const routes = new Set([mcpRoute, ...(options.sse ? ['/sse', '/messages'] : [])])
   let guard: Guard = () => ({ status: 403, message: 'Not ready' })
   let draining = false
-  const egress = createEgress(options.scrubber)
+  const scrubAnswer = createAnswerScrubber(options.scrubber)
   const links = options.contentLinks === false ? undefined : createContentLinks(options.contentLinks ?? {}, limits.path)
   const serveContent = links === undefined ? undefined : createContentServer(links, endpoint, options)
   const { measurements, metrics } = options
@@ -101,7 +101,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const exposed =
     measurements === undefined || metrics === undefined || metrics === false
       ? undefined
-      : createExposed(
+      : createMetricsEndpoint(
           measurements,
           options.auth === undefined ? undefined : entrance,
           metrics === true ? undefined : metrics.roles,
@@ -125,7 +125,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
     if (url === metricsPath && exposed !== undefined) return exposed(request, response)
     if (serveContent !== undefined && url.startsWith(contentPath)) return serveContent(request, response)
-    const route = url.replace(afterRoute, '')
+    const route = url.replace(ignoredTargetEnd, '')
     const posted = options.postings !== undefined && url.startsWith(options.postings.under)
     if (!routes.has(route) && !posted) return refuse(response, 404, notFoundMessage)
     const known = await entrance.callerOf(request, response)
@@ -151,7 +151,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     const { audit, log } = options
     const facts = { principal: caller.principal, transport: 'http' as const, revision: () => undefined }
     const recorded = audit === undefined ? posting : auditedPosting(posting, at, audit, facts)
-    await servePosting(recorded, message.value, response, caller, { gate, egress, log, timeoutMs: limits.timeout })
+    await servePosting(recorded, message.value, response, caller, { gate, scrubAnswer, log, timeoutMs: limits.timeout })
   }
 
   /** The URL of the endpoint, as clients reach it; undefined when the configuration does not name it. */
@@ -170,7 +170,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const serveLlms =
     options.llms && createLlms(options.llms, entrance, (request) => resource ?? `${baseOf(request)}${path}`, options)
 
-  const room = createRoom(limits, addresses.of)
+  const room = createConnectionLimit(limits, addresses.of)
   const { take, answering } = handleInTurn(handle, meter, room.asked)
 
   const server = createServer({ maxHeaderSize: limits.headers, ...deadlinesOf(limits), keepAliveTimeout: 10_000 }, take)

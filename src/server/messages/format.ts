@@ -26,7 +26,7 @@ function toUnicodeEscape(character: string): string {
  * Returns a text for one line: control characters, and those that change the direction of text or are invisible, are escaped, so
  * that no name can forge a line or control a terminal.
  */
-export function printable(text: string): string {
+export function escapeUnprintable(text: string): string {
   return text
     .toWellFormed()
     .replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu, toUnicodeEscape)

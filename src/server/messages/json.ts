@@ -107,7 +107,7 @@ export function base64Length(bytes: number): number {
 }
 
 /** Length of a string, in characters, that takes about a millisecond to write. */
-export const longText = 512 * 1024
+export const longTextLength = 512 * 1024
 
 /** The parts of a message around its {@link BlobStream}. */
 export interface StreamedMessage {
@@ -137,11 +137,11 @@ export function streamedMessage(message: unknown): StreamedMessage {
  */
 export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): string {
   const json = escapeLineEnds(JSON.stringify(message))
-  if (json.length > limit || Buffer.byteLength(json) > limit) throw tooLong(limit)
+  if (json.length > limit || Buffer.byteLength(json) > limit) throw tooLongError(limit)
   return json
 }
 
-export function tooLong(limit: number): ResourceError {
+export function tooLongError(limit: number): ResourceError {
   // Base64 makes bytes a third longer, so a part of half the limit fits.
   const last = Math.min(1_048_576, Math.floor(limit / 2)) - 1
   return new ResourceError(

@@ -40,7 +40,7 @@ type Inbound =
 /** Maximum length of an id and of a method, in characters. */
 const maxName = 1024
 
-export function failure(id: RequestId | null, error: WireError): Response {
+export function errorAnswer(id: RequestId | null, error: WireError): Response {
   return { jsonrpc: '2.0', id, error }
 }
 
@@ -51,25 +51,30 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 /** Classifies one message (not a batch). It does not check methods or their params. A member that is null counts as absent, except the id. */
 export function classify(value: unknown): Inbound {
   const faulty = (id: RequestId | null, code: number, message: string): Inbound =>
-    isNotification ? { kind: 'dropped' } : { kind: 'faulty', answer: failure(id, { code, message }) }
+    isNotification ? { kind: 'dropped' } : { kind: 'faulty', answer: errorAnswer(id, { code, message }) }
   let isNotification = false
-  if (!isObject(value)) return faulty(null, codes.invalidRequest, 'The message is not a JSON-RPC object.')
+  if (!isObject(value)) return faulty(null, wireErrorCodes.invalidRequest, 'The message is not a JSON-RPC object.')
   // Some clients write an id of null into their notifications.
   if (typeof value.method === 'string')
     isNotification = value.id === undefined || (value.id === null && value.method.startsWith('notifications/'))
   const id = isId(value.id) ? value.id : null
-  if (value.jsonrpc !== '2.0') return faulty(id, codes.invalidRequest, 'The message does not say "jsonrpc": "2.0".')
+  if (value.jsonrpc !== '2.0')
+    return faulty(id, wireErrorCodes.invalidRequest, 'The message does not say "jsonrpc": "2.0".')
   if ((value.method ?? undefined) === undefined && ('result' in value || 'error' in value)) return { kind: 'response' }
-  if (typeof value.method !== 'string') return faulty(id, codes.invalidRequest, 'The method is not a string.')
+  if (typeof value.method !== 'string') return faulty(id, wireErrorCodes.invalidRequest, 'The method is not a string.')
   if (id === null && !isNotification)
-    return faulty(null, codes.invalidRequest, 'The id is neither a string of at most 1024 characters nor an integer.')
+    return faulty(
+      null,
+      wireErrorCodes.invalidRequest,
+      'The id is neither a string of at most 1024 characters nor an integer.',
+    )
   if ((value.result ?? value.error ?? undefined) !== undefined)
-    return faulty(id, codes.invalidRequest, 'The message is a request and a response at once.')
-  if (value.method.length > maxName) return faulty(id, codes.methodNotFound, 'Method not found')
+    return faulty(id, wireErrorCodes.invalidRequest, 'The message is a request and a response at once.')
+  if (value.method.length > maxName) return faulty(id, wireErrorCodes.methodNotFound, 'Method not found')
   if ((value.params ?? undefined) !== undefined && !isObject(value.params))
-    return faulty(id, codes.invalidParams, 'The params are not an object.')
+    return faulty(id, wireErrorCodes.invalidParams, 'The params are not an object.')
   if (isObject(value.params) && (value.params._meta ?? undefined) !== undefined && !isObject(value.params._meta))
-    return faulty(id, codes.invalidParams, 'The _meta of the params is not an object.')
+    return faulty(id, wireErrorCodes.invalidParams, 'The _meta of the params is not an object.')
   const { method, params } = value
   if (id === null)
     return { kind: 'notification', message: { jsonrpc: '2.0', method, ...(isObject(params) ? { params } : {}) } }
@@ -93,17 +98,17 @@ export function formatMessage(message: unknown, limit?: number, linkOf?: LinkOf)
   try {
     return formatJson(message, limit)
   } catch (error) {
-    return formatJson(unwritten(message, error, linkOf))
+    return formatJson(unwritableAnswerError(message, error, linkOf))
   }
 }
 
 /** Returns the error in the place of an answer that could not be written. */
-export function unwritten(message: unknown, error: unknown, linkOf?: LinkOf): Response {
+export function unwritableAnswerError(message: unknown, error: unknown, linkOf?: LinkOf): Response {
   const id = isObject(message) && isId(message.id) ? message.id : null
-  if (!isResourceError(error)) return failure(id, { code: codes.internal, message: 'Internal error' })
+  if (!isResourceError(error)) return errorAnswer(id, { code: wireErrorCodes.internal, message: 'Internal error' })
   const link = linkOf?.()
   const data = link === undefined ? { ...error.detail } : { ...error.detail, link }
-  return failure(id, { code: codes.invalidParams, message: error.message, data })
+  return errorAnswer(id, { code: wireErrorCodes.invalidParams, message: error.message, data })
 }
 
 /** Whether the content of an answer is read while it is sent. */
@@ -165,13 +170,13 @@ export interface WireError {
   readonly data?: Readonly<Record<string, unknown>>
 }
 
-export const codes = {
+export const wireErrorCodes = {
   parse: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
-  /** Up to 2025-11-25; since then it is {@link codes.invalidParams} with `data: { uri }`. */
+  /** Up to 2025-11-25; since then it is {@link wireErrorCodes.invalidParams} with `data: { uri }`. */
   resourceNotFound: -32002,
   headerMismatch: -32020,
   missingCapability: -32021,
@@ -179,7 +184,7 @@ export const codes = {
 } as const
 
 export function invalidParams(message: string): WireError {
-  return { code: codes.invalidParams, message }
+  return { code: wireErrorCodes.invalidParams, message }
 }
 
 /** An error that a method returns unchanged, for errors with a code of the protocol. Its message is for people, and short. */
@@ -205,33 +210,33 @@ const notFoundMessage = 'Resource not found'
  * Converts any failure to its form for clients (error firewall). Missing and denied give the same bytes; for `unavailable`,
  * `internal` and errors other than {@link ResourceError}, the client gets a fixed sentence, and only the log has the details.
  */
-export function wireError(error: unknown, revision: Revision, uri: string | undefined, log: Log): WireError {
+export function errorToWire(error: unknown, revision: Revision, uri: string | undefined, log: Log): WireError {
   if (!(error instanceof ResourceError)) {
     log('error', 'a request failed', { error })
-    return { code: codes.internal, message: 'Internal error' }
+    return { code: wireErrorCodes.internal, message: 'Internal error' }
   }
   switch (error.kind) {
     case 'not-found':
       return {
-        code: revision === modernRevision ? codes.invalidParams : codes.resourceNotFound,
+        code: revision === modernRevision ? wireErrorCodes.invalidParams : wireErrorCodes.resourceNotFound,
         message: notFoundMessage,
         ...(uri === undefined || uri.length > maxEcho ? {} : { data: { uri } }),
       }
     case 'invalid':
     case 'too-large': {
       const { fault: _, ...data } = error.detail
-      return { code: codes.invalidParams, message: error.message, data }
+      return { code: wireErrorCodes.invalidParams, message: error.message, data }
     }
     case 'unavailable':
       log('warn', 'a source is unavailable', { error })
       return {
-        code: codes.internal,
+        code: wireErrorCodes.internal,
         message: 'The source of this resource does not answer now. Try again later.',
         data: { reason: 'unavailable', ...retryAfterOf(error) },
       }
     case 'internal':
       log('error', 'a request failed', { error })
-      return { code: codes.internal, message: 'Internal error' }
+      return { code: wireErrorCodes.internal, message: 'Internal error' }
   }
 }
 
@@ -244,7 +249,7 @@ function retryAfterOf({ detail: { retryAfter } }: ResourceError): { readonly ret
 const maxMessageLength = 500
 
 /** The error of an embedding program's method, as it is sent. */
-export function toWireError({ code, message, data }: ProtocolError): WireError {
+export function protocolErrorToWire({ code, message, data }: ProtocolError): WireError {
   const short = message.length > maxMessageLength ? `${message.slice(0, maxMessageLength)}…` : message
   return { code, message: short, ...(isObject(data) ? { data } : {}) }
 }

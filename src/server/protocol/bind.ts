@@ -12,13 +12,13 @@ import {
   type View,
 } from '../../core/view.ts'
 import {
-  codes,
   filledVariables,
   optionalString,
   type Params,
   ProtocolError,
   requiredString,
   stringsIn,
+  wireErrorCodes,
 } from '../messages/messages.ts'
 import type { ServedMethods } from './channel.ts'
 import type { ServerInfo } from './envelope.ts'
@@ -155,14 +155,14 @@ const readMethod: Method = async ({ params, revision, view, signal, pass, linkFo
   try {
     let result = await view.read(uri, { signal, room, large })
     if (linkFor !== undefined && result.contents[0]?.meta?.[metaKeys.truncated] === true) {
-      const { linkedResult } = await import('./large.ts')
-      result = linkedResult(result, uri, linkFor)
+      const { addLinkToResult } = await import('./large.ts')
+      result = addLinkToResult(result, uri, linkFor)
     }
     return await readToWire(result, revision, turn, sending !== undefined)
   } catch (error) {
     if (linkFor === undefined) throw error
-    const { linkedError } = await import('./large.ts')
-    throw await linkedError(error, uri, linkFor, (part) => view.read(part, { signal, room, probe: true }))
+    const { addLinkToError } = await import('./large.ts')
+    throw await addLinkToError(error, uri, linkFor, (part) => view.read(part, { signal, room, probe: true }))
   }
 }
 
@@ -251,7 +251,7 @@ const skillMethods: Readonly<Record<string, Method>> = {
     const uri = requiredString(params, 'uri')
     const found = await skills?.get(uri, { signal }).catch(fallbackTo(undefined, 'not-found'))
     // The extension requires this code in every revision. The answers for an absent skill and a denied one are identical.
-    if (found === undefined) throw new ProtocolError(codes.invalidParams, 'No skill is served there')
+    if (found === undefined) throw new ProtocolError(wireErrorCodes.invalidParams, 'No skill is served there')
     return { skill: found.skill, ...cacheHintFields(found.cache, revision) }
   },
 }

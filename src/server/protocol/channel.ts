@@ -8,25 +8,24 @@ import type { Caller } from '../auth/caller.ts'
 import type { LinkFor } from '../messages/messages.ts'
 import {
   assumedRevision,
-  codes,
-  failure,
+  errorAnswer,
+  errorToWire,
   isObject,
   modernRevision,
   type Notification,
   ProtocolError,
+  protocolErrorToWire,
   type Request,
   type Response,
   type Revision,
-  toWireError,
   type WireError,
   wantsLog,
-  wireError,
+  wireErrorCodes,
 } from '../messages/messages.ts'
-import type { Egress } from './egress.ts'
+import type { AnswerScrubber } from './answer-scrubber.ts'
 import {
   type ClientName,
   clientIn,
-  completeResult,
   discoverResult,
   type Handshake,
   handshakeFault,
@@ -36,6 +35,7 @@ import {
   type Result,
   shakeHands,
   untilReadyFor,
+  withRequiredMembers,
 } from './envelope.ts'
 import type { EventOptions } from './event-options.ts'
 import type { AnswerSender } from './large.ts'
@@ -77,7 +77,7 @@ export interface Channel {
   /** Settings of events. */
   readonly events: EventOptions
   /** Removes known secrets from an answer that was made elsewhere, in the same way as from the channel's own answers. */
-  readonly egress: Egress
+  readonly scrubAnswer: AnswerScrubber
   /** The revision that `initialize` negotiated; 2026-07-28 on a modern channel. */
   readonly revision: Revision | undefined
   /** Notifies the client that everything it listens to may have changed, since it may have missed notifications. */
@@ -104,7 +104,7 @@ interface ChannelOptions {
   /** Returns the text after the instructions, by the declared name of the client. */
   readonly noteOf?: ((client: ClientName | undefined) => string | undefined) | undefined
   readonly log: Log
-  readonly egress: Egress
+  readonly scrubAnswer: AnswerScrubber
   /** Time-out of a request, in milliseconds, with or without progress. */
   readonly timeoutMs: number
   /** The catalog that is still opening: requests that need the mounts wait for it, within their time-out. Undefined: it is open. */
@@ -128,13 +128,13 @@ const modernOnly = new Set(['events/list', 'events/poll', 'events/subscribe', 'e
 const freePass: TaskHandle = { room: async () => {}, turn: async () => {} }
 
 const timedOut: WireError = {
-  code: codes.internal,
+  code: wireErrorCodes.internal,
   message: 'The request took too long. Try again later, or ask for less.',
   data: { reason: 'timeout' satisfies ErrorReason },
 }
 
 export function openChannel(served: ServedMethods, options: ChannelOptions): Channel {
-  const { era, view, viewOf, log, egress, timeoutMs, opening, onClose, retell } = options
+  const { era, view, viewOf, log, scrubAnswer, timeoutMs, opening, onClose, retell } = options
   let handshake: Handshake | undefined
   let revision: Revision | undefined = era === 'modern' ? modernRevision : undefined
   let initialized = false
@@ -173,10 +173,11 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
     const plain = methods.get(name)
-    if (plain === undefined) return failure(id, { code: codes.methodNotFound, message: 'Method not found' })
+    if (plain === undefined)
+      return errorAnswer(id, { code: wireErrorCodes.methodNotFound, message: 'Method not found' })
     const token = meta.progressToken ?? undefined
     if (token !== undefined && !isProgressToken(token))
-      return failure(id, { code: codes.invalidParams, message: 'The _meta of the params is malformed.' })
+      return errorAnswer(id, { code: wireErrorCodes.invalidParams, message: 'The _meta of the params is malformed.' })
     const method = token !== undefined && lengthy.has(name) ? withProgress(plain) : plain
     const spoken = revision ?? assumedRevision
     const client = era === 'modern' ? clientIn(meta) : handshake?.client
@@ -192,16 +193,16 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
       const parent = traceContextIn(meta) ?? trace
       const isTraced = telemetry !== undefined || parent !== undefined
       const result = isTraced ? await tracedRequest(message, method, call, parent) : await method(call)
-      return { jsonrpc: '2.0', id, result: completeResult(name, result, spoken, served.server) }
+      return { jsonrpc: '2.0', id, result: withRequiredMembers(name, result, spoken, served.server) }
     } catch (error) {
       if (signal.aborted) {
         // The request was cancelled or has timed out, so nobody gets this answer. A time-out is logged where it happens.
         log('debug', 'a cancelled request ended with an error', { error })
-        return failure(id, timedOut)
+        return errorAnswer(id, timedOut)
       }
-      if (error instanceof ProtocolError) return failure(id, toWireError(error))
+      if (error instanceof ProtocolError) return errorAnswer(id, protocolErrorToWire(error))
       const uri = typeof params.uri === 'string' ? params.uri : undefined
-      return failure(id, wireError(error, spoken, uri, log))
+      return errorAnswer(id, errorToWire(error, spoken, uri, log))
     }
   }
 
@@ -210,7 +211,7 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     const { method, params } = notification
     if (params === undefined || (method !== 'notifications/progress' && method !== 'notifications/message'))
       return notification
-    const clean = egress({ jsonrpc: '2.0', id: asked.id, result: params }, asked)
+    const clean = scrubAnswer({ jsonrpc: '2.0', id: asked.id, result: params }, asked)
     return 'result' in clean ? { ...notification, params: clean.result } : notification
   }
 
@@ -230,10 +231,10 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     }, timeoutMs)
     inFlight.add(cancel)
     try {
-      return egress(await untilAborted(run(message, signal, notify, options), signal), message)
+      return scrubAnswer(await untilAborted(run(message, signal, notify, options), signal), message)
     } catch (error) {
       if (!signal.aborted) throw error
-      return isTimedOut ? egress(failure(message.id, timedOut), message) : undefined
+      return isTimedOut ? scrubAnswer(errorAnswer(message.id, timedOut), message) : undefined
     } finally {
       hasEnded = true
       clearTimeout(timer)
@@ -253,7 +254,7 @@ export function openChannel(served: ServedMethods, options: ChannelOptions): Cha
     },
     view,
     events: served.events ?? {},
-    egress,
+    scrubAnswer,
     retell: () => retell?.(),
     close: async () => {
       onClose?.()

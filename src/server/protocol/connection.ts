@@ -6,8 +6,8 @@ import { formatJson } from '../messages/json.ts'
 import {
   assumedRevision,
   classify,
-  codes,
-  failure,
+  errorAnswer,
+  errorToWire,
   hasBatches,
   idKey,
   modernRevision,
@@ -17,12 +17,12 @@ import {
   type Response,
   type Revision,
   type WireError,
-  wireError,
+  wireErrorCodes,
 } from '../messages/messages.ts'
 import type { Channel, RequestOptions } from './channel.ts'
 import { claimedRevision, envelopeFault, immediateMethods } from './envelope.ts'
 import type { AnswerSender } from './large.ts'
-import { type StreamMethod, streams } from './streams.ts'
+import { type StreamMethod, streamMethods } from './streams.ts'
 
 /** Maximum number of messages in one batch. */
 const maxBatch = 50
@@ -42,15 +42,15 @@ export interface ReceiveOptions extends Pick<RequestOptions, 'linkFor' | 'trace'
 }
 
 const tooLong: WireError = {
-  code: codes.invalidParams,
+  code: wireErrorCodes.invalidParams,
   message: `The answers to the batch are longer than ${maxBatchBytes} bytes together. Send this request by itself.`,
   data: { reason: 'too-large', limit: maxBatchBytes },
 }
 
-const unwritable: WireError = { code: codes.internal, message: 'Internal error' }
+const unwritable: WireError = { code: wireErrorCodes.internal, message: 'Internal error' }
 
 const tooSlow: WireError = {
-  code: codes.internal,
+  code: wireErrorCodes.internal,
   message:
     'The client reads its notifications too slowly, so some are lost. Subscribe again, and read the resources again.',
   data: { reason: 'too-slow' satisfies ErrorReason },
@@ -101,19 +101,22 @@ export function createConnection(
   const answer = async (request: Request, options: ReceiveOptions): Promise<Response | undefined> => {
     const claims = claimedRevision(request) !== undefined
     const fault = claims ? envelopeFault(request, server.offered) : undefined
-    if (fault !== undefined) return failure(request.id, fault)
+    if (fault !== undefined) return errorAnswer(request.id, fault)
     const key = idKey(request.id)
     if (inFlight.has(key))
-      return failure(request.id, { code: codes.invalidRequest, message: 'A request with this id is still in flight.' })
+      return errorAnswer(request.id, {
+        code: wireErrorCodes.invalidRequest,
+        message: 'A request with this id is still in flight.',
+      })
     const own = new AbortController()
     inFlight.set(key, own)
     try {
       const channel = await channelFor(claims ? 'modern' : 'legacy').catch((error: unknown) =>
-        failure(request.id, wireError(error, claims ? modernRevision : assumedRevision, undefined, server.log)),
+        errorAnswer(request.id, errorToWire(error, claims ? modernRevision : assumedRevision, undefined, server.log)),
       )
       if ('jsonrpc' in channel) return channel
       if (!claims) legacy = channel
-      const serve = claims ? streams.get(request.method) : undefined
+      const serve = claims ? streamMethods.get(request.method) : undefined
       if (serve !== undefined) return await answerStreaming(serve, channel, request, own.signal, options)
       return await answerOn(channel, request, own, options)
     } finally {
@@ -159,8 +162,8 @@ export function createConnection(
         log,
       },
     }).finally(() => listening--)
-    if (response === undefined) return signal.aborted ? undefined : failure(request.id, tooSlow)
-    const answered = channel.egress(response, request)
+    if (response === undefined) return signal.aborted ? undefined : errorAnswer(request.id, tooSlow)
+    const answered = channel.scrubAnswer(response, request)
     if ('error' in response || deliver === undefined) return answered
     await deliver(answered)
     // According to the specification of cancellation, a pipe also gets this notification at the end of a stream. It must
@@ -201,7 +204,7 @@ export function createConnection(
   }
 
   const receiveBatch = async (values: readonly unknown[], options: ReceiveOptions) => {
-    const refused = (message: string) => failure(null, { code: codes.invalidRequest, message })
+    const refused = (message: string) => errorAnswer(null, { code: wireErrorCodes.invalidRequest, message })
     const agreed = legacy?.revision
     if (agreed === undefined || !hasBatches(agreed))
       return refused('This protocol revision has no batches. Send each message by itself.')
@@ -215,8 +218,8 @@ export function createConnection(
         const response = await receiveOne(value, rest)
         if (response === undefined) return
         const size = 'error' in response ? 0 : answerSize(response)
-        if (size === undefined) return void responses.push(failure(response.id, unwritable))
-        responses.push(size <= left ? response : failure(response.id, tooLong))
+        if (size === undefined) return void responses.push(errorAnswer(response.id, unwritable))
+        responses.push(size <= left ? response : errorAnswer(response.id, tooLong))
         if (size <= left) left -= size
       }
       await Promise.all(values.map(answerOne))

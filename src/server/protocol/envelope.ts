@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import { followFor } from '../../core/kit/abort.ts'
+import { followAbortFor } from '../../core/kit/abort.ts'
 import { refuse } from '../exchange.ts'
 import {
-  codes,
   eventsExtension,
   invalidParams,
   isAtLeast,
@@ -17,6 +16,7 @@ import {
   type Revision,
   revisions,
   type WireError,
+  wireErrorCodes,
 } from '../messages/messages.ts'
 
 /** The result of a method: the member `result` of a JSON-RPC response. */
@@ -139,7 +139,7 @@ function badMeta(key: string, fault: string): WireError {
 
 function unsupported(requested: string, offered: readonly Revision[] = revisions): WireError {
   return {
-    code: codes.unsupportedVersion,
+    code: wireErrorCodes.unsupportedVersion,
     message: 'Unsupported protocol version',
     data: { supported: [...offered], requested: requested.slice(0, 64) },
   }
@@ -175,7 +175,7 @@ const cacheable = new Set([
  * `ttlMs` and `cacheScope`, which are 0 and `private` unless the method has set them. Results of older revisions have none of
  * these members, and stay unchanged.
  */
-export function completeResult(method: string, result: Result, revision: Revision, server: ServerInfo): Result {
+export function withRequiredMembers(method: string, result: Result, revision: Revision, server: ServerInfo): Result {
   if (revision !== modernRevision) return result
   return {
     ...(cacheable.has(method) ? { ttlMs: 0, cacheScope: 'private' } : {}),
@@ -208,7 +208,7 @@ export async function waitUntilOpen(
   if (opening === undefined || opening.opened !== undefined) return true
   const gone = new AbortController()
   response.once('close', () => gone.abort())
-  const waiting = followFor(gone.signal, timeoutMs)
+  const waiting = followAbortFor(gone.signal, timeoutMs)
   return opening
     .whenOpen(waiting.signal)
     .then(

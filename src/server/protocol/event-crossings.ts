@@ -74,7 +74,7 @@ export function findCrossings(
 }
 
 /** Reads crossings: evaluates the samples of series whenever their source has reported new ones. */
-export function crossingsOf(view: View, reader: ChangeReader, { uri, isBeyond }: CrossingFilter): EventReader {
+export function createCrossingReader(view: View, reader: ChangeReader, { uri, isBeyond }: CrossingFilter): EventReader {
   /** Evaluates the samples after a state, as many as one read has. */
   const evaluate = async (state: Evaluated, limit: number, read: typeof readSeries, { signal }: CallOptions) => {
     const now = Date.now() / 1000

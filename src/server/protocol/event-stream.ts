@@ -3,19 +3,25 @@ import { createEvent } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import { credentialsEnded } from '../auth/caller.ts'
 import {
-  codes,
-  failure,
+  errorAnswer,
+  errorToWire,
   modernRevision,
   ProtocolError,
+  protocolErrorToWire,
   protocolKeys,
   type Request,
   type Response,
-  toWireError,
   type WireError,
-  wireError,
+  wireErrorCodes,
 } from '../messages/messages.ts'
 import type { EventReader } from './event-reader.ts'
-import { askedIn, eventError, occurrenceToWire, type RequestedSubscription, toExhaustedError } from './events.ts'
+import {
+  eventError,
+  occurrenceToWire,
+  parseRequestedSubscription,
+  type RequestedSubscription,
+  toExhaustedError,
+} from './events.ts'
 import { closingError, type StreamOptions } from './listen.ts'
 
 /** Time without an event after which a heartbeat is sent, in milliseconds. */
@@ -42,7 +48,7 @@ export async function streamEvents(request: Request, options: StreamOptions): Pr
     news.set()
   }
   const wireOf = (error: unknown): WireError =>
-    error instanceof ProtocolError ? toWireError(error) : wireError(error, modernRevision, undefined, log)
+    error instanceof ProtocolError ? protocolErrorToWire(error) : errorToWire(error, modernRevision, undefined, log)
   setMaxListeners(0, closing)
   for (const one of [signal, closing]) one.addEventListener('abort', end)
   if (signal.aborted || closing.aborted) end()
@@ -50,8 +56,8 @@ export async function streamEvents(request: Request, options: StreamOptions): Pr
   let isOpen = false
   try {
     if (view.history === undefined)
-      return failure(request.id, { code: codes.methodNotFound, message: 'Method not found' })
-    const asked = askedIn(request.params ?? {}, dialect)
+      return errorAnswer(request.id, { code: wireErrorCodes.methodNotFound, message: 'Method not found' })
+    const asked = parseRequestedSubscription(request.params ?? {}, dialect)
     const reader = await asked.type.open(view, asked.given, { signal: over.signal })
     stop = reader.follow(news.set)
     const position = asked.cursor ?? (await reader.now({ signal: over.signal }))
@@ -66,13 +72,15 @@ export async function streamEvents(request: Request, options: StreamOptions): Pr
       wireOf,
     })
     if (!closing.aborted || signal.aborted) return undefined
-    if (!isOpen) return failure(request.id, closingError)
+    if (!isOpen) return errorAnswer(request.id, closingError)
     if (closing.reason === credentialsEnded)
-      await send('terminated', { error: toWireError(eventError(dialect, 'forbidden', { reason: 'credentials' })) })
+      await send('terminated', {
+        error: protocolErrorToWire(eventError(dialect, 'forbidden', { reason: 'credentials' })),
+      })
     return { jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta: {} } }
   } catch (error) {
     if (over.signal.aborted) return undefined
-    return isOpen ? undefined : failure(request.id, wireOf(toExhaustedError(error, dialect)))
+    return isOpen ? undefined : errorAnswer(request.id, wireOf(toExhaustedError(error, dialect)))
   } finally {
     for (const one of [signal, closing]) one.removeEventListener('abort', end)
     stop()

@@ -1,10 +1,10 @@
 import { invalid, isResourceError } from '../../core/errors.ts'
-import { createRecent } from '../../core/kit/lru.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
-import { argumentsIn, type JsonObject } from '../../core/tool.ts'
+import { createArgumentReader, type JsonObject } from '../../core/tool.ts'
 import type { CallOptions, ChangeReader, NoticedChange, ReadResult, View } from '../../core/view.ts'
 import { termsIn } from '../../text/analyser.ts'
-import { checkSeriesUri, crossingsOf } from './event-crossings.ts'
+import { checkSeriesUri, createCrossingReader } from './event-crossings.ts'
 import type { EventReader, Occurrence } from './event-reader.ts'
 
 /** A type of events, as `events/list` describes it. */
@@ -49,7 +49,7 @@ const changed: EventType = {
   inputSchema: objectSchema([], filterSchema),
   payloadSchema: objectSchema(['uri', 'listed'], changeSchema),
   open: async (view, given, options) => {
-    const { text } = argumentsIn(given, changed.inputSchema)
+    const { text } = createArgumentReader(given, changed.inputSchema)
     const reader = await readerOf(view, defined({ uri: text('uri'), glob: text('glob') }), options)
     return eventsOf(reader, async ({ uri, listed }) => ({ uri, listed }))
   },
@@ -61,7 +61,7 @@ const stored: EventType = {
   inputSchema: objectSchema([], { uri: filterSchema.uri }),
   payloadSchema: objectSchema(['uri'], { uri: { type: 'string', description: 'The stored record.' } }),
   open: async (view, given, options) => {
-    const { text } = argumentsIn(given, stored.inputSchema)
+    const { text } = createArgumentReader(given, stored.inputSchema)
     const reader = await readerOf(view, defined({ uri: text('uri'), records: true }), options)
     return eventsOf(reader, async ({ uri, listed }, { signal }) => {
       if (!listed || uri.endsWith('/')) return undefined
@@ -81,7 +81,7 @@ const matched: EventType = {
   }),
   payloadSchema: objectSchema(['uri', 'listed'], changeSchema),
   open: async (view, given, options) => {
-    const { text, required } = argumentsIn(given, matched.inputSchema)
+    const { text, required } = createArgumentReader(given, matched.inputSchema)
     const wanted = termsIn(required('query', maxQuery))
     if (wanted.length === 0) throw invalid('"query" has no word to search for.', 'argument')
     const reader = await readerOf(view, defined({ uri: text('uri'), glob: text('glob') }), options)
@@ -114,13 +114,13 @@ const crossed: EventType = {
     value: { type: ['number', 'string'], description: 'The value: a number, "+Inf" or "-Inf".' },
   }),
   open: async (view, given, options) => {
-    const { required, number } = argumentsIn(given, crossed.inputSchema)
+    const { required, number } = createArgumentReader(given, crossed.inputSchema)
     const [uri, above, below] = [required('uri'), number('above'), number('below')]
     if ((above === undefined) === (below === undefined))
       throw invalid('Either "above" or "below" is required: the threshold, as a number.', 'argument')
     checkSeriesUri(uri)
     const isBeyond = (value: number) => (above === undefined ? value < Number(below) : value > above)
-    return crossingsOf(view, await readerOf(view, { uri }, options), { uri, isBeyond })
+    return createCrossingReader(view, await readerOf(view, { uri }, options), { uri, isBeyond })
   },
 }
 
@@ -128,7 +128,7 @@ const crossed: EventType = {
 const maxQuery = 1000
 
 /** The terms of texts that were read lately, by view and id of the change: many subscriptions ask for the same text. */
-const termsOfViews = new WeakMap<View, ReturnType<typeof createRecent<ReadonlySet<string>>>>()
+const termsOfViews = new WeakMap<View, ReturnType<typeof createLruCache<ReadonlySet<string>>>>()
 const maxTerms = 200_000
 
 /** Reads a resource. Undefined if it is gone, or too large for one answer. */
@@ -141,7 +141,7 @@ function readIfThere(view: View, uri: string, signal: AbortSignal | undefined): 
 
 /** Returns the terms of the text of a changed resource, as its caller may read it. None if it is gone, or too large. */
 async function termsAt(view: View, { id, uri }: NoticedChange, signal?: AbortSignal): Promise<ReadonlySet<string>> {
-  const known = termsOfViews.get(view) ?? createRecent<ReadonlySet<string>>(maxTerms, ({ size }) => size + 1)
+  const known = termsOfViews.get(view) ?? createLruCache<ReadonlySet<string>>(maxTerms, ({ size }) => size + 1)
   termsOfViews.set(view, known)
   const found = known.get(id)
   if (found !== undefined) return found

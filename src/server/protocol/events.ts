@@ -45,7 +45,7 @@ export interface RequestedSubscription {
 }
 
 /** @throws ProtocolError for an unknown type of events; ResourceError `invalid` for params of another form. */
-export function askedIn(params: Params, dialect: EventDialect): RequestedSubscription {
+export function parseRequestedSubscription(params: Params, dialect: EventDialect): RequestedSubscription {
   const name = requiredString(params, 'name')
   const given = params.arguments ?? {}
   if (!isObject(given)) throw invalid('The param arguments is not an object.', 'params')
@@ -86,7 +86,7 @@ export function answeringMethods({
   webhooks,
 }: EventOptions): Readonly<Record<EventMethodName, Method>> {
   const noWebhooks: Method = async ({ params }) => {
-    askedIn(params, dialect)
+    parseRequestedSubscription(params, dialect)
     throw eventError(dialect, 'unsupported', { feature: 'deliveryMode', value: 'webhook' })
   }
   const delivery = ['poll', 'push', ...(webhooks === undefined ? [] : ['webhook'])]
@@ -101,7 +101,7 @@ export function answeringMethods({
       return { events }
     },
     'events/poll': async ({ params, view, signal }): Promise<Result> => {
-      const asked = askedIn(params, dialect)
+      const asked = parseRequestedSubscription(params, dialect)
       const limit = readIntegerParam(params, 'maxEvents', 1, pageLimits.most) ?? pageLimits.usual
       const reader = await asked.type.open(view, asked.given, { signal })
       const { cursor, maxAgeMs } = asked

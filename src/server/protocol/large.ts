@@ -1,12 +1,12 @@
 import { openBody, type ReadFor } from '../../core/body.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
-import { followFor } from '../../core/kit/abort.ts'
+import { followAbortFor } from '../../core/kit/abort.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { CallOptions, ReadResult, ResourceContent } from '../../core/view.ts'
 import type { Gate } from '../admission/gate.ts'
 import { blobStreamKey, isBlobStream } from '../messages/json.ts'
 import type { LinkFor } from '../messages/messages.ts'
-import { codes, failure, ProtocolError, type Response } from '../messages/messages.ts'
+import { errorAnswer, ProtocolError, type Response, wireErrorCodes } from '../messages/messages.ts'
 
 /** How a transport sends an answer that is read while it is sent. */
 export interface AnswerSender {
@@ -36,7 +36,7 @@ export async function openLarge(
   if (size < streamedBytes || uri.includes('?')) return undefined
   let first: { readonly result: ReadResult; readonly content: ResourceContent } | undefined
   const part: ReadFor = async (of) => {
-    const waiting = followFor(signal, timeoutMs)
+    const waiting = followAbortFor(signal, timeoutMs)
     try {
       if (first !== undefined) {
         const ran = await gate.run(() => read(of, { signal: waiting.signal }), share)
@@ -103,7 +103,10 @@ export async function collectAnswer(answer: Response): Promise<Response> {
       }
     }
   } catch {
-    return failure(answer.id, { code: codes.internal, message: 'The content could not be read to its end.' })
+    return errorAnswer(answer.id, {
+      code: wireErrorCodes.internal,
+      message: 'The content could not be read to its end.',
+    })
   }
   return { ...answer, result: { ...answer.result, contents } }
 }
@@ -112,7 +115,7 @@ export async function collectAnswer(answer: Response): Promise<Response> {
  * Returns the error of a read with a link to the whole content in its data (`link`), if the content is too large and its first part can
  * be read. A URI with parameters asks for a part or another reading, of which there is no link.
  */
-export async function linkedError(error: unknown, uri: string, linkFor: LinkFor, read: ReadFor): Promise<unknown> {
+export async function addLinkToError(error: unknown, uri: string, linkFor: LinkFor, read: ReadFor): Promise<unknown> {
   // Other reasons, such as what a service exports at most, hold for a link as well.
   if (!isResourceError(error, 'too-large') || error.detail.reason !== 'too-large' || uri.includes('?')) return error
   const link = linkFor(uri)
@@ -121,14 +124,14 @@ export async function linkedError(error: unknown, uri: string, linkFor: LinkFor,
   const opened = await openBody(read, uri, {}, error).catch(() => undefined)
   if (opened === undefined) return error
   opened.release()
-  return new ProtocolError(codes.invalidParams, error.message, { ...error.detail, link })
+  return new ProtocolError(wireErrorCodes.invalidParams, error.message, { ...error.detail, link })
 }
 
 /**
  * Adds the link to the metadata of a content of which only the beginning was read. A link of the source itself, such as a signed URL
  * of a bucket, stays. The answer then holds for one principal alone.
  */
-export function linkedResult(result: ReadResult, uri: string, linkFor: LinkFor): ReadResult {
+export function addLinkToResult(result: ReadResult, uri: string, linkFor: LinkFor): ReadResult {
   const [content, ...others] = result.contents
   if (content === undefined || content.meta?.[metaKeys.link] !== undefined || uri.includes('?')) return result
   const link = linkFor(uri)

@@ -3,8 +3,8 @@ import { type ErrorReason, invalid } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Subscription, View, ViewChange } from '../../core/view.ts'
 import {
-  codes,
-  failure,
+  errorAnswer,
+  errorToWire,
   isObject,
   modernRevision,
   type Notification,
@@ -13,7 +13,7 @@ import {
   type RequestId,
   type Response,
   type WireError,
-  wireError,
+  wireErrorCodes,
 } from '../messages/messages.ts'
 import type { EventOptions } from './event-options.ts'
 
@@ -73,12 +73,12 @@ export async function serveListenRequest(request: Request, options: StreamOption
       await aborted(over.signal)
     }
     if (!closing.aborted || signal.aborted) return undefined
-    if (!acknowledged) return failure(request.id, closingError)
+    if (!acknowledged) return errorAnswer(request.id, closingError)
     const _meta = { [idKey]: request.id, [protocolKeys.serverInfo]: options.server }
     return { jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }
   } catch (error) {
     if (over.signal.aborted) return undefined
-    return failure(request.id, wireError(error, modernRevision, undefined, log))
+    return errorAnswer(request.id, errorToWire(error, modernRevision, undefined, log))
   } finally {
     for (const one of [signal, closing]) one.removeEventListener('abort', end)
     subscription?.close()
@@ -88,7 +88,7 @@ export async function serveListenRequest(request: Request, options: StreamOption
 
 /** The error for a stream that the end of the server prevents. */
 export const closingError: WireError = {
-  code: codes.internal,
+  code: wireErrorCodes.internal,
   message: 'The server is shutting down. Try again later.',
   data: { reason: 'ending' satisfies ErrorReason },
 }

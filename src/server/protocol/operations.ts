@@ -5,7 +5,7 @@ import { steadyVersion } from '../../core/stat.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { parseUri } from '../../core/uri.ts'
 import type { ResourceState, View } from '../../core/view.ts'
-import { codes, isObject, type Params, ProtocolError, requiredString } from '../messages/messages.ts'
+import { isObject, type Params, ProtocolError, requiredString, wireErrorCodes } from '../messages/messages.ts'
 import type { Result } from './envelope.ts'
 import type { Call, Method } from './method.ts'
 import { cacheHintFields, resourceToWire } from './wire.ts'
@@ -67,7 +67,7 @@ export async function withContentVersions(method: Method, call: Call): Promise<R
 
 function modernOnly(method: Method): Method {
   return async (call) => {
-    if (call.revision !== '2026-07-28') throw new ProtocolError(codes.methodNotFound, 'Method not found')
+    if (call.revision !== '2026-07-28') throw new ProtocolError(wireErrorCodes.methodNotFound, 'Method not found')
     return method(call)
   }
 }
@@ -79,17 +79,21 @@ function uriIn(params: Params): string {
     return uri
   } catch (error) {
     if (!isResourceError(error)) throw error
-    throw new ProtocolError(codes.invalidParams, error.message, { reason: 'invalidUri', uri })
+    throw new ProtocolError(wireErrorCodes.invalidParams, error.message, { reason: 'invalidUri', uri })
   }
 }
 
 /** Refuses a write. The answer is the same for every URI, so it does not reveal whether a resource exists. */
 function refuse(uri: string, contents?: unknown): never {
   if (contents !== undefined && (!isObject(contents) || contents.uri !== uri))
-    throw new ProtocolError(codes.invalidParams, 'The URI of the contents differs from the URI of the request.', {
-      reason: 'invalidUri',
-      uri,
-    })
+    throw new ProtocolError(
+      wireErrorCodes.invalidParams,
+      'The URI of the contents differs from the URI of the request.',
+      {
+        reason: 'invalidUri',
+        uri,
+      },
+    )
   throw new ProtocolError(notSupportedCode, 'This resource is read-only.', { reason: 'notSupported', uri })
 }
 
@@ -103,7 +107,7 @@ async function stateOf(view: View, uri: string, { signal }: Pick<Call, 'signal'>
     })
   } catch (error) {
     if (!isResourceError(error, 'not-found')) throw error
-    throw new ProtocolError(codes.invalidParams, 'Resource not found', { reason: 'notFound', uri })
+    throw new ProtocolError(wireErrorCodes.invalidParams, 'Resource not found', { reason: 'notFound', uri })
   }
 }
 

@@ -5,18 +5,18 @@ import type { Principal } from '../../core/provider.ts'
 import type { Tool, ToolAnswer, ToolBlock, ToolLink } from '../../core/tool.ts'
 import type { ListedTools } from '../../core/view.ts'
 import {
-  codes,
+  errorToWire,
   isAtLeast,
   isObject,
   optionalString,
   ProtocolError,
   type Revision,
   requiredString,
-  wireError,
+  wireErrorCodes,
 } from '../messages/messages.ts'
 import type { ClientName } from './envelope.ts'
 import type { Call, Method } from './method.ts'
-import { embeddedToWire, missingFields, readToWire, resourceToWire, shownIcons } from './wire.ts'
+import { embeddedToWire, readToWire, resourceToWire, shownIcons, unavailableMountFields } from './wire.ts'
 
 /** The current tools of one principal: its roles may change. */
 export interface Toolbox {
@@ -41,12 +41,12 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Re
   const list: Method = async ({ params, revision, client, signal }) => {
     if (optionalString(params, 'cursor') !== undefined) throw foreignCursor()
     const { tools = [], ...page } = (await toolbox?.tools(client, signal, true)) ?? {}
-    return { tools: tools.map((tool) => toolToWire(tool, revision)), ...missingFields(page) }
+    return { tools: tools.map((tool) => toolToWire(tool, revision)), ...unavailableMountFields(page) }
   }
   if (toolbox === undefined) return { 'tools/list': list }
   const call: Method = async ({ params, revision, signal, client, headersFault, report }) => {
     const { tools } = await toolbox.tools(client, signal)
-    if (tools.length === 0) throw new ProtocolError(codes.methodNotFound, 'Method not found')
+    if (tools.length === 0) throw new ProtocolError(wireErrorCodes.methodNotFound, 'Method not found')
     const called = requiredString(params, 'name')
     if (!isObject(params.arguments ?? {})) throw invalid('The arguments of the tool are not an object.', 'params')
     const tool = tools.find(({ name }) => name === called)
@@ -60,7 +60,7 @@ export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Re
       // The model sees the error, so that it can correct its call. An internal error becomes a fixed answer, as everywhere.
       if (!isResourceError(error) || error.kind === 'internal') throw error
       // A failure after a cancellation is not logged.
-      const { message } = wireError(error, revision, undefined, signal.aborted ? () => {} : log)
+      const { message } = errorToWire(error, revision, undefined, signal.aborted ? () => {} : log)
       return { content: [{ type: 'text', text: message }], isError: true }
     }
   }

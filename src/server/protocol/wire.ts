@@ -1,7 +1,7 @@
 import type { Icon } from '../../core/entry.ts'
 import { base64Of } from '../../core/entry.ts'
 import { metaKeys } from '../../core/meta.ts'
-import type { Completion, ContentFacts, Description, FilledPrompt } from '../../core/provider.ts'
+import type { Completion, ContentMetadata, Description, FilledPrompt } from '../../core/provider.ts'
 import type { EmbeddedText } from '../../core/tool.ts'
 import type {
   CacheHint,
@@ -14,8 +14,8 @@ import type {
   ResourceContent,
   ResourceTemplate,
 } from '../../core/view.ts'
-import { formatIsoTime, isTime, printable } from '../messages/format.ts'
-import { blobStreamOf, longText } from '../messages/json.ts'
+import { escapeUnprintable, formatIsoTime, isTime } from '../messages/format.ts'
+import { blobStreamOf, longTextLength } from '../messages/json.ts'
 import { isAtLeast, modernRevision, type Revision } from '../messages/messages.ts'
 
 type Wire = Record<string, unknown>
@@ -35,7 +35,7 @@ function mountToWire(mount: Resource, revision: Revision): Wire {
 
 function describedResource(resource: Resource, revision: Revision, untrusted: readonly string[]): Wire {
   const { uri, name, size, version } = resource
-  const wire: Wire = { uri, name: printable(name) }
+  const wire: Wire = { uri, name: escapeUnprintable(name) }
   addDescription(wire, resource, revision, resource.modified)
   if (size !== undefined && Number.isSafeInteger(size) && size >= 0) wire.size = size
   addMeta(wire, resource, version, revision, untrusted)
@@ -43,14 +43,14 @@ function describedResource(resource: Resource, revision: Revision, untrusted: re
 }
 
 function templateToWire(template: ResourceTemplate, revision: Revision): Wire {
-  const wire: Wire = { uriTemplate: template.uriTemplate, name: printable(template.name) }
+  const wire: Wire = { uriTemplate: template.uriTemplate, name: escapeUnprintable(template.name) }
   addDescription(wire, template, revision, undefined)
   addMeta(wire, template, undefined, revision, isRelayed(template) ? sourceTextKeys(template) : [])
   return wire
 }
 
 /** Whether a template was relayed from another server: the texts of other templates come from the providers. */
-function isRelayed({ meta }: Pick<ContentFacts, 'meta'>): boolean {
+function isRelayed({ meta }: Pick<ContentMetadata, 'meta'>): boolean {
   return meta?.[metaKeys.via] !== undefined
 }
 
@@ -65,7 +65,7 @@ const noTexts: readonly string[] = []
 /** Adds `_meta`, if there is something in it. */
 function addMeta(
   wire: Wire,
-  { meta }: Pick<ContentFacts, 'meta'>,
+  { meta }: Pick<ContentMetadata, 'meta'>,
   version: string | undefined,
   revision: Revision,
   untrusted: readonly string[],
@@ -127,7 +127,7 @@ export async function readToWire(
   for (const content of result.contents)
     contents.push(contentToWire(inPieces ? content : await collected(content), revision, inPieces))
   // The message is formatted as JSON next, which blocks all other requests meanwhile.
-  if (contents.some(({ text, blob }) => String(text ?? blob).length > longText)) await turn()
+  if (contents.some(({ text, blob }) => String(text ?? blob).length > longTextLength)) await turn()
   return { contents, ...cacheHintFields(result.cache, revision) }
 }
 
@@ -150,7 +150,7 @@ async function collected(content: ResourceContent): Promise<Exclude<ResourceCont
 export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wire {
   return {
     prompts: page.items.map(({ name, arguments: declared, ...facts }) => ({
-      name: printable(name),
+      name: escapeUnprintable(name),
       ...addDescription({}, facts, revision, undefined),
       ...(declared === undefined ? {} : { arguments: declared.map((argument) => argumentToWire(argument, revision)) }),
       ...addMeta({}, facts, undefined, revision, sourceTextKeys(facts)),
@@ -161,8 +161,8 @@ export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wir
 
 function argumentToWire({ name, title, description, required }: ListedArgument, revision: Revision): Wire {
   return {
-    name: printable(name),
-    ...(title !== undefined && isAtLeast(revision, '2025-06-18') ? { title: printable(title) } : {}),
+    name: escapeUnprintable(name),
+    ...(title !== undefined && isAtLeast(revision, '2025-06-18') ? { title: escapeUnprintable(title) } : {}),
     ...(description === undefined ? {} : { description: description.toWellFormed() }),
     ...(required === undefined ? {} : { required }),
   }
@@ -223,8 +223,8 @@ function contentToWire(content: ResourceContent, revision: Revision, inPieces = 
   // Only the pages of this revision's specification show a name and a title, though its schema does not contain them.
   const isTitled = revision === '2025-06-18'
   const wire: Wire = { uri: content.uri }
-  if (isTitled && content.name !== undefined) wire.name = printable(content.name)
-  if (isTitled && content.title !== undefined) wire.title = printable(content.title)
+  if (isTitled && content.name !== undefined) wire.name = escapeUnprintable(content.name)
+  if (isTitled && content.title !== undefined) wire.title = escapeUnprintable(content.title)
   if (isMimeType(content.mimeType)) wire.mimeType = content.mimeType
   if ('text' in content) wire.text = content.text.toWellFormed()
   else if ('stream' in content) wire.blob = blobStreamOf(content)
@@ -238,12 +238,12 @@ export function pageFields(page: Page<unknown>, revision: Revision): Wire {
   return {
     ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }),
     ...cacheHintFields(page.cache, revision),
-    ...missingFields(page),
+    ...unavailableMountFields(page),
   }
 }
 
 /** Names the mounts that are missing from a list because they did not answer. */
-export function missingFields({ unavailable }: Pick<Page<unknown>, 'unavailable'>): Wire {
+export function unavailableMountFields({ unavailable }: Pick<Page<unknown>, 'unavailable'>): Wire {
   return unavailable === undefined ? {} : { _meta: { [metaKeys.unavailable]: unavailable } }
 }
 
@@ -257,7 +257,7 @@ export function cacheHintFields(hint: CacheHint, revision: Revision): Wire {
 function addDescription(wire: Wire, facts: Description, revision: Revision, modified: number | undefined): Wire {
   const hasTitle = isAtLeast(revision, '2025-06-18')
   const { title, description, mimeType: type, audience, priority, icons } = facts
-  if (title !== undefined && hasTitle) wire.title = printable(title)
+  if (title !== undefined && hasTitle) wire.title = escapeUnprintable(title)
   if (description !== undefined) wire.description = description.toWellFormed()
   if (isMimeType(type)) wire.mimeType = type
   const annotations: Wire = {}

@@ -3,9 +3,9 @@ import { createEvent } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { createGate } from '../admission/gate.ts'
 import { JsonError, parseJson } from '../messages/json.ts'
-import { codes, failure, formatMessage, isObject } from '../messages/messages.ts'
+import { errorAnswer, formatMessage, isObject, wireErrorCodes } from '../messages/messages.ts'
 import { createConnection, type ReceiveOptions } from '../protocol/connection.ts'
-import { localPrincipal, openView, type ServeOptions } from '../serve.ts'
+import { localPrincipal, openViewChannel, type ServeOptions } from '../serve.ts'
 import { sendConsoleTo } from './console.ts'
 import { createStreamWriter, readLines, resumedMethod } from './lines.ts'
 
@@ -68,7 +68,7 @@ async function serveClient(options: StdioOptions): Promise<void> {
   }
   const connection = createConnection(
     // A client that would miss notifications learns it from the end of the pipe.
-    (era) => openView(options, options.principal ?? localPrincipal, era, { write, onLost: () => stop.abort() }),
+    (era) => openViewChannel(options, options.principal ?? localPrincipal, era, { write, onLost: () => stop.abort() }),
     createGate(maxConcurrent, Number.POSITIVE_INFINITY),
     options,
   )
@@ -88,7 +88,7 @@ async function serveClient(options: StdioOptions): Promise<void> {
       value = parseJson(line)
     } catch (error) {
       const message = error instanceof JsonError ? error.message : 'The message could not be read.'
-      return write(failure(null, { code: codes.parse, message }))
+      return write(errorAnswer(null, { code: wireErrorCodes.parse, message }))
     }
     if (isObject(value) && value.method === resumedMethod) {
       await Promise.allSettled([...answering])
@@ -113,7 +113,7 @@ async function serveClient(options: StdioOptions): Promise<void> {
     for (const line of lines) {
       if (line === 'too-long') {
         const message = 'The message is longer than the limit.'
-        await write(failure(null, { code: codes.parse, message })).catch(() => {})
+        await write(errorAnswer(null, { code: wireErrorCodes.parse, message })).catch(() => {})
         continue
       }
       begin(line)

@@ -141,7 +141,7 @@ export function auditedPosting(posting: PostEndpoint, path: string, audit: Audit
 }
 
 /** Wraps a view so that each operation is recorded. */
-export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
+export function auditedView(view: View, audit: Audit, facts: AuditedFacts): View {
   const { record, recorded } = createRecorder(audit, facts)
   const itemsOf = ({ items }: Page<unknown>): Answered => ({ items: items.length })
   const { subscribe, prompts, skills, stat, changed, history } = view

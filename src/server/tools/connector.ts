@@ -1,7 +1,7 @@
 import { isResourceError, notFound } from '../../core/errors.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
-import { originIn, originOf } from '../../core/meta.ts'
-import { argumentsIn, type JsonObject, readOnly, type Tool } from '../../core/tool.ts'
+import { documentOriginIn, parseDocumentOrigin } from '../../core/meta.ts'
+import { createArgumentReader, type JsonObject, readOnlyHints, type Tool } from '../../core/tool.ts'
 import type { ReadResult, ResourceContent, View } from '../../core/view.ts'
 import { searchTool } from './search.ts'
 
@@ -45,9 +45,9 @@ function connectorSearch(view: View): Tool {
         items: objectSchema(['id', 'title', 'url'], { id: text, title: text, url: text }),
       },
     }),
-    annotations: readOnly,
+    annotations: readOnlyHints,
     call: async (given, context) => {
-      const query = argumentsIn(given, searchInput).required('query', 1000)
+      const query = createArgumentReader(given, searchInput).required('query', 1000)
       const { structured } = await inner.call({ query, limit: maxHits }, context)
       const hits = (structured?.results ?? []) as readonly JsonObject[]
       const results = new Map(
@@ -75,15 +75,15 @@ function connectorFetch(view: View): Tool {
       url: text,
       metadata: { type: 'object', additionalProperties: { type: 'string' } },
     }),
-    annotations: readOnly,
+    annotations: readOnlyHints,
     call: async (given, { signal }) => {
-      const id = argumentsIn(given, fetchInput).required('id')
+      const id = createArgumentReader(given, fetchInput).required('id')
       const { contents } = await readAsText(view, id, signal)
       const [first] = contents
       if (first === undefined) throw notFound('nothing is there')
       const whole = contents.flatMap((content) => ('text' in content ? [content.text] : [])).join('\n\n')
       const { title, name, mimeType, meta } = first
-      const { link, revision } = originIn(meta)
+      const { link, revision } = documentOriginIn(meta)
       const part = cutDocumentText(whole, id)
       const metadata = {
         ...defined({ mimeType, revision }),
@@ -134,7 +134,7 @@ function cutDocumentText(whole: string, id: string) {
 
 /** Returns the web page of a document for people: its link, or its own URI if that is an http or https URL. Empty when there is none. */
 function urlOf(link: unknown, id: string): string {
-  return originOf({ link }).link ?? originOf({ link: id }).link ?? ''
+  return parseDocumentOrigin({ link }).link ?? parseDocumentOrigin({ link: id }).link ?? ''
 }
 
 function titleFromUri(uri: string): string {

@@ -1,8 +1,8 @@
 import { defined, objectOf, objectSchema } from '../../core/kit/object.ts'
-import { argumentsIn, readOnly, type Tool } from '../../core/tool.ts'
+import { createArgumentReader, readOnlyHints, type Tool } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
 import type { GrepPosition, MatchingLine } from '../../text/grep.ts'
-import { limitSchema, openCursor, sealCursor } from './shown.ts'
+import { decodeCursor, encodeCursor, limitSchema } from './shown.ts'
 
 const limits = { least: 1, most: 500, otherwise: 50 }
 const contexts = { least: 0, most: 10, otherwise: 0 }
@@ -32,7 +32,7 @@ const matchSchema = objectSchema(['line', 'text', 'start', 'end'], {
 })
 
 /** `search_in_resource`: the lines of one resource that match a pattern. */
-export function findTool(view: View): Tool {
+export function searchInResourceTool(view: View): Tool {
   return {
     name: 'search_in_resource',
     title: 'Search in a resource',
@@ -46,9 +46,9 @@ export function findTool(view: View): Tool {
       next: { type: 'string', description: 'The cursor for the rest. Absent at the end of the resource.' },
       notes: linesSchema,
     }),
-    annotations: readOnly,
+    annotations: readOnlyHints,
     call: async (given, { signal }, report) => {
-      const args = argumentsIn(given, findInput)
+      const args = createArgumentReader(given, findInput)
       const cursor = args.text('cursor')
       // The library for patterns is large, and few servers need it.
       const { grep } = await import('../../text/grep.ts')
@@ -59,7 +59,7 @@ export function findTool(view: View): Tool {
         context: args.count('context', contexts),
         limit: args.count('limit', limits),
         from: args.count('from', firstLines),
-        ...(cursor === undefined ? {} : { position: openCursor(cursor, positionIn) }),
+        ...(cursor === undefined ? {} : { position: decodeCursor(cursor, positionIn) }),
         maxMs,
         report: report && ((line) => report({ progress: line, message: `Searched up to line ${line}` })),
         signal,
@@ -67,7 +67,7 @@ export function findTool(view: View): Tool {
       const { cutLines, next, ...found } = answer
       const notes = cutLines === 0 ? [] : [`Of ${cutLines} very long lines, only the beginning was searched.`]
       const { matches, lastLine } = found
-      const rest = next && sealCursor(next)
+      const rest = next && encodeCursor(next)
       const text = [
         ...(matches.length === 0 ? [`No line matches, up to line ${lastLine}.`] : matches.flatMap(formatMatchingLine)),
         ...notes,

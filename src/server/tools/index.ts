@@ -1,9 +1,9 @@
 import { fallbackTo, isResourceError } from '../../core/errors.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
-import { argumentsIn, readOnly, type Tool, type ToolApp } from '../../core/tool.ts'
+import { createArgumentReader, readOnlyHints, type Tool, type ToolApp } from '../../core/tool.ts'
 import { type ChangedResource, directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/excerpt.ts'
-import { findTool } from './find.ts'
+import { searchInResourceTool } from './find.ts'
 import { readTool } from './read.ts'
 import { searchTool } from './search.ts'
 import { cursorSchema, formatResourceLine, limitSchema, resourceForTool, resourceSchema, takePart } from './shown.ts'
@@ -18,7 +18,7 @@ export { connectorTools } from './connector.ts'
  */
 export function resourceTools(view: View, explorer?: ToolApp): readonly Tool[] {
   return [
-    ...[listTool(view), browseTool(view), readTool(view), findTool(view), searchTool(view)],
+    ...[listTool(view), browseTool(view), readTool(view), searchInResourceTool(view), searchTool(view)],
     ...(explorer === undefined ? [] : [explorerTool(view, explorer)]),
   ]
 }
@@ -47,10 +47,10 @@ function explorerTool(view: View, app: ToolApp): Tool {
       entries: { type: 'array', items: resourceSchema },
       more: { type: 'boolean', description: 'Whether there are more entries: browse_directory has them all.' },
     }),
-    annotations: readOnly,
+    annotations: readOnlyHints,
     app,
     call: async (given, { signal }) => {
-      const uri = argumentsIn(given, input).text('uri')
+      const uri = createArgumentReader(given, input).text('uri')
       const { entries, hasMore } =
         uri === undefined
           ? first({ items: await view.mounts({ signal }) }, maxEntries)
@@ -135,9 +135,9 @@ function listTool(view: View): Tool {
       templates: { type: 'array', items: templateSchema },
       nextCursor: { type: 'string' },
     }),
-    annotations: readOnly,
+    annotations: readOnlyHints,
     call: async (given, { signal }) => {
-      const args = argumentsIn(given, listInput)
+      const args = createArgumentReader(given, listInput)
       const limit = args.count('limit', limits)
       const cursor = args.text('cursor')
       const { items, nextCursor } = await takePart(
@@ -192,9 +192,9 @@ function browseTool(view: View): Tool {
       entries: { type: 'array', items: resourceSchema },
       nextCursor: { type: 'string' },
     }),
-    annotations: readOnly,
+    annotations: readOnlyHints,
     call: async (given, { signal }) => {
-      const args = argumentsIn(given, browseInput)
+      const args = createArgumentReader(given, browseInput)
       const limit = args.count('limit', limits)
       const uri = args.text('uri')
       const cursor = args.text('cursor')
@@ -268,9 +268,9 @@ function changedTool(changed: NonNullable<View['changed']>): Tool {
       },
       unavailable: { type: 'array', items: { type: 'string' } },
     }),
-    annotations: readOnly,
+    annotations: readOnlyHints,
     call: async (given, { signal }) => {
-      const args = argumentsIn(given, changedInput)
+      const args = createArgumentReader(given, changedInput)
       const since = args.text('since', 100)
       const query = { ...defined({ since, uri: args.text('uri') }), limit: args.count('limit', changedLimits) }
       const found = await changed(query, { signal })

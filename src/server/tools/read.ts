@@ -1,10 +1,10 @@
-import type { DeltaFacts } from '../../core/earlier.ts'
+import type { DeltaMetadata } from '../../core/earlier.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
-import { argumentsIn, type JsonObject, readOnly, type Tool, type ToolBlock } from '../../core/tool.ts'
+import { createArgumentReader, type JsonObject, readOnlyHints, type Tool, type ToolBlock } from '../../core/tool.ts'
 import type { ResourceContent, View } from '../../core/view.ts'
-import { estimateTokens, lengthOfTokens, type OutlineEntry, outlineOf } from '../../text/excerpt.ts'
+import { estimateTokens, lengthOfTokens, type OutlineEntry, outlineEntriesOf } from '../../text/excerpt.ts'
 
 const tokens = { least: 100, most: 100_000, otherwise: 8000 }
 /** Maximum size of an image or a sound in an answer, in bytes. */
@@ -75,9 +75,9 @@ export function readTool(view: View): Tool {
       },
       more: { type: 'integer', description: 'The number of further contents.' },
     }),
-    annotations: readOnly,
+    annotations: readOnlyHints,
     call: async (given, { signal }) => {
-      const args = argumentsIn(given, readInput)
+      const args = createArgumentReader(given, readInput)
       const uri = args.required('uri')
       const lines = rangeIn(args.text('lines', 40), 'lines', 1)
       const bytes = rangeIn(args.text('bytes', 40), 'bytes', 0)
@@ -119,7 +119,7 @@ export function readTool(view: View): Tool {
 
 /** Adds the version of a text that is shown whole, and what an answer since a version is. */
 function withVersion(shown: ToolContent, { version, meta }: ResourceContent): ToolContent {
-  const delta = meta?.[metaKeys.delta] as DeltaFacts | undefined
+  const delta = meta?.[metaKeys.delta] as DeltaMetadata | undefined
   const isWhole = shown.structured.truncated !== true && 'text' in shown.structured
   const told = {
     ...(isWhole && version !== undefined && (delta !== undefined || version.startsWith('sha256.')) ? { version } : {}),
@@ -244,7 +244,7 @@ function showText(
   const next = isCut ? nextOf(shown, chosen, last) : part.next
   const isByLines = part.unit === 'lines'
   const lines = isByLines ? { firstLine: chosen.line, lastLine: last } : {}
-  const outline = isCut && isByLines ? outlineOf(chosen.text.split('\n')) : []
+  const outline = isCut && isByLines ? outlineEntriesOf(chosen.text.split('\n')) : []
   const entries = outline.map((one) => ({ ...one, line: one.line + chosen.line - 1 }))
   const range = isByLines
     ? `lines ${chosen.line} to ${last}${chosen.total === undefined ? '' : ` of ${chosen.total}`}`

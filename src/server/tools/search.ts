@@ -1,25 +1,25 @@
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { iteratePages } from '../../core/kit/groups.ts'
-import { fold, splitFilterWords } from '../../core/kit/matching.ts'
+import { foldText, splitFilterWords } from '../../core/kit/matching.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
 import {
   type FoundHit,
   type FoundQuery,
+  findSearchMounts,
   freshnessOf,
   freshnessSchema,
   notesAboveHits,
-  parseFound,
+  parseSearchAnswer,
+  preferWordHits,
   type SearchAnswer,
   type SearchMount,
-  searchMounts,
   staleNote,
-  withWords,
 } from '../../core/search-answer.ts'
-import { argumentsIn, type JsonObject, readOnly, type Tool, type ToolAnswer } from '../../core/tool.ts'
+import { createArgumentReader, type JsonObject, readOnlyHints, type Tool, type ToolAnswer } from '../../core/tool.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { oneLine } from '../../text/excerpt.ts'
-import { limitSchema, openCursor, sealCursor } from './shown.ts'
+import { decodeCursor, encodeCursor, limitSchema } from './shown.ts'
 
 const limits = { least: 1, most: 50, otherwise: 10 }
 /** Maximum number of searches that are queried at once. */
@@ -68,9 +68,9 @@ export function searchTool(view: View): Tool {
       next: { type: 'string' },
       ...freshnessSchema,
     }),
-    annotations: readOnly,
+    annotations: readOnlyHints,
     call: async (given, { signal }) => {
-      const args = argumentsIn(given, searchInput)
+      const args = createArgumentReader(given, searchInput)
       const query = args.required('query', 1000)
       const limit = args.count('limit', limits)
       const [mount, mime, path, since] = ['mount', 'mime', 'path', 'since'].map((name) => args.text(name, 1000))
@@ -99,7 +99,7 @@ export function searchTool(view: View): Tool {
       const [failed] = found.filter(({ error }) => error !== undefined)
       if (failed !== undefined && found.every(({ error }) => error !== undefined)) throw failed.error
       const answers = found.flatMap(({ mount, found: one }) => (one === undefined ? [] : [{ mount, ...one }]))
-      const shown = withWords(answers)
+      const shown = preferWordHits(answers)
       const hits = unique(shown.flatMap((one) => one.hits))
       const freshness = freshnessOf(answers)
       const notes = new Set([
@@ -116,7 +116,7 @@ export function searchTool(view: View): Tool {
       )
       if (!hasIndex) notes.add(noIndex)
       const fallback = shown.find((one) => one.fallback !== undefined)?.fallback
-      const told = Object.keys(next).length === 0 ? undefined : sealCursor(next)
+      const told = Object.keys(next).length === 0 ? undefined : encodeCursor(next)
       return formatSearchAnswer(query, best, [...notes], told, fallback, freshness)
     },
   }
@@ -197,7 +197,7 @@ function resultOf(hit: FoundHit): Result {
 async function mountsIn(view: View, signal: AbortSignal): Promise<readonly SearchMount[]> {
   const found: SearchMount[] = []
   for await (const { items } of iteratePages((query) => view.templates(query, { signal }), { maxPages })) {
-    found.push(...searchMounts(items))
+    found.push(...findSearchMounts(items))
     if (found.length >= maxMounts) break
   }
   return found.slice(0, maxMounts)
@@ -215,7 +215,7 @@ async function searchInMount(
     const uri = mount.uriOf(after === undefined ? query : { ...query, after })
     const { contents } = await view.read(uri, { signal })
     const [content] = contents
-    const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
+    const found = content !== undefined && 'text' in content ? parseSearchAnswer(content.text) : undefined
     return found === undefined ? { error: invalid('The search gave no answer.', 'unreadable') } : { found }
   } catch (error) {
     signal.throwIfAborted()
@@ -226,7 +226,7 @@ async function searchInMount(
 
 function afterIn(cursor: string | undefined): Readonly<Record<string, string>> | undefined {
   if (cursor === undefined) return undefined
-  return openCursor(cursor, (value) => {
+  return decodeCursor(cursor, (value) => {
     const isAfter =
       typeof value === 'object' && value !== null && Object.values(value).every((one) => typeof one === 'string')
     return isAfter ? (value as Readonly<Record<string, string>>) : undefined
@@ -266,10 +266,10 @@ async function byName(view: View, query: string, limit: number, signal: AbortSig
 
 function scoreOf({ uri, name, title = '', description = '' }: Resource, words: readonly string[]): number {
   const mounts = [
-    [fold(name), 1],
-    [fold(title), 0.9],
-    [fold(decodeComponent(uri) ?? uri), 0.5],
-    [fold(description), 0.3],
+    [foldText(name), 1],
+    [foldText(title), 0.9],
+    [foldText(decodeComponent(uri) ?? uri), 0.5],
+    [foldText(description), 0.3],
   ] as const
   let sum = 0
   for (const word of words) {

@@ -75,7 +75,7 @@ export async function takePart(
   cursor: string | undefined,
   limit: number,
 ): Promise<{ readonly items: readonly Resource[]; readonly nextCursor?: string }> {
-  const position = cursor === undefined ? {} : openCursor(cursor, positionIn)
+  const position = cursor === undefined ? {} : decodeCursor(cursor, positionIn)
   let page = await next(position.page)
   let at = position.page
   for (let empty = 0; page.items.length === 0 && page.nextCursor !== undefined && empty < maxEmpty; empty++) {
@@ -89,8 +89,8 @@ export async function takePart(
   const nextCursor = isWhole
     ? page.nextCursor === undefined
       ? undefined
-      : sealCursor([page.nextCursor, null])
-    : sealCursor([at ?? null, last ?? null])
+      : encodeCursor([page.nextCursor, null])
+    : encodeCursor([at ?? null, last ?? null])
   return { items, ...defined({ nextCursor }) }
 }
 
@@ -102,7 +102,7 @@ function positionIn(value: unknown): { readonly page?: string; readonly last?: s
 }
 
 /** Returns a cursor that holds a value as JSON. */
-export function sealCursor(value: unknown): string {
+export function encodeCursor(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
@@ -112,7 +112,7 @@ export function sealCursor(value: unknown): string {
  * @param read Returns undefined, or throws, for a value that the tool has not put in.
  * @throws ResourceError `invalid` for a cursor that the tool has not given.
  */
-export function openCursor<T>(cursor: string, read: (value: unknown) => T | undefined): T {
+export function decodeCursor<T>(cursor: string, read: (value: unknown) => T | undefined): T {
   try {
     const value = read(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
     if (value !== undefined) return value

@@ -40,7 +40,7 @@ export interface SenderOptions {
 }
 
 /** `taken`: the endpoint has the message, or will never take it. `gone`: it wants no more. `failed`: it did not take it in time. */
-export type Outcome = 'taken' | 'gone' | 'failed'
+export type DeliveryOutcome = 'taken' | 'gone' | 'failed'
 
 /** Number of messages that are sent at once. */
 const maxSending = 50
@@ -80,7 +80,7 @@ export function createSender({ guard, ca, retriesMs, audit, onDelivery, signal: 
       message: string,
       body: string,
       signal: AbortSignal,
-    ): Promise<Outcome> => {
+    ): Promise<DeliveryOutcome> => {
       for (let number = 1; ; number++) {
         const posted = await attempt(to, kind, message, body, number)
         if (!('fault' in posted)) {

@@ -6,14 +6,14 @@ import type { Result } from '../protocol/envelope.ts'
 import type { EventDialect, SubscriptionService, WebhookMethods } from '../protocol/event-options.ts'
 import type { EventReader } from '../protocol/event-reader.ts'
 import { eventTypes } from '../protocol/event-types.ts'
-import { askedIn, eventError, toExhaustedError } from '../protocol/events.ts'
+import { eventError, parseRequestedSubscription, toExhaustedError } from '../protocol/events.ts'
 import type { Call } from '../protocol/method.ts'
 import type { Audit } from '../telemetry/audit.ts'
 import { createSender, faultCategory } from './delivery.ts'
 import { createRegistry, noSubscriptions } from './registry.ts'
 import type { WebhookSubscription } from './run.ts'
 import { createSigner } from './secret.ts'
-import { endpointAt, endpointIn, type Lifetimes, lifetimeIn, subscriptionId } from './subscribing.ts'
+import { type Lifetimes, lifetimeIn, parseCallbackUrl, parseDelivery, subscriptionId } from './subscribing.ts'
 import { createVerification } from './verification.ts'
 
 export interface WebhookOptions {
@@ -73,9 +73,9 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
 
   const subscribe = async (call: Call): Promise<Result> => {
     const { params, view, signal, caller } = call
-    const asked = askedIn(params, dialect)
+    const asked = parseRequestedSubscription(params, dialect)
     const principal = principalOf(call)
-    const { delivery, endpoint } = endpointIn(params, unsupported)
+    const { delivery, endpoint } = parseDelivery(params, unsupported)
     const secret = requiredString(delivery, 'secret')
     const signer = createSigner(secret)
     const lifetime = lifetimeIn(params, lifetimes)
@@ -117,7 +117,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     const { id, name, principal, position } = one
     const type = eventTypes.find((known) => known.name === name)
     if (type === undefined || one.until <= Date.now()) return keeper.remove(id)
-    const receiver = { id, name, principal, endpoint: endpointAt(one.url), signer: createSigner(one.secret) }
+    const receiver = { id, name, principal, endpoint: parseCallbackUrl(one.url), signer: createSigner(one.secret) }
     const caller = await callerOf(one.credential)
     if (caller?.principal.id !== principal) {
       keeper.remove(id)
@@ -141,9 +141,9 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     },
     unsubscribe: async (call) => {
       const { params } = call
-      const asked = askedIn(params, dialect)
+      const asked = parseRequestedSubscription(params, dialect)
       const principal = principalOf(call)
-      const { endpoint } = endpointIn(params, unsupported)
+      const { endpoint } = parseDelivery(params, unsupported)
       const one = registry.get(subscriptionId(principal, endpoint, asked.type.name, asked.given))
       if (one === undefined) throw eventError(dialect, 'notFound', { kind: 'subscription' })
       registry.remove(one)

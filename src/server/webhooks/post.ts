@@ -1,6 +1,6 @@
 import { type Guard, sendGuarded } from '../../core/address-guard.ts'
 import { type HttpUrl, speaksNoTls } from '../../core/http-url.ts'
-import { followFor } from '../../core/kit/abort.ts'
+import { followAbortFor } from '../../core/kit/abort.ts'
 import type { Signer } from './secret.ts'
 
 /** Time-out of one message, in milliseconds. */
@@ -50,7 +50,7 @@ interface PostOptions {
 export async function postMessage(message: WebhookMessage, { guard, ca, signal }: PostOptions): Promise<PostResult> {
   const { url, id, subscription, body, signer } = message
   const seconds = Math.floor(Date.now() / 1000)
-  const within = followFor(signal, timeoutMs)
+  const within = followAbortFor(signal, timeoutMs)
   try {
     const response = await sendGuarded(guard, {
       url,

@@ -2,11 +2,11 @@ import { createEvent } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { KeptSubscription, SubscriptionKeeper } from '../../core/shared.ts'
 import type { Caller } from '../auth/caller.ts'
-import { toWireError } from '../messages/messages.ts'
+import { protocolErrorToWire } from '../messages/messages.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import { eventError } from '../protocol/events.ts'
 import { newControlMessageId, type Receiver, type Sender } from './delivery.ts'
-import { createRun, type WebhookSubscription } from './run.ts'
+import { createEventDelivery, type WebhookSubscription } from './run.ts'
 
 /** A keeper that stores no subscriptions. */
 export const noSubscriptions: SubscriptionKeeper = {
@@ -54,11 +54,11 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
     end(one)
     if (facts.has(one)) keeper.remove(one.id)
   }
-  const run = createRun({ sender, dialect, log, clean, remove, onTaken: keep })
+  const run = createEventDelivery({ sender, dialect, log, clean, remove, onTaken: keep })
 
   /** Tells an endpoint that the caller has lost its access. */
   const tellEnd = async (one: Receiver, signal: AbortSignal): Promise<void> => {
-    const error = toWireError(eventError(dialect, 'forbidden', { reason: 'credentials' }))
+    const error = protocolErrorToWire(eventError(dialect, 'forbidden', { reason: 'credentials' }))
     const body = JSON.stringify({ type: 'terminated', error })
     const state = { ...one, lastDeliveryAt: undefined, lastError: undefined, failedSince: undefined }
     await sender.deliver(state, 'terminated', newControlMessageId('terminated'), body, signal)

@@ -5,7 +5,13 @@ import type { JsonObject } from '../../core/tool.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import type { EventReader } from '../protocol/event-reader.ts'
 import { occurrenceToWire } from '../protocol/events.ts'
-import { type DeliveryState, newControlMessageId, type Outcome, type Receiver, type Sender } from './delivery.ts'
+import {
+  type DeliveryOutcome,
+  type DeliveryState,
+  newControlMessageId,
+  type Receiver,
+  type Sender,
+} from './delivery.ts'
 import { maxBodyBytes } from './post.ts'
 
 export interface WebhookSubscription extends Receiver, DeliveryState {
@@ -40,12 +46,12 @@ interface RunOptions {
 const readAgainMs = 5000
 
 /** Returns a function that sends the events of a subscription, in order and one after the other, until it ends. */
-export function createRun({ sender, dialect, log, clean, remove, onTaken }: RunOptions) {
+export function createEventDelivery({ sender, dialect, log, clean, remove, onTaken }: RunOptions) {
   const tellGap = (to: WebhookSubscription, cursor: string) =>
     sender.deliver(to, 'gap', newControlMessageId('gap'), JSON.stringify({ type: 'gap', cursor }), to.over.signal)
 
   /** Sends what happened since the position. Ends at the first event that the endpoint does not take. */
-  const sendNews = async (to: WebhookSubscription): Promise<Outcome> => {
+  const sendNews = async (to: WebhookSubscription): Promise<DeliveryOutcome> => {
     for (let more = true; more; ) {
       const { signal } = to.over
       const page = { limit: 100, ...(to.maxAgeMs === undefined ? {} : { maxAgeMs: to.maxAgeMs }) }

@@ -24,16 +24,16 @@ export interface CallbackUrl {
  * @param unsupported Returns the error for another way of delivery.
  * @throws ResourceError `invalid` for a malformed URL, or one that is not https.
  */
-export function endpointIn(params: Params, unsupported: (mode: string) => ProtocolError) {
+export function parseDelivery(params: Params, unsupported: (mode: string) => ProtocolError) {
   const { delivery } = params
   if (!isObject(delivery)) throw invalid('The param delivery is not an object.', 'params')
   const { mode = 'webhook' } = delivery
   if (mode !== 'webhook') throw unsupported(String(mode).slice(0, 64))
-  return { delivery, endpoint: endpointAt(requiredString(delivery, 'url')) }
+  return { delivery, endpoint: parseCallbackUrl(requiredString(delivery, 'url')) }
 }
 
 /** @throws ResourceError `invalid` for a malformed URL, or one that is not https. */
-export function endpointAt(text: string): CallbackUrl {
+export function parseCallbackUrl(text: string): CallbackUrl {
   const url = parseHttpUrl(text)
   if (url.scheme !== 'https') throw invalid('delivery.url is not an https URL.', 'params')
   return { url, text: formatHttpUrl(url) }

@@ -1,4 +1,4 @@
-import { createRecent } from '../../core/kit/lru.ts'
+import { createLruCache } from '../../core/kit/lru.ts'
 import { jsonIn, memberOf } from '../../core/kit/object.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import { eventError } from '../protocol/events.ts'
@@ -18,8 +18,8 @@ const minuteMs = 60_000
  */
 export function createVerification({ attempt }: Sender, dialect: EventDialect) {
   /** Until when an endpoint is verified for a principal. */
-  const verified = createRecent<number>(maxVerified)
-  const hosts = createRecent<{ readonly since: number; count: number }>(maxVerified)
+  const verified = createLruCache<number>(maxVerified)
+  const hosts = createLruCache<{ readonly since: number; count: number }>(maxVerified)
 
   /** @throws ProtocolError when the endpoint does not repeat the challenge, or its host is asked too often. */
   return async (to: Receiver): Promise<void> => {

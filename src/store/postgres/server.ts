@@ -4,7 +4,7 @@ import { errorCodeOf, isResourceError, type ResourceError } from '../../core/err
 import { sleep, withResolvers } from '../../core/kit/abort.ts'
 import { createChangeQueue, type RowChange } from '../engine.ts'
 import type { PostgresStore } from '../options.ts'
-import { bugError, failure, type Reason, valueError } from '../rules.ts'
+import { bugError, type StoreFault, storeError, valueError } from '../rules.ts'
 
 export type PostgresRow = Readonly<Record<string, unknown>>
 
@@ -66,7 +66,7 @@ export function connectTo(options: PostgresStore['postgres']) {
     return run
   }
   const borrowNow = async <Result>(act: (ask: RunStatement) => Promise<Result>): Promise<Result> => {
-    if (pool.waitingCount >= mostWaiting) throw failure('busy')
+    if (pool.waitingCount >= mostWaiting) throw storeError('busy')
     const client = await pool.connect()
     // If a connection ends while it is in use, its request fails; nothing more has to be done.
     const ignore = () => {}
@@ -116,7 +116,7 @@ function parserOf(oid: number, format?: 'text' | 'binary') {
 }
 
 /** Codes (https://www.postgresql.org/docs/current/errcodes-appendix.html): single codes, and whole classes. */
-const reasons: Readonly<Record<string, Reason>> = {
+const reasons: Readonly<Record<string, StoreFault>> = {
   '08': 'gone',
   '25006': 'read-only', // read_only_sql_transaction
   '28': 'gone', // invalid_authorization_specification
@@ -145,11 +145,11 @@ export function toStoreError(error: unknown): ResourceError {
   if (error instanceof pg.DatabaseError) {
     const state = error.code ?? ''
     const reason = reasons[state] ?? reasons[state.slice(0, 2)]
-    return reason === undefined ? bugError(`SQLSTATE ${state}`) : failure(reason, `SQLSTATE ${state}`)
+    return reason === undefined ? bugError(`SQLSTATE ${state}`) : storeError(reason, `SQLSTATE ${state}`)
   }
   const code = errorCodeOf(error)
   // Errors of the client library have no code: a time-out, or the connection has ended.
-  return failure('gone', code)
+  return storeError('gone', code)
 }
 
 /** Whether the connection can still be used: the server has answered with an error. */
@@ -172,7 +172,7 @@ const heartbeatIntervalMs = 10_000
  *
  * @param told Called when the connection is lost, and when it is back.
  */
-export function createListening(
+export function createNotificationListener(
   server: ReturnType<typeof connectTo>,
   channel: string,
   told: (connected: boolean) => void,

@@ -1,5 +1,5 @@
 import type { AsPromises, TextOperations } from '../engine.ts'
-import { parseListRow, prefixUpperBound, readerOf } from '../engine.ts'
+import { createRowParser, parseListRow, prefixUpperBound } from '../engine.ts'
 import { textByteSize } from '../rules.ts'
 import type { CheckedText, PartQuery, TextFilter, TextSet } from '../texts.ts'
 import type { PostgresRow, RunStatement } from './server.ts'
@@ -8,11 +8,11 @@ import type { PostgresRow, RunStatement } from './server.ts'
 const batch = 200
 
 const ofText = { id: Number, key: String, mount: String, parts: Number }
-const readEntry = readerOf({ ...ofText, length: Number })
-const readWeighed = readerOf({ ...ofText, weight: Number })
-const readPart = readerOf({ ...ofText, place: Number, length: Number, value: String, text: String })
+const readEntry = createRowParser({ ...ofText, length: Number })
+const readWeighed = createRowParser({ ...ofText, weight: Number })
+const readPart = createRowParser({ ...ofText, place: Number, length: Number, value: String, text: String })
 const count = (value: unknown) => Number(value ?? 0)
-const readSize = readerOf({
+const readSize = createRowParser({
   ...{ texts: count, parts: count, length: count, bytes: count, revision: count },
   ...{ opening: count, embedded: count },
 })

@@ -13,7 +13,7 @@ import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import type { SqliteStore } from '../options.ts'
-import { bugError, failure, limits, moveStoreAdvice, type Reason, valueError } from '../rules.ts'
+import { bugError, moveStoreAdvice, type StoreFault, storeError, storeLimits, valueError } from '../rules.ts'
 import { sqliteResultCode, systemCodeOf } from './codes.ts'
 import { type Database, openDatabase, transaction } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
@@ -69,7 +69,7 @@ function openInMemory(): OpenFile {
   database.exec('pragma trusted_schema = off; pragma temp_store = memory')
   migrate(database)
   const { page_size: pageBytes } = database.prepare('pragma page_size').get() ?? {}
-  database.exec(`pragma max_page_count = ${Math.floor(limits.memory / Number(pageBytes))}`)
+  database.exec(`pragma max_page_count = ${Math.floor(storeLimits.memory / Number(pageBytes))}`)
   const close = () => tryTo(() => database.close())
   return { isInMemory: true, operations: prepare(database), isCurrent: () => true, close, putAside: close }
 }
@@ -111,7 +111,7 @@ function makeWritableFolder(folder: string): void {
 function openSound(file: string, warn: Warn): OpenFile {
   // SQLite would take a file that is shorter than its header for a new one.
   const length = look(file)?.size ?? 0
-  if (length > 0 && length < 100) throw failure('damaged', 'no header')
+  if (length > 0 && length < 100) throw storeError('damaged', 'no header')
   // SQLite removes its log when the last process closes the file.
   const wasClosed = (look(`${file}-wal`)?.size ?? 0) === 0
   const database = openDatabase(file, busyTimeoutMs)
@@ -161,7 +161,7 @@ function checkTables(database: Database, wasClosed: boolean): void {
     if (found === 'ok') continue
     // A page that could not be read proves no damage: the next read may succeed.
     const code = Number(/error code=(\d+)/.exec(found)?.[1] ?? 11)
-    throw (code & 0xff) === 11 ? failure('damaged', 'a page') : failure('gone', `SQLite ${code}`)
+    throw (code & 0xff) === 11 ? storeError('damaged', 'a page') : storeError('gone', `SQLite ${code}`)
   }
 }
 
@@ -170,7 +170,7 @@ function prepare(database: Database): SqliteOperations {
     return createOperations(database)
   } catch (error) {
     // By its version, the file should have this table.
-    throw sqliteResultCode(error) === 1 ? failure('damaged', 'a table is missing') : error
+    throw sqliteResultCode(error) === 1 ? storeError('damaged', 'a table is missing') : error
   }
 }
 
@@ -241,7 +241,7 @@ function tryTo(act: () => void): void {
 }
 
 /** Reasons by primary result code (https://www.sqlite.org/rescode.html). */
-const reasons: Readonly<Record<number, Reason>> = {
+const reasons: Readonly<Record<number, StoreFault>> = {
   3: 'read-only', // PERM
   5: 'busy', // BUSY
   6: 'busy', // LOCKED
@@ -256,14 +256,14 @@ const reasons: Readonly<Record<number, Reason>> = {
 }
 
 /** Extended codes that are more precise than their primary code. */
-const extended: Readonly<Record<number, Reason>> = {
+const extended: Readonly<Record<number, StoreFault>> = {
   // The shared memory cannot be enlarged (IOERR_SHMSIZE), or the file was moved (READONLY_DBMOVED).
   4874: 'full',
   1032: 'gone',
 }
 
 /** Reasons by error code of the system (https://man7.org/linux/man-pages/man3/errno.3.html). */
-const bySystem: Readonly<Record<string, Reason>> = {
+const bySystem: Readonly<Record<string, StoreFault>> = {
   EACCES: 'read-only',
   EPERM: 'read-only',
   EROFS: 'read-only',
@@ -272,7 +272,7 @@ const bySystem: Readonly<Record<string, Reason>> = {
 }
 
 /** Returns the reason for which an operation on the file has failed. */
-export function fileErrorReason(error: unknown): Reason | undefined {
+export function fileErrorReason(error: unknown): StoreFault | undefined {
   if (isResourceError(error)) return error.detail.fault === 'damaged' ? 'damaged' : undefined
   const code = sqliteResultCode(error)
   if (code !== undefined) return extended[code] ?? reasons[code & 0xff]
@@ -286,5 +286,5 @@ export function toStoreError(error: unknown, isInMemory = false): ResourceError 
   const code = sqliteResultCode(error)
   const name = code === undefined ? (systemCodeOf(error) ?? 'unknown') : `SQLite ${code}`
   const reason = fileErrorReason(error)
-  return reason === undefined ? bugError(name) : failure(reason, isInMemory && reason === 'full' ? 'memory' : name)
+  return reason === undefined ? bugError(name) : storeError(reason, isInMemory && reason === 'full' ? 'memory' : name)
 }

@@ -3,13 +3,13 @@ import { crc32 } from 'node:zlib'
 import type { ResourceError } from '../../core/errors.ts'
 import type { TextOperations } from '../engine.ts'
 import { parseListRow, prefixUpperBound } from '../engine.ts'
-import { failure, textByteSize } from '../rules.ts'
+import { storeError, textByteSize } from '../rules.ts'
 import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
 import { type Database, listIn, type SqliteRow, type SqliteValue, transaction } from './database.ts'
-import { createHomes, createRows, type RowOperations } from './rows.ts'
+import { createCollectionLookup, createRows, type RowOperations } from './rows.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
-import { createFinding, homeOf, type TextCollection, termTokens } from './texts-finding.ts'
+import { createPartSearch, parseTextCollection, type TextCollection, termTokens } from './texts-finding.ts'
 
 export interface SqliteOperations extends RowOperations, TextOperations {}
 
@@ -41,7 +41,7 @@ const batch = 200
  */
 function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)
-  const { find, findOrMake } = createHomes(statements, homeOf)
+  const { find, findOrMake } = createCollectionLookup(statements, parseTextCollection)
   const save = (home: TextCollection) =>
     statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
   const owners = createOwnerTexts(database, statements)
@@ -112,7 +112,7 @@ function createTexts(database: Database): TextOperations {
       const idsOfType = (mime: string) => listIn(statements.idsOfType.get(home, mime)?.ids) as readonly number[]
       return types.filter((mime) => idsOfType(mime).some((id) => isInSet(among, id)))
     },
-    ...createFinding(database, statements, find),
+    ...createPartSearch(database, statements, find),
     textsRead: (name, ids) => {
       const home = find(name)
       if (home === undefined) return []
@@ -145,7 +145,7 @@ function createTexts(database: Database): TextOperations {
       }),
     textsVectors: (name, model, after, limit) =>
       statements.vectors.all(find(name)?.id ?? 0, model, after, limit).map(({ position, part, text, sum, vector }) => {
-        if (!(vector instanceof Uint8Array) || crc32(vector) !== sum) throw failure('damaged', 'a vector')
+        if (!(vector instanceof Uint8Array) || crc32(vector) !== sum) throw storeError('damaged', 'a vector')
         return { order: Number(position), id: Number(part), text: Number(text), vector }
       }),
   }
@@ -176,7 +176,7 @@ function partSumOf(place: number, length: number, value: string): number {
 }
 
 function checkPart({ place, length, sum, value }: SqliteRow): void {
-  if (partSumOf(Number(place), Number(length), String(value)) !== sum) throw failure('damaged', 'a part')
+  if (partSumOf(Number(place), Number(length), String(value)) !== sum) throw storeError('damaged', 'a part')
 }
 
 /** The text of a part, without what no reader needs. */
@@ -205,7 +205,7 @@ function createOwnerTexts(database: Database, statements: TextStatements) {
     seen = now
     const missing = [...new Set(ids)].filter((id) => !known.has(id))
     for (const [id, home, sum, ...values] of missing.length === 0 ? [] : statements.textsOf(JSON.stringify(missing))) {
-      if (sumOf(values) !== sum) throw failure('damaged', 'a text')
+      if (sumOf(values) !== sum) throw storeError('damaged', 'a text')
       const [key, , , mount] = values
       const text = { home: Number(home), key: String(key), mount: String(mount), value: String(values.at(-1)) }
       known.set(Number(id), { ...text, parts: Number(values[8]) })
@@ -216,6 +216,6 @@ function createOwnerTexts(database: Database, statements: TextStatements) {
 
 function parsePartRow([id, owner, place, length, sum, value]: readonly SqliteValue[]) {
   const part = { id: Number(id), place: Number(place), length: Number(length), value: String(value) }
-  if (partSumOf(part.place, part.length, part.value) !== sum) throw failure('damaged', 'a part')
+  if (partSumOf(part.place, part.length, part.value) !== sum) throw storeError('damaged', 'a part')
   return { ...part, owner: Number(owner) }
 }

@@ -10,14 +10,14 @@ import { fileURLToPath } from 'node:url'
  * @throws Error on a platform without a build.
  */
 export function loadPrebuilt(): unknown {
-  const name = buildName(process.platform, process.arch, usesMusl)
+  const name = prebuiltFileName(process.platform, process.arch, usesMusl)
   const file = join(dirname(fileURLToPath(import.meta.url)), '../../vendor', name)
   if (!existsSync(file)) throw new Error(`There is no build of SQLite for ${process.platform} on ${process.arch}.`)
   return createRequire(import.meta.url)(file)
 }
 
 /** The file name of the build for a platform: `sqlite-linux-x64-musl.node`. */
-export function buildName(platform: string, arch: string, musl: () => boolean): string {
+export function prebuiltFileName(platform: string, arch: string, musl: () => boolean): string {
   return `sqlite-${platform}-${arch}${platform === 'linux' && musl() ? '-musl' : ''}.node`
 }
 

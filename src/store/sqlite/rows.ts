@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
-import { type EvictionLimits, listSql, type Operations, readerOf } from '../engine.ts'
-import { failure, leases } from '../rules.ts'
+import { createRowParser, type EvictionLimits, listSql, type Operations } from '../engine.ts'
+import { leases, storeError } from '../rules.ts'
 import type { Condition, Row, WholeRow } from '../store.ts'
 import { type Database, type SqliteRow, type SqliteValue, type Statement, transaction } from './database.ts'
 import { dialect, prepareRows, type RowStatements } from './statements.ts'
@@ -26,7 +26,7 @@ const mostKeys = 1000
 export function createRows(database: Database): RowOperations {
   const statements = prepareRows(database)
   const listing = new Map<string, Statement>()
-  const { find, findOrMake } = createHomes<Home>(statements, homeOf)
+  const { find, findOrMake } = createCollectionLookup<Home>(statements, homeOf)
   const save = ({ id, revision, removed, rows, bytes }: Home) =>
     statements.saveHome.run(revision, removed, rows, bytes, id)
 
@@ -128,7 +128,7 @@ interface Home {
 }
 
 /** The collections of rows or of texts, by name. */
-export function createHomes<Of>(
+export function createCollectionLookup<Of>(
   { home, makeHome }: Pick<RowStatements, 'home' | 'makeHome'>,
   homeOf: (found: SqliteRow) => Of,
 ) {
@@ -175,7 +175,7 @@ function surplus(statements: RowStatements, home: Home, bounds: EvictionLimits, 
   })
 }
 
-const homeOf = readerOf({ id: Number, revision: Number, removed: Number, rows: Number, bytes: Number })
+const homeOf = createRowParser({ id: Number, revision: Number, removed: Number, rows: Number, bytes: Number })
 
 /** Returns the next revision. It follows the clock, so it is greater than all earlier revisions, even those of a lost file. */
 function nextRevision(home: Home, now: number): number {
@@ -212,7 +212,7 @@ function decodeRow(found: SqliteRow): Row {
   const { key, revision, created, modified, expires = null, bytes, sum, seal, terms, value } = found
   const values = [key, revision, created, modified, expires, bytes, sum, terms].map((each) => each ?? null)
   const isWhole = value === undefined || (value instanceof Uint8Array && crc32(value) === sum)
-  if (!isWhole || sealOf(values) !== seal) throw failure('damaged', 'a row')
+  if (!isWhole || sealOf(values) !== seal) throw storeError('damaged', 'a row')
   return {
     key: String(key),
     value: value instanceof Uint8Array ? value : new Uint8Array(),

@@ -1,5 +1,5 @@
 import type { Dialect } from '../engine.ts'
-import { limits } from '../rules.ts'
+import { storeLimits } from '../rules.ts'
 import type { TextFilter } from '../texts.ts'
 import type { Database, SqliteValue } from './database.ts'
 
@@ -53,7 +53,7 @@ export function prepareRows(database: Database) {
            cross join terms t on t.collection = (select id from home) and t.term = w.term
              and t.key in (
                select some.key from terms some
-               where some.collection = (select id from home) and some.term = w.term limit ${limits.similarRows}
+               where some.collection = (select id from home) and some.term = w.term limit ${storeLimits.similarRows}
              )
            group by t.key
          ),

@@ -1,4 +1,4 @@
-import { readerOf, type TextOperations } from '../engine.ts'
+import { createRowParser, type TextOperations } from '../engine.ts'
 import type { PartQuery, TextSet, WeightedTerm } from '../texts.ts'
 import { createLookupCache, createTextParts, type SortedIds, type TextParts } from './cache.ts'
 import { type Database, listIn } from './database.ts'
@@ -10,7 +10,7 @@ const sifted = 2000
 const frequent = 50_000
 
 /** Reads a collection of texts, and its size. */
-export const homeOf = readerOf({
+export const parseTextCollection = createRowParser({
   id: Number,
   revision: Number,
   texts: Number,
@@ -19,7 +19,7 @@ export const homeOf = readerOf({
   bytes: Number,
 })
 
-export type TextCollection = ReturnType<typeof homeOf>
+export type TextCollection = ReturnType<typeof parseTextCollection>
 
 /** All texts share one index: the part before the `~` names the collection of the term. */
 function tokenOf(home: number, term: string): string {
@@ -110,7 +110,7 @@ function createLookup(statements: TextStatements) {
 }
 
 /** The operations that find parts by their terms. */
-export function createFinding(
+export function createPartSearch(
   database: Database,
   statements: TextStatements,
   find: (name: string) => TextCollection | undefined,

@@ -8,7 +8,7 @@ type Utf16 = 'utf-16le' | 'utf-16be'
 type Utf32 = 'utf-32le' | 'utf-32be'
 
 /** The encoding of the byte order mark at the beginning of bytes. */
-export function markOf(bytes: Uint8Array): 'utf-8' | Utf16 | Utf32 | undefined {
+export function byteOrderMarkOf(bytes: Uint8Array): 'utf-8' | Utf16 | Utf32 | undefined {
   const [a, b, c, d] = bytes
   if (a === 0xef && b === 0xbb && c === 0xbf) return 'utf-8'
   // UTF-16 with this mark would begin with a NUL.
@@ -219,7 +219,7 @@ export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict')
 }
 
 /** Whether bytes that decode are whole characters: the last one is not cut in two. */
-export function isWhole(bytes: Uint8Array, label: string): boolean {
+export function hasWholeCharacters(bytes: Uint8Array, label: string): boolean {
   const padded = Buffer.concat([bytes, Buffer.from('\n')])
   return decodeBytes(padded, label, 'strict')?.endsWith('\n') === true
 }

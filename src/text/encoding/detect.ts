@@ -3,21 +3,21 @@ import { invalid } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import {
+  byteOrderMarkOf,
   countHigh,
   decodeBytes,
   guessUtf16,
   guessUtf32,
+  hasWholeCharacters,
   hasZeros,
   isBinary,
   isDamagedUtf8,
   isMostlyUtf8,
   isTextIn,
-  isWhole,
   labelOf,
-  markOf,
 } from './decode.ts'
-import { likelihood, type Model, randomLikelihood, westernness } from './models.ts'
-import { detectSingleByte, western } from './single-byte.ts'
+import { type LikelihoodModel, likelihood, randomLikelihood, westernness } from './models.ts'
+import { detectSingleByte, westernEncodings } from './single-byte.ts'
 
 /** Languages that share encodings. `western`: the languages that are written in Windows-1252. */
 type Language = 'ja' | 'zh' | 'ko' | 'western'
@@ -43,7 +43,7 @@ const scoredBytes = 16 * 1024
  */
 export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Language | undefined)[]): string | undefined {
   const head = bytes.subarray(0, sampleBytes)
-  const mark = markOf(bytes)
+  const mark = byteOrderMarkOf(bytes)
   if (mark === 'utf-8') return isMostlyUtf8(head) && !head.includes(0) ? mark : undefined
   if (mark !== undefined) return isTextIn(head, mark) ? mark : undefined
   if (head.includes(0)) return guessWide(bytes, head)
@@ -154,7 +154,7 @@ function mostlyAscii(sample: Uint8Array): 'utf-8' | 'macintosh' | undefined {
   return /[\x80-\xff]/.test(text.replace(/(?<=[A-Za-z])\xd5(?=[a-z])/g, "'")) ? 'utf-8' : 'macintosh'
 }
 
-const candidates: readonly (readonly [label: string, model: Model, language: Language])[] = [
+const candidates: readonly (readonly [label: string, model: LikelihoodModel, language: Language])[] = [
   ['shift_jis', 'ja', 'ja'],
   ['euc-jp', 'ja', 'ja'],
   ['gb18030', 'hans', 'zh'],
@@ -163,7 +163,7 @@ const candidates: readonly (readonly [label: string, model: Model, language: Lan
 ]
 
 function isWestern(label: string): boolean {
-  return western.includes(label)
+  return westernEncodings.includes(label)
 }
 
 /** Minimum likelihood of a text compared with chance, and with the next encoding, as logarithms. */
@@ -178,11 +178,11 @@ function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Languag
   const base = randomLikelihood(sample.length - high, high)
   const east = candidates.flatMap(([label, model, of]) => {
     const text = decodeBytes(sample, label, 'strict')
-    if (text === undefined || (ends && !isWhole(sample, label))) return []
+    if (text === undefined || (ends && !hasWholeCharacters(sample, label))) return []
     return { label, score: likelihood(text, model) - base + (languages.includes(of) ? bonus : 0), least: leastEast }
   })
   const guesses = east.filter(({ score }) => score >= high * leastPerByte)
-  for (const label of western) {
+  for (const label of westernEncodings) {
     const text = decodeBytes(sample, label, 'strict')
     const score = text === undefined ? Number.NEGATIVE_INFINITY : westernness(text)
     // Keep only the likelier western encoding: two of them differ in few characters, so neither would lead clearly.
@@ -209,7 +209,7 @@ function ofLanguages({ bytes, ends }: Scored, languages: readonly (Language | un
   const [best] = candidates
     .flatMap(([label, model, of]) => {
       const text = languages.includes(of) ? decodeBytes(bytes, label, 'strict') : undefined
-      if (text === undefined || /[\ue000-\uf8ff]/.test(text) || (ends && !isWhole(bytes, label))) return []
+      if (text === undefined || /[\ue000-\uf8ff]/.test(text) || (ends && !hasWholeCharacters(bytes, label))) return []
       // Half-width and full-width kana are equally likely.
       return { label, score: likelihood(text.normalize('NFKC'), model) }
     })
@@ -227,7 +227,7 @@ export interface EncodingRule {
 }
 
 /** @throws ResourceError `invalid` for a malformed glob or an unknown encoding. */
-export function createJudge(rules: readonly EncodingRule[], languages: readonly Language[]) {
+export function createEncodingDetector(rules: readonly EncodingRule[], languages: readonly Language[]) {
   const compiled = rules.map(({ match, encoding }) => ({
     matches: compileGlobs(typeof match === 'string' ? [match] : match),
     label: encoding === 'binary' ? encoding : knownLabel(encoding),

@@ -49,8 +49,8 @@ const makers = {
   ko: () => createTable(korean, [hiragana(1e-4), katakana(1e-4), ideographs(0.01), syllables(0.04)]),
 } as const
 
-export type Model = keyof typeof makers
-const tables = new Map<Model, Float32Array>()
+export type LikelihoodModel = keyof typeof makers
+const tables = new Map<LikelihoodModel, Float32Array>()
 
 /** The likelihood of random bytes, by the number of ASCII and of non-ASCII bytes. */
 export function randomLikelihood(ascii: number, high: number): number {
@@ -58,7 +58,7 @@ export function randomLikelihood(ascii: number, high: number): number {
 }
 
 /** The likelihood of a text in a language with a non-Latin script. */
-export function likelihood(text: string, model: Model): number {
+export function likelihood(text: string, model: LikelihoodModel): number {
   const table = tables.get(model) ?? makers[model]()
   tables.set(model, table)
   let sum = 0

@@ -38,7 +38,7 @@ const options = {
 }
 
 /** Encodings of western Europe. Almost every byte is a character in them, so they are detected only if a western language is expected. */
-export const western: readonly string[] = ['windows-1252', 'iso-8859-15']
+export const westernEncodings: readonly string[] = ['windows-1252', 'iso-8859-15']
 
 /**
  * Minimum confidence of the library in an encoding; the same if another encoding is expected; and minimum lead over the next encoding that
@@ -87,7 +87,7 @@ export function detectSingleByte(bytes: Uint8Array, expected?: string): string |
     best.confidence >= (expected === undefined ? leastConfidence : leastAgainst) &&
     best.confidence - (next?.confidence ?? 0) >= leastLead
   const letters = new Set(best.text.toLowerCase().match(/(?!\p{ASCII})\p{L}/gu))
-  return isSure && letters.size >= fewestLetters && !western.includes(best.label) ? best.label : undefined
+  return isSure && letters.size >= fewestLetters && !westernEncodings.includes(best.label) ? best.label : undefined
 }
 
 /**

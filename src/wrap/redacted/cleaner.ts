@@ -3,9 +3,9 @@ import { tooLarge } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { defined } from '../../core/kit/object.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
-import type { Failure } from '../../core/kit/workers.ts'
+import type { TaskFailure } from '../../core/kit/workers.ts'
 import type { Log } from '../../core/log.ts'
-import type { Completion, Content, ContentFacts, Entry } from '../../core/provider.ts'
+import type { Completion, Content, ContentMetadata, Entry } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import { isTableFile } from '../../secrets/assignments.ts'
 import { isCredentialFile } from '../../secrets/credential-files.ts'
@@ -48,7 +48,7 @@ export function cleanEntry({ size: _, version, name, title, description, meta, .
 }
 
 /** Returns the facts of a content without secrets, sizes and ranges: redaction changes sizes and ranges. */
-export function cleanFacts(content: ContentFacts, requested: string, seal: Seal): ContentFacts {
+export function cleanFacts(content: ContentMetadata, requested: string, seal: Seal): ContentMetadata {
   const { path, title, mimeType, version, immutable, meta } = content
   return {
     ...defined({ path, title: cleanPhrase(title), mimeType, immutable }),
@@ -87,7 +87,7 @@ export function cleanCompletion({ values, total, hasMore }: Completion): Complet
 }
 
 /** Why a content is withheld. `vault`: its file name is that of a file with credentials. */
-type Reason = Failure | 'secret' | 'encoding' | 'vault'
+type Reason = TaskFailure | 'secret' | 'encoding' | 'vault'
 
 const reasons: Readonly<Record<Reason, string>> = {
   secret: 'it contains a secret that cannot be removed from it.',
@@ -98,7 +98,7 @@ const reasons: Readonly<Record<Reason, string>> = {
 }
 
 /** Returns the replacement for a withheld content. */
-function withheld(reason: Reason, { path, title }: ContentFacts): Content {
+function withheld(reason: Reason, { path, title }: ContentMetadata): Content {
   return {
     ...defined({ path, title }),
     mimeType: 'text/plain',
@@ -130,9 +130,9 @@ export interface Cleaner {
    * the reason.
    */
   parts(path: string, read: ReadPiece, from: number, signal: AbortSignal, head?: string): AsyncGenerator<Clean | Reason>
-  facts(facts: ContentFacts, requested: string): ContentFacts
+  facts(facts: ContentMetadata, requested: string): ContentMetadata
   /** Returns the replacement for a withheld content. */
-  withhold(reason: Reason, path: string, facts: ContentFacts): Content
+  withhold(reason: Reason, path: string, facts: ContentMetadata): Content
   isVault(path: string): boolean
 }
 
@@ -172,7 +172,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
   const wholeText = async (
     text: string,
     path: string,
-    facts: ContentFacts,
+    facts: ContentMetadata,
     signal: AbortSignal,
     tableHead: string | undefined,
   ): Promise<Content> => {
@@ -191,7 +191,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
   const wholeBytes = async (
     bytes: Uint8Array,
     path: string,
-    facts: ContentFacts,
+    facts: ContentMetadata,
     signal: AbortSignal,
   ): Promise<Content> => {
     if (without.includes('bytes')) return { ...facts, bytes }
@@ -208,7 +208,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
 }
 
 /** Members of a content from which something was removed: clients may not cache it without limit. */
-export function factsAfterRemoval(facts: ContentFacts, changed: boolean): ContentFacts {
+export function factsAfterRemoval(facts: ContentMetadata, changed: boolean): ContentMetadata {
   if (!changed) return facts
   const { immutable: _, ...rest } = facts
   return { ...rest, meta: { ...facts.meta, [redactedKey]: true } }
@@ -261,9 +261,9 @@ interface Clean {
 async function* cleanParts(
   read: ReadPiece,
   from: number,
-  redact: (window: Window) => Promise<CleanPart | Failure>,
+  redact: (window: Window) => Promise<CleanPart | TaskFailure>,
   tableHead: string | boolean = false,
-): AsyncGenerator<Clean | Failure> {
+): AsyncGenerator<Clean | TaskFailure> {
   let head = typeof tableHead === 'string' ? tableHead : undefined
   for (let at = from; ; ) {
     if (tableHead === true && head === undefined && at > contextBytes)

@@ -1,6 +1,6 @@
 import { invalid, ResourceError, tooLarge } from '../../core/errors.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
-import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
+import type { ByteRange, Content, ContentMetadata, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import { createPositions } from '../lines.ts'
 import { ChangedError, chunksOf, isTextPart, readOneVersion } from '../part.ts'
 import { type Cleaner, factsAfterRemoval, type ReadPiece } from './cleaner.ts'
@@ -54,7 +54,7 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner) {
 
 /** Reads the source in pieces of one version. Throws {@link ChangedError} for another, and {@link WholeOnlyError} if there are no parts. */
 function createPieceReader(provider: Provider, request: ReadRequest, context: Context, version: string | undefined) {
-  let facts: ContentFacts = {}
+  let facts: ContentMetadata = {}
   let expected = version
   const read: ReadPiece = async (start, end) => {
     const pieces: Buffer[] = []
@@ -98,7 +98,7 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
     },
     end: () => at,
     full: () => at >= end,
-    content: (facts: ContentFacts, final: boolean): Content => {
+    content: (facts: ContentMetadata, final: boolean): Content => {
       if (final && start > 0 && start >= at)
         throw invalid(`The range begins after the end of the text, which has ${at} bytes.`, 'range', { size: at })
       const bytes = Buffer.concat(pieces)

@@ -1,11 +1,11 @@
 import { constants, existsSync } from 'node:fs'
 import { access, mkdtemp, readFile, rmdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { folderIn, isSearch, mountSource, type PlannedMount } from '../../../config/plan.ts'
+import { folderOption, isSearch, mountSource, type PlannedMount } from '../../../config/plan.ts'
 import type { PathStep } from '../../../config/problem.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
 import { isResourceError, type ResourceError } from '../../../core/errors.ts'
-import { type CheckResult, failed, ok, warning } from '../../../core/kit/diagnosis.ts'
+import { type CheckResult, failedResult, okResult, warningResult } from '../../../core/kit/diagnosis.ts'
 import { isLocalDisk } from '../../../core/kit/local-disk.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Log } from '../../../core/log.ts'
@@ -17,9 +17,9 @@ import { formatProblem } from '../../../testing/index.ts'
 import { formatCount, formatSize } from '../../terminal/io.ts'
 import type { Secrets } from '../../terminal/secrets.ts'
 import { checkMount, hasProblem, type MountReport, mountsHiddenFrom } from '../check-mounts.ts'
-import { type LocalSetUp, openLocal, storeOf } from '../local.ts'
+import { type LocalSetUp, openLocalCatalog, storeSettings } from '../local.ts'
 import { readResourceText, searchMountsOf } from '../search-mounts.ts'
-import type { Findings } from './findings.ts'
+import type { CheckReporter } from './findings.ts'
 
 /**
  * Opens each mount, checks its answers, and watches it for a moment.
@@ -27,10 +27,10 @@ import type { Findings } from './findings.ts'
  * @param lacking Addresses of the mounts that are skipped, because something that they need is missing, such as a secret.
  */
 export async function checkMounts(
-  here: CheckFacts,
+  here: CheckContext,
   lacking: ReadonlySet<string>,
   store: LazyStore | undefined,
-  findings: Findings,
+  findings: CheckReporter,
 ): Promise<void> {
   const { mounts, limit, log, secrets, local } = here
   const opened: Mount[] = []
@@ -56,55 +56,58 @@ export async function checkMounts(
       const found = `No client sees ${address}: its access rules name roles, and no caller has one of them.`
       findings.tell(
         'rights',
-        warning(found, `Add "roles": ["…"] to the configuration. To see what roles allow: ${look}`),
+        warningResult(found, `Add "roles": ["…"] to the configuration. To see what roles allow: ${look}`),
       )
     }
   if (isFine) await checkIndex(here, findings)
 }
 
-function diagnose(report: MountReport, { positionOf, withConfig }: CheckFacts): CheckResult {
+function diagnose(report: MountReport, { positionOf, withConfig }: CheckContext): CheckResult {
   const { address, provider, failure, isAway = false, problems, examined, complete, milliseconds } = report
   const correct = `${positionOf(['mounts', address])}, then: hikidashi check${withConfig}`
   const isNamed = failure?.includes(address)
   if (isAway)
-    return failed(
+    return failedResult(
       isNamed ? `${failure}` : `${address} (${provider}): ${failure}`,
       `Check that its source is up, and ${correct}`,
     )
-  if (failure !== undefined) return failed(failure, `Correct ${correct}`)
+  if (failure !== undefined) return failedResult(failure, `Correct ${correct}`)
   const [first] = problems
   const away = problems
     .map(({ seen }) => /^it threw unavailable: (.*)/s.exec(seen)?.[1])
     .find((why) => why !== undefined)
   if (away !== undefined)
-    return failed(`${address} (${provider}): ${away}`, `Check that its source is up, and ${correct}`)
+    return failedResult(`${address} (${provider}): ${away}`, `Check that its source is up, and ${correct}`)
   if (first !== undefined) {
     const more = problems.length === 1 ? '' : `, and ${problems.length - 1} more`
     const fix = `The source breaks its contract${more}. All findings: hikidashi check${withConfig} --json`
-    return failed(`${address} (${provider}): ${formatProblem(first)}`, fix)
+    return failedResult(`${address} (${provider}): ${formatProblem(first)}`, fix)
   }
   const amount = `${formatCount(examined, 'entry', 'entries')}${complete ? '' : ' and more'} listed and read`
-  return ok(`${address} (${provider}): ${amount}, ${milliseconds} ms`)
+  return okResult(`${address} (${provider}): ${amount}, ${milliseconds} ms`)
 }
 
 /** Checks whether a mount notifies of its changes, and whether it may miss some. */
-async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckFacts): Promise<CheckResult> {
+async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckContext): Promise<CheckResult> {
   const { config, address } = planned
   if (mount.provider.watch === undefined) {
     const { isComputed = false, unchanging } = mountSource(config)
-    if (isComputed || unchanging?.(config) !== undefined) return ok(`${address}: it has no changes to report`)
-    return warning(`${address}: it reports no changes.`, `Add "poll": "60s" at ${here.positionOf(['mounts', address])}`)
+    if (isComputed || unchanging?.(config) !== undefined) return okResult(`${address}: it has no changes to report`)
+    return warningResult(
+      `${address}: it reports no changes.`,
+      `Add "poll": "60s" at ${here.positionOf(['mounts', address])}`,
+    )
   }
   const degradation = await findWatchDegradation(mount)
   if (degradation === undefined)
     return (await isOnSilentDisk(planned))
-      ? warning(
+      ? warningResult(
           `${address}: its file system reports no changes, so the files are compared periodically.`,
           'Serve a copy on a local disk, or set "reconcile" to the time within which a change must be seen.',
         )
-      : ok(`${address}: it reports its changes`)
+      : okResult(`${address}: it reports its changes`)
   if (degradation !== 'limited')
-    return failed(
+    return failedResult(
       `${address}: it reports no changes now, since its source does not answer.`,
       `hikidashi watch ${address}${here.withConfig} --log-level debug`,
     )
@@ -114,12 +117,12 @@ async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckFact
     watches === undefined
       ? 'Leave folders out with "exclude".'
       : `sudo sysctl fs.inotify.max_user_watches=${Math.max(524_288, watches * 2)}\nTo keep it, write that into /etc/sysctl.d/60-inotify.conf. Or leave folders out with "exclude".`
-  return warning(found, fix)
+  return warningResult(found, fix)
 }
 
 /** Whether the folder of a mount is on a file system that reports no changes on Linux, such as FUSE or NFS. */
 async function isOnSilentDisk({ config, folder }: PlannedMount): Promise<boolean> {
-  const named = mountSource(config).folder?.prefix === undefined ? folderIn(config) : undefined
+  const named = mountSource(config).folder?.prefix === undefined ? folderOption(config) : undefined
   if (named === undefined || process.platform !== 'linux') return false
   return statfs(resolveFolder(named, folder)).then(
     ({ type }) => !isLocalDisk(type),
@@ -151,20 +154,20 @@ async function inotifyWatches(): Promise<number | undefined> {
 }
 
 /** Returns the addresses of the mounts that need the store. */
-export function mountsWithStore({ mounts }: CheckFacts): readonly string[] {
+export function mountsNeedingStore({ mounts }: CheckContext): readonly string[] {
   return mounts.filter(({ config }) => mountSource(config).keeps === true).map(({ address }) => address)
 }
 
 /** Checks whether the store answers, if a mount needs it. Resolves to whether the mounts that need it can be opened. */
 export async function checkStore(
-  here: CheckFacts,
+  here: CheckContext,
   store: LazyStore | undefined,
-  { tell, doing }: Findings,
+  { tell, doing }: CheckReporter,
 ): Promise<boolean> {
   const { local, positionOf } = here
-  const kept = storeOf(local)
+  const kept = storeSettings(local)
   if (kept === undefined || store === undefined) return false
-  if (mountsWithStore(here).length === 0) return true
+  if (mountsNeedingStore(here).length === 0) return true
   doing('Opening the store')
   const where = 'sqlite' in kept ? kept.sqlite.file : 'PostgreSQL'
   const refused = 'sqlite' in kept ? await faultOfFile(kept.sqlite.file) : undefined
@@ -175,19 +178,19 @@ export async function checkStore(
       : `Let this user write there, or keep the store elsewhere: ${elsewhere}`
     const { orMemory = false } = 'sqlite' in kept ? kept.sqlite : {}
     const said = `The store ${where} cannot be opened: ${refused}`
-    tell('store', orMemory ? warning(`${said} The index is kept in memory.`, fix) : failed(said, fix))
+    tell('store', orMemory ? warningResult(`${said} The index is kept in memory.`, fix) : failedResult(said, fix))
     return orMemory
   }
   try {
     const size = 'sqlite' in kept ? await readFileSize(kept.sqlite.file) : undefined
     // A check must not create a missing store.
     if ('sqlite' in kept && size === undefined) {
-      tell('store', ok(`${where} is created at the first write`))
+      tell('store', okResult(`${where} is created at the first write`))
       return true
     }
     const opened = await store.open()
     await opened.collection('hikidashi-doctor').size()
-    tell('store', ok(`${where}${size === undefined ? '' : `, ${formatSize(size)}`}`))
+    tell('store', okResult(`${where}${size === undefined ? '' : `, ${formatSize(size)}`}`))
     return true
   } catch (error) {
     if (!isResourceError(error)) throw error
@@ -195,7 +198,7 @@ export async function checkStore(
       'sqlite' in kept
         ? fixOfFile(where, error)
         : `Check that the database is up, and the URL at ${positionOf(['store', 'postgres'])}`
-    tell('store', failed(`${where}: ${error.message}`, fix))
+    tell('store', failedResult(`${where}: ${error.message}`, fix))
     return false
   }
 }
@@ -241,10 +244,13 @@ async function readFileSize(file: string): Promise<number | undefined> {
 }
 
 /** Reports how far each search has indexed its mounts. */
-async function checkIndex({ local, mounts, log, secrets, withConfig }: CheckFacts, findings: Findings): Promise<void> {
+async function checkIndex(
+  { local, mounts, log, secrets, withConfig }: CheckContext,
+  findings: CheckReporter,
+): Promise<void> {
   if (!mounts.some(({ config }) => isSearch(config))) return
   findings.doing('Asking the index')
-  const catalog = await openLocal(local, log, secrets)
+  const catalog = await openLocalCatalog(local, log, secrets)
   try {
     const view = catalog.view(local.principal)
     for (const searchMount of await searchMountsOf(view)) {
@@ -256,11 +262,11 @@ async function checkIndex({ local, mounts, log, secrets, withConfig }: CheckFact
       const about = `${searchMount.address}: ${formatCount(documents, 'document')}`
       if (failing !== undefined) {
         const fix = `Check "embeddings" of ${searchMount.address}; search by words still works.`
-        findings.tell('index', warning(`${about}; there are no vectors: ${failing}`, fix))
+        findings.tell('index', warningResult(`${about}; there are no vectors: ${failing}`, fix))
       } else if (behind.length > 0 && indexing === 'stopped' && documents === 0) {
         const fix = `hikidashi serve${withConfig}, which indexes while it serves; or: hikidashi search WORDS${withConfig}`
-        findings.tell('index', warning(`${about}: nothing is indexed yet.`, fix))
-      } else findings.tell('index', ok(`${about}${behind.map(formatBehind).join('')}`))
+        findings.tell('index', warningResult(`${about}: nothing is indexed yet.`, fix))
+      } else findings.tell('index', okResult(`${about}${behind.map(formatBehind).join('')}`))
     }
   } finally {
     await catalog.close()
@@ -273,7 +279,7 @@ function formatBehind({ address, state, looked, of }: SearchStatusMount): string
 }
 
 /** The facts that all checks of a configuration share. */
-export interface CheckFacts {
+export interface CheckContext {
   readonly local: LocalSetUp
   readonly mounts: readonly PlannedMount[]
   readonly limit: number

@@ -3,16 +3,16 @@ import { stat } from 'node:fs/promises'
 import { isAbsolute, resolve } from 'node:path'
 import { mountSource, type PlannedMount } from '../../../config/plan.ts'
 import type { PathStep } from '../../../config/problem.ts'
-import { failed, ok, warning } from '../../../core/kit/diagnosis.ts'
+import { failedResult, okResult, warningResult } from '../../../core/kit/diagnosis.ts'
 import { isObject } from '../../../core/kit/object.ts'
 import { findProgram, isProgram, programFiles } from '../../../providers/program.ts'
 import { findTesseract, missingLanguages, tesseractPackages } from '../../../providers/tesseract.ts'
 import { resolveFolder, resolveSecret, secretSourcesIn } from '../../../schema/values.ts'
-import { count, formatUtcTime } from '../../terminal/io.ts'
+import { formatUtcTime, pluralize } from '../../terminal/io.ts'
 import { packageVersion } from '../command-line.ts'
 import { ownPackage } from '../publish/manifest.ts'
-import type { Findings } from './findings.ts'
-import type { CheckFacts } from './mounts.ts'
+import type { CheckReporter } from './findings.ts'
+import type { CheckContext } from './mounts.ts'
 
 /** Facts of the machine that a test may replace. */
 interface MachineFacts {
@@ -26,7 +26,7 @@ const testedVersions = '20.19, 22, 24 and 26'
 
 /** Checks the requirements of hikidashi itself. */
 export async function checkMachine(
-  { tell }: Findings,
+  { tell }: CheckReporter,
   { version = process.versions.node, now = Date.now(), platform = process.platform }: MachineFacts = {},
 ): Promise<void> {
   const wanted = ownPackage().engines.node
@@ -34,20 +34,20 @@ export async function checkMachine(
   const fix = 'Install it from https://nodejs.org, or: nvm install 24'
   const { bun, deno } = process.versions
   const other = deno === undefined ? bun && `Bun ${bun}` : `Deno ${deno}`
-  if (!isWithin(version, wanted)) tell('node', failed(`${found}: it needs Node ${wanted}.`, fix))
-  else if (other === undefined) tell('node', ok(`${found} (tested with Node ${testedVersions})`))
-  else tell('node', warning(`${found}, in ${other}: some features work only in Node (docs/platforms.md).`, fix))
+  if (!isWithin(version, wanted)) tell('node', failedResult(`${found}: it needs Node ${wanted}.`, fix))
+  else if (other === undefined) tell('node', okResult(`${found} (tested with Node ${testedVersions})`))
+  else tell('node', warningResult(`${found}, in ${other}: some features work only in Node (docs/platforms.md).`, fix))
   if (platform === 'win32') {
     const weaker =
       'On Windows hikidashi does not limit the memory of the programs that it starts, and does not check who may read files with secrets.'
-    tell('system', warning(weaker, 'Serve only folders and databases that you trust (docs/security.md).'))
+    tell('system', warningResult(weaker, 'Serve only folders and databases that you trust (docs/security.md).'))
   }
   const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
   // Tolerate one hour, for file systems of other machines and for a wrong daylight saving time.
-  if (now > installed - 3_600_000) return tell('clock', ok(formatUtcTime(now)))
+  if (now > installed - 3_600_000) return tell('clock', okResult(formatUtcTime(now)))
   const late = `The clock of this machine is wrong: it shows ${formatUtcTime(now)}, before hikidashi was installed. Tokens and certificates will be refused.`
   const set = process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : 'Set the clock of this machine.'
-  tell('clock', failed(late, set))
+  tell('clock', failedResult(late, set))
 }
 
 /** Whether a version is in a range such as `^20.19.0 || >=22.3.0`. */
@@ -61,8 +61,8 @@ function isWithin(version: string, range: string): boolean {
 
 /** Checks whether the secrets of mounts exist, and who may read their files. Resolves to the addresses of mounts that lack one. */
 export async function checkSecrets(
-  { local: { config }, positionOf }: CheckFacts,
-  { tell, doing }: Findings,
+  { local: { config }, positionOf }: CheckContext,
+  { tell, doing }: CheckReporter,
 ): Promise<readonly string[]> {
   if (config === undefined) return []
   const lacking: string[] = []
@@ -78,14 +78,14 @@ export async function checkSecrets(
       const isWindows = process.platform === 'win32'
       const set = 'env' in source ? (isWindows ? `set ${source.env}=…` : `export ${source.env}=…`) : undefined
       const fix = set === undefined ? found.fix : `${set}, then run this again.`
-      tell('secrets', failed(`${positionOf(path)}: ${found.message}`, fix))
+      tell('secrets', failedResult(`${positionOf(path)}: ${found.message}`, fix))
     }
     const file = 'file' in source ? resolve(config.folder, source.file) : undefined
     if (file === undefined || !(await isReadByOthers(file))) continue
     isFine = false
-    tell('secrets', warning(`Other users may read ${file}.`, `chmod 600 ${file}`))
+    tell('secrets', warningResult(`Other users may read ${file}.`, `chmod 600 ${file}`))
   }
-  if (isFine && there > 0) tell('secrets', ok(`${count(there, 'secret')} found`))
+  if (isFine && there > 0) tell('secrets', okResult(`${pluralize(there, 'secret')} found`))
   return lacking
 }
 
@@ -115,8 +115,8 @@ async function isReadByOthers(file: string): Promise<boolean> {
 
 /** Checks the programs that mounts start. Resolves to the addresses of the mounts that lack one. */
 export async function checkPrograms(
-  { mounts, positionOf }: CheckFacts,
-  { tell }: Findings,
+  { mounts, positionOf }: CheckContext,
+  { tell }: CheckReporter,
 ): Promise<readonly string[]> {
   const lacking: string[] = []
   const found = new Set<string>()
@@ -130,25 +130,25 @@ export async function checkPrograms(
       lacking.push(mount.address)
       const names = needed.names.join(' or ')
       const fix = `${needed.fix}\nOr write its absolute path: ${positionOf(['mounts', mount.address, needed.key])}`
-      tell('programs', failed(`${mount.address} needs ${names}, which is not on the PATH of this process.`, fix))
+      tell('programs', failedResult(`${mount.address} needs ${names}, which is not on the PATH of this process.`, fix))
     }
   }
-  if (found.size > 0) tell('programs', ok([...found].join(', ')))
+  if (found.size > 0) tell('programs', okResult([...found].join(', ')))
   return lacking
 }
 
 /** Reports the folders whose git history is not served, because there is no git. */
-export function reportMissingGit({ local: { withoutGit = [] } }: CheckFacts, { tell }: Findings): void {
+export function reportMissingGit({ local: { withoutGit = [] } }: CheckContext, { tell }: CheckReporter): void {
   const fix = `Install it: ${installs[process.platform] ?? 'install'} git`
   for (const folder of withoutGit)
     tell(
       'programs',
-      warning(`The git history of ${folder} is not served: git is not on the PATH of this process.`, fix),
+      warningResult(`The git history of ${folder} is not served: git is not on the PATH of this process.`, fix),
     )
 }
 
 /** Checks `tesseract` and its languages, if a mount reads scans by OCR. Without them a mount opens, but scans are not read. */
-export async function checkOcr({ mounts, positionOf }: CheckFacts, { tell, doing }: Findings): Promise<void> {
+export async function checkOcr({ mounts, positionOf }: CheckContext, { tell, doing }: CheckReporter): Promise<void> {
   const asking = mounts.flatMap(({ address, config }) => {
     const languages = ocrLanguagesIn(config)
     return languages === undefined ? [] : [{ address, languages }]
@@ -158,7 +158,7 @@ export async function checkOcr({ mounts, positionOf }: CheckFacts, { tell, doing
   const installed = await findTesseract(new AbortController().signal)
   if (installed !== undefined) {
     const { program, languages } = installed
-    tell('ocr', ok(`${program}, with the languages ${languages.join(', ')}`))
+    tell('ocr', okResult(`${program}, with the languages ${languages.join(', ')}`))
   }
   for (const { address, languages } of asking) {
     const missing = installed === undefined ? languages : missingLanguages(installed, languages)
@@ -171,7 +171,7 @@ export async function checkOcr({ mounts, positionOf }: CheckFacts, { tell, doing
     const position = positionOf(['mounts', address, 'readings', 'ocr'])
     tell(
       'ocr',
-      warning(
+      warningResult(
         `${address} reads scans by OCR, but ${what}: scans are not read.`,
         `Install it: ${installOf(packages)}\nOr correct ${position}`,
       ),

@@ -5,20 +5,20 @@ import { isAbsolute, relative } from 'node:path'
 import { parseDocument } from '../../../config/document.ts'
 import { type ConfigProblem, formatKey } from '../../../config/problem.ts'
 import { isResourceError } from '../../../core/errors.ts'
-import { failed, ok, type Tell, warning } from '../../../core/kit/diagnosis.ts'
+import { failedResult, okResult, type ReportCheck, warningResult } from '../../../core/kit/diagnosis.ts'
 import { childLimits } from '../../../core/kit/workers.ts'
 import type { Log } from '../../../core/log.ts'
 import { isLoopback } from '../../../core/uri.ts'
 import { lazyStore } from '../../../providers/source.ts'
 import { readTokenFile } from '../../../server/auth/token-file.ts'
 import { CommandError } from '../../terminal/exit.ts'
-import { count } from '../../terminal/io.ts'
+import { pluralize } from '../../terminal/io.ts'
 import type { Secrets } from '../../terminal/secrets.ts'
-import { type PlanResult, planLocal, storeOf } from '../local.ts'
+import { type PlanResult, planLocalSetUp, storeSettings } from '../local.ts'
 import { type SourceOptions, serverTarget } from '../source.ts'
-import { reasonsOf, trustCommand } from '../withheld.ts'
-import type { Findings } from './findings.ts'
-import { type CheckFacts, checkMounts, checkStore, mountsWithStore } from './mounts.ts'
+import { formatEffects, trustCommand } from '../withheld.ts'
+import type { CheckReporter } from './findings.ts'
+import { type CheckContext, checkMounts, checkStore, mountsNeedingStore } from './mounts.ts'
 import { checkOcr, checkPrograms, checkSecrets, reportMissingGit } from './needs.ts'
 
 /** Time-out of an answer of a server, in milliseconds, and maximum length of an answer, in bytes. */
@@ -30,17 +30,17 @@ const maxSkewMs = 60_000
 /** Checks a server as a strict client would. */
 export async function checkServer(
   options: SourceOptions,
-  { tell, doing }: Findings,
+  { tell, doing }: CheckReporter,
   { log, secrets }: { readonly log: Log; readonly secrets: Secrets },
 ): Promise<void> {
   const target = serverTarget(options, secrets)
   const where = 'url' in target ? shownUrl(target.url) : target.command
   doing(`Asking ${where}`)
   if ('url' in target) await checkClock(target.url, tell)
-  const { examine } = await import('../../../client/examine.ts')
+  const { examineServer } = await import('../../../client/examine.ts')
   const signal = new AbortController().signal
   const { memoryBytes } = childLimits.remoteCommand()
-  await examine(target, { timeoutMs, maxBytes, memoryBytes, stderr: 'log', signal, log }, (check, found) => {
+  await examineServer(target, { timeoutMs, maxBytes, memoryBytes, stderr: 'log', signal, log }, (check, found) => {
     doing(`Asking ${where}: ${check}`)
     tell(check, found)
   })
@@ -51,17 +51,17 @@ export async function checkServer(
  * Checks whether a server on this machine accepts requests that a web page sends to a name that resolves to this machine (DNS
  * rebinding). If it does, any open web page can read all its resources.
  */
-async function checkGuard(url: string, tell: Tell): Promise<void> {
+async function checkGuard(url: string, tell: ReportCheck): Promise<void> {
   if (!URL.canParse(url)) return
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'http:' || !isLoopback(hostname.replace(/^\[|\]$/g, ''))) return
   const status = await statusFor(url, { host: 'rebound.example', origin: 'http://rebound.example' })
   if (status === undefined) return
-  if (status >= 400) return tell('guard', ok('A foreign Host and Origin are refused'))
+  if (status >= 400) return tell('guard', okResult('A foreign Host and Origin are refused'))
   const found =
     'The server accepts any Host and Origin header: a web page that is open on this machine could read what it serves.'
   const fix = 'Make it check both headers, or put it behind hikidashi: { "provider": "remote", "url": … }'
-  tell('guard', warning(found, fix))
+  tell('guard', warningResult(found, fix))
 }
 
 /** The HTTP status of an answer; `undefined` if there is no answer. */
@@ -80,7 +80,7 @@ function statusFor(url: string, headers: Readonly<Record<string, string>>): Prom
   })
 }
 
-async function checkClock(url: string, tell: Tell): Promise<void> {
+async function checkClock(url: string, tell: ReportCheck): Promise<void> {
   try {
     const response = await fetch(url, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(5000) })
     const date = Date.parse(response.headers.get('date') ?? '')
@@ -89,7 +89,7 @@ async function checkClock(url: string, tell: Tell): Promise<void> {
     if (Math.abs(skew) <= maxSkewMs) return
     const words = `${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'}`
     const found = `The clock here is ${words} that of the server: tokens may be refused.`
-    tell('clock', warning(found, 'Synchronize both clocks, for example by NTP.'))
+    tell('clock', warningResult(found, 'Synchronize both clocks, for example by NTP.'))
   } catch {
     // Another check reports whether the server can be reached.
   }
@@ -103,7 +103,7 @@ function shownUrl(url: string): string {
 /** Checks the local configuration, from the file itself to each mount in it. */
 export async function checkLocal(
   options: { readonly config?: string; readonly limit: number },
-  findings: Findings,
+  findings: CheckReporter,
   { log, secrets }: { readonly log: Log; readonly secrets: Secrets },
 ): Promise<void> {
   findings.doing('Reading the configuration')
@@ -115,24 +115,24 @@ export async function checkLocal(
   }
   const { local } = planned
   const { config } = local
-  const mounted = count(local.mounts.length, 'mount')
+  const mounted = pluralize(local.mounts.length, 'mount')
   const found =
     config === undefined
       ? 'The current folder has no hikidashi.json, so the folder itself is served. To serve more: hikidashi init'
       : `${config.file}: valid, ${mounted}`
-  findings.tell('configuration', ok(found))
+  findings.tell('configuration', okResult(found))
   const absent = config?.absent ?? []
   tellProblems(
     absent.map(({ problem }) => problem),
     findings,
   )
   for (const part of config?.withheld ?? []) {
-    const why = `because you have not trusted this configuration: it ${reasonsOf(part)}.`
-    findings.tell('trust', warning(`${part.name} is left out, ${why}`, trustCommand(config?.file ?? '')))
+    const why = `because you have not trusted this configuration: it ${formatEffects(part)}.`
+    findings.tell('trust', warningResult(`${part.name} is left out, ${why}`, trustCommand(config?.file ?? '')))
   }
   const withConfig = options.config === undefined ? '' : ` --config ${options.config}`
   const positionOf = await positionsIn(config?.file)
-  const here: CheckFacts = {
+  const here: CheckContext = {
     local,
     mounts: (await local.complete?.()) ?? local.mounts,
     limit: options.limit,
@@ -149,11 +149,11 @@ export async function checkLocal(
   ])
   reportMissingGit(here, findings)
   await checkOcr(here, findings)
-  const kept = storeOf(local)
+  const kept = storeSettings(local)
   const store = kept === undefined ? undefined : lazyStore(kept, log)
   try {
     const isStored = await checkStore(here, store, findings)
-    if (!isStored) for (const address of mountsWithStore(here)) lacking.add(address)
+    if (!isStored) for (const address of mountsNeedingStore(here)) lacking.add(address)
     await checkMounts(here, lacking, isStored ? store : undefined, findings)
   } finally {
     await store?.close()
@@ -161,27 +161,31 @@ export async function checkLocal(
   await checkHttp(here, findings)
 }
 
-function tellProblems(problems: readonly ConfigProblem[], { tell }: Findings): void {
+function tellProblems(problems: readonly ConfigProblem[], { tell }: CheckReporter): void {
   for (const { file, line, column, key, message, fix } of problems) {
     const position = line === 0 ? file : `${file}:${line}:${column}`
-    tell('configuration', failed(`${position}: ${key === '' ? '' : `${key}: `}${message}`, fix))
+    tell('configuration', failedResult(`${position}: ${key === '' ? '' : `${key}: `}${message}`, fix))
   }
 }
 
 /** Plans the local mounts. Reports a CommandError as a failed check, and returns undefined. */
-async function plan(config: string | undefined, secrets: Secrets, { tell }: Findings): Promise<PlanResult | undefined> {
+async function plan(
+  config: string | undefined,
+  secrets: Secrets,
+  { tell }: CheckReporter,
+): Promise<PlanResult | undefined> {
   try {
-    return await planLocal(config === undefined ? {} : { config }, secrets)
+    return await planLocalSetUp(config === undefined ? {} : { config }, secrets)
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
     const fix = 'hikidashi doctor --config FILE, or: cd FOLDER && hikidashi init'
-    tell('configuration', failed(error.message, fix))
+    tell('configuration', failedResult(error.message, fix))
     return undefined
   }
 }
 
 /** Returns a function that describes the position of a key in the configuration. */
-async function positionsIn(file: string | undefined): Promise<CheckFacts['positionOf']> {
+async function positionsIn(file: string | undefined): Promise<CheckContext['positionOf']> {
   if (file === undefined) return formatKey
   const { document } = parseDocument(file, await readFile(file, 'utf8'))
   const below = relative(process.cwd(), file)
@@ -190,7 +194,7 @@ async function positionsIn(file: string | undefined): Promise<CheckFacts['positi
 }
 
 /** Checks whether the configuration can be served over HTTP, and to whom. */
-async function checkHttp(here: CheckFacts, findings: Findings): Promise<void> {
+async function checkHttp(here: CheckContext, findings: CheckReporter): Promise<void> {
   const { config } = here.local
   if (config?.auth?.tokens !== undefined) await checkTokens(config.auth.tokens, here, findings)
   const listen = config?.http?.listen
@@ -200,7 +204,7 @@ async function checkHttp(here: CheckFacts, findings: Findings): Promise<void> {
   if (isLoopback(listen.host) || config.auth !== undefined) return
   findings.tell(
     'http',
-    failed(
+    failedResult(
       `Other machines can reach ${listen.host}, but clients are not authenticated, so serve will not start.`,
       `hikidashi token add --name NAME --tokens FILE, then "auth": { "tokens": "FILE" } at ${here.positionOf(['http'])}\nOr listen on 127.0.0.1. To serve everybody all the same: hikidashi serve --insecure`,
     ),
@@ -209,17 +213,17 @@ async function checkHttp(here: CheckFacts, findings: Findings): Promise<void> {
 
 async function checkPort(
   { host, port }: { readonly host: string; readonly port: number },
-  { positionOf, local }: CheckFacts,
-  { tell }: Findings,
+  { positionOf, local }: CheckContext,
+  { tell }: CheckReporter,
 ): Promise<void> {
   const where = `${host}:${port}`
   const code = await tryPort(host, port)
-  if (code === undefined) return tell('port', ok(`${where} is free`))
+  if (code === undefined) return tell('port', okResult(`${where} is free`))
   const at = positionOf(['http', 'listen'])
   if (code === 'EADDRINUSE') {
     const look = `hikidashi doctor --url http://${where}${local.config?.http?.path ?? '/mcp'}`
     const fix = `${look}\nIf it is something else, use another port: ${at}`
-    return tell('port', warning(`Something listens at ${where} already. It may be hikidashi itself.`, fix))
+    return tell('port', warningResult(`Something listens at ${where} already. It may be hikidashi itself.`, fix))
   }
   const fix =
     code === 'EACCES'
@@ -227,7 +231,7 @@ async function checkPort(
       : code === 'EADDRNOTAVAIL'
         ? `This machine has no such address. Write one that it has, or 127.0.0.1: ${at}`
         : `Change ${at}`
-  tell('port', failed(`Nothing can listen at ${where} (${code}).`, fix))
+  tell('port', failedResult(`Nothing can listen at ${where} (${code}).`, fix))
 }
 
 /** Resolves to the error code of an attempt to listen at a port; `undefined` if the port is free. */
@@ -239,7 +243,11 @@ function tryPort(host: string, port: number): Promise<string | undefined> {
   })
 }
 
-async function checkTokens(file: string, { positionOf, withConfig }: CheckFacts, { tell }: Findings): Promise<void> {
+async function checkTokens(
+  file: string,
+  { positionOf, withConfig }: CheckContext,
+  { tell }: CheckReporter,
+): Promise<void> {
   try {
     const { tokens } = await readTokenFile(file)
     const add = `hikidashi token add --name NAME${withConfig}`
@@ -249,18 +257,18 @@ async function checkTokens(file: string, { positionOf, withConfig }: CheckFacts,
       () => 0,
     )
     if (good.length === 0)
-      tell('tokens', warning(`${file} has no valid token, so no client can connect with one.`, add))
+      tell('tokens', warningResult(`${file} has no valid token, so no client can connect with one.`, add))
     else if (process.platform !== 'win32' && (mode & 0o044) !== 0)
-      tell('tokens', warning(`Other users may read ${file}.`, `chmod 600 ${file}`))
+      tell('tokens', warningResult(`Other users may read ${file}.`, `chmod 600 ${file}`))
     else {
       const over = tokens.length - good.length
-      tell('tokens', ok(`${file}: ${count(good.length, 'token')}${over === 0 ? '' : `, ${over} expired`}`))
+      tell('tokens', okResult(`${file}: ${pluralize(good.length, 'token')}${over === 0 ? '' : `, ${over} expired`}`))
     }
   } catch (error) {
     if (!isResourceError(error)) throw error
     const fix = /chmod 600/.test(error.message)
       ? `chmod 600 ${file}`
       : `Correct ${positionOf(['http', 'auth', 'tokens'])}`
-    tell('tokens', failed(error.message, fix))
+    tell('tokens', failedResult(error.message, fix))
   }
 }

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path'
 import type { Sharing } from '../../terminal/io.ts'
 import { createSession } from './session.ts'
-import { connectToSocket, isPrivate, listenOnSocket, patience, removeStale } from './socket.ts'
-import { socketOf } from './socket-path.ts'
+import { connectToSocket, joinTimings, listenOnSocket, makePrivateFolder, removeStale } from './socket.ts'
+import { socketPathOf } from './socket-path.ts'
 
 /** Number of attempts at a path where another process makes or removes its socket meanwhile, and pause between them in milliseconds. */
 const trial = { times: 40, pauseMs: 25 }
@@ -17,8 +17,8 @@ const trial = { times: 40, pauseMs: 25 }
  * @param words The command line: `serve` and its arguments.
  */
 export async function joinServer(words: readonly string[]): Promise<Sharing | 'served' | undefined> {
-  const path = socketOf(words)
-  if (path === undefined || !isPrivate(dirname(path))) return undefined
+  const path = socketPathOf(words)
+  if (path === undefined || !makePrivateFolder(dirname(path))) return undefined
   let session: ReturnType<typeof createSession> | undefined
   const alone = () =>
     session && { cursorSecret: session.cursorSecret(), onClient: () => {}, leave: () => {}, own: session.takeOver() }
@@ -26,7 +26,7 @@ export async function joinServer(words: readonly string[]): Promise<Sharing | 's
     const place = await listenOnSocket(path, session?.cursorSecret())
     if (place === undefined) return alone()
     if (place !== 'taken') return { ...place, ...(session && { own: session.takeOver() }) }
-    const server = await connectToSocket(path, patience.startMs)
+    const server = await connectToSocket(path, joinTimings.startMs)
     if (server === 'unusable') return alone()
     if (server === 'gone') {
       removeStale(path)

@@ -3,7 +3,7 @@ import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { createEvent } from '../../../core/kit/abort.ts'
 import { createStreamWriter, readLines, resumedMethod } from '../../../server/stdio/lines.ts'
 import { type PassedMessage, parseMessages } from './messages.ts'
-import { connectToSocket, type Greeted, patience } from './socket.ts'
+import { connectToSocket, type GreetedConnection, joinTimings } from './socket.ts'
 
 /** Maximum length of a message from the server and from the client, in bytes. For the client, it is the limit that the server sets. */
 const maxLineBytes = { server: 64 * 1024 * 1024, client: 4 * 1024 * 1024 }
@@ -64,13 +64,13 @@ function watchServer(socket: Socket, path: string, isWaiting: () => boolean) {
   let isStuck = false
   const timer = setInterval(async () => {
     if (!isWaiting()) return
-    const probe = await connectToSocket(path, patience.laterMs)
+    const probe = await connectToSocket(path, joinTimings.laterMs)
     if (typeof probe !== 'string') probe.socket.destroy()
     else if (probe === 'unusable') {
       isStuck = true
       socket.destroy()
     }
-  }, patience.everyMs)
+  }, joinTimings.everyMs)
   return {
     end: () => {
       clearInterval(timer)
@@ -170,7 +170,7 @@ export function createSession() {
      * Passes messages between the client and a server until one of them ends. Resolves to `served` if the client ended, `lost` if the server
      * ended first, and `stuck` if it stops greeting new connections while the client waits.
      */
-    relay: async (greeted: Greeted, path: string): Promise<'served' | 'lost' | 'stuck'> => {
+    relay: async (greeted: GreetedConnection, path: string): Promise<'served' | 'lost' | 'stuck'> => {
       const { socket } = greeted
       cursorSecret = greeted.cursorSecret
       tell = () => socket.end()

@@ -1,6 +1,6 @@
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
-import { defaultConfig, stateFolder } from '../../../config/state-folder.ts'
-import { isPrivate } from './socket.ts'
+import { defaultConfigName, stateFolder } from '../../../config/state-folder.ts'
+import { makePrivateFolder } from './socket.ts'
 
 const fs = process.getBuiltinModule('node:fs')
 
@@ -13,7 +13,7 @@ const maxPathBytes = 103
 const maxConfigBytes = 1024 * 1024
 
 /** The socket of a command line; `undefined` if it cannot be shared. Its name begins with the digest of its configuration or folder. */
-export function socketOf(words: readonly string[]): string | undefined {
+export function socketPathOf(words: readonly string[]): string | undefined {
   const folders: string[] = []
   const rest: string[] = []
   let config: string | undefined
@@ -27,7 +27,7 @@ export function socketOf(words: readonly string[]): string | undefined {
   }
   // A named pipe of Windows cannot be limited to its user with Node.
   if (!rest.includes('--stdio') || process.platform === 'win32') return undefined
-  const found = folders.length === 0 && fs.existsSync(defaultConfig) ? resolve(defaultConfig) : undefined
+  const found = folders.length === 0 && fs.existsSync(defaultConfigName) ? resolve(defaultConfigName) : undefined
   const file = config ?? found
   const first = folders[0] ?? (file === undefined ? resolve('.') : dirname(file))
   try {
@@ -57,12 +57,12 @@ export function socketOf(words: readonly string[]): string | undefined {
 }
 
 /** The sockets of running servers of a configuration, or of a folder without one, the newest first. */
-export function socketsOf(path: string): readonly string[] {
+export function socketPathsOf(path: string): readonly string[] {
   const run = join(stateFolder(), 'run')
   try {
     const mine = fs.readdirSync(run).filter((name) => name.startsWith(`${digest(resolveLinks(path))}-`))
     const paths = mine.map((name) => join(run, name))
-    return isPrivate(run) ? paths.sort((a, b) => fs.statSync(b).mtimeMs - fs.statSync(a).mtimeMs) : []
+    return makePrivateFolder(run) ? paths.sort((a, b) => fs.statSync(b).mtimeMs - fs.statSync(a).mtimeMs) : []
   } catch {
     return []
   }

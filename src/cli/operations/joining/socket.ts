@@ -6,10 +6,10 @@ import { parseMessages } from './messages.ts'
 const fs = process.getBuiltinModule('node:fs')
 
 /** Time-out of a greeting, at the start and while a client waits, and interval of checks while a client waits, in milliseconds. */
-export const patience = { startMs: 2000, laterMs: 4000, everyMs: 2000 }
+export const joinTimings = { startMs: 2000, laterMs: 4000, everyMs: 2000 }
 
 /** A connection to a server that has greeted. */
-export interface Greeted {
+export interface GreetedConnection {
   readonly socket: Socket
   /** The secret with which the server seals the cursors of its lists. */
   readonly cursorSecret: string
@@ -20,12 +20,12 @@ export interface Greeted {
 type Unreached = 'gone' | 'unusable'
 
 /** Connects to a socket, and waits for the greeting. A connection alone is no sign of life: the system accepts it for a stopped process. */
-export function connectToSocket(path: string, timeoutMs: number): Promise<Greeted | Unreached> {
+export function connectToSocket(path: string, timeoutMs: number): Promise<GreetedConnection | Unreached> {
   const { createConnection } = process.getBuiltinModule('node:net')
   return new Promise((done) => {
     const socket = createConnection({ path })
     let read = Buffer.alloc(0)
-    const end = (result: Greeted | Unreached) => {
+    const end = (result: GreetedConnection | Unreached) => {
       clearTimeout(timer)
       socket.off('error', onError).off('close', onClose).off('data', onData)
       socket.on('error', () => {})
@@ -42,7 +42,7 @@ export function connectToSocket(path: string, timeoutMs: number): Promise<Greete
       socket.pause()
       if (at + 1 < read.length) socket.unshift(read.subarray(at + 1))
       const [{ cursorSecret, pid } = {}] = parseMessages(read.toString('utf8', 0, at)) as Partial<
-        Omit<Greeted, 'socket'>
+        Omit<GreetedConnection, 'socket'>
       >[]
       end(cursorSecret === undefined || pid === undefined ? 'unusable' : { socket, cursorSecret, pid })
     }
@@ -52,7 +52,7 @@ export function connectToSocket(path: string, timeoutMs: number): Promise<Greete
 }
 
 /** Makes the folder of the sockets. Returns whether only this user may enter it. */
-export function isPrivate(folder: string): boolean {
+export function makePrivateFolder(folder: string): boolean {
   try {
     makeFolder(folder, 0o700)
     const { uid, mode } = fs.lstatSync(folder)

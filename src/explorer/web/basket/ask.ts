@@ -1,5 +1,5 @@
-import { type BasketItem, type Level, levels, type Plan, type TokenCost } from '../../../browse/basket.ts'
-import { resourcesOf, type Wire } from '../../../client/wire.ts'
+import { type BasketItem, type BasketPlan, type Level, levels, type TokenCost } from '../../../browse/basket.ts'
+import { resourcesOf, type WireObject } from '../../../client/wire.ts'
 import { objectOf, objectsIn, stringItems } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import { readableUri } from '../listing/columns.ts'
@@ -14,7 +14,7 @@ export type BasketFormat = (typeof formats)[number]
 export const encodings = ['o200k_base', 'cl100k_base'] as const
 export type TokenEncoding = (typeof encodings)[number]
 
-export interface Settings {
+export interface AssemblySettings {
   readonly budget: number
   readonly encoding: TokenEncoding
   readonly format: BasketFormat
@@ -32,7 +32,7 @@ interface BasketCosts {
 export async function requestBasketCosts(
   connection: PageConnection,
   items: readonly BasketItem[],
-  settings: Settings,
+  settings: AssemblySettings,
   signal: AbortSignal,
 ): Promise<BasketCosts> {
   const pins = items.map(({ resource }) => resource.uri)
@@ -52,7 +52,7 @@ export async function requestBasketCosts(
 /** Cost of an item without an answer, so that it is not requested again. */
 const uncounted: TokenCost = { levels: {}, missing: false, notes: [] }
 
-function costOf(item: Wire): TokenCost {
+function costOf(item: WireObject): TokenCost {
   const given = objectOf(item.levels)
   const counted = levels.flatMap((level) => (typeof given[level] === 'number' ? [[level, given[level]] as const] : []))
   return {
@@ -62,7 +62,7 @@ function costOf(item: Wire): TokenCost {
   }
 }
 
-export interface Assembled {
+export interface AssembledContext {
   readonly text: string
   readonly tokens: number
   readonly manifest: unknown
@@ -71,10 +71,10 @@ export interface Assembled {
 /** Requests the text of the planned context. */
 export async function assemble(
   connection: PageConnection,
-  plan: Plan,
-  settings: Settings,
+  plan: BasketPlan,
+  settings: AssemblySettings,
   signal?: AbortSignal,
-): Promise<Assembled> {
+): Promise<AssembledContext> {
   const pins = plan.items
     .filter(({ missing }) => !missing)
     .map(({ resource, taken }) => ({ uri: resource.uri, level: taken }))
@@ -107,7 +107,7 @@ export interface Suggestion {
 export async function suggest(
   connection: PageConnection,
   items: readonly BasketItem[],
-  { purpose, encoding }: Settings,
+  { purpose, encoding }: AssemblySettings,
   signal: AbortSignal,
 ): Promise<readonly Suggestion[]> {
   const pins = items.map(({ resource, level }) => ({
@@ -135,7 +135,7 @@ export async function suggest(
   })
 }
 
-function assembleArguments({ budget, encoding, format, purpose }: Settings) {
+function assembleArguments({ budget, encoding, format, purpose }: AssemblySettings) {
   return { budget, encoding, format, ...(purpose.trim() === '' ? {} : { query: purpose }) }
 }
 

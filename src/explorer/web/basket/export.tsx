@@ -3,29 +3,29 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Button } from '../shell/fields.tsx'
 import { copy, errorSentence } from '../state/announce.ts'
 import { download } from '../state/browser.ts'
-import { addressOf, fragmentOf } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { fragmentOf, permalinkUrl } from '../state/route.ts'
+import { requireConnection } from '../state/session.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
-import { type Assembled, assemble, type BasketFormat } from './ask.ts'
+import { type AssembledContext, assemble, type BasketFormat } from './ask.ts'
 import { basket } from './picked.ts'
-import { picksOf, plan, settings } from './store.ts'
+import { formatPicks, plan, settings } from './store.ts'
 import { t } from './words.ts'
 
 const endings: Readonly<Record<BasketFormat, string>> = { xml: 'xml', markdown: 'md', json: 'json' }
 
 /** The export: the assembled text, copied or downloaded, and the manifest to make it again. */
-export function Export() {
+export function BasketExport() {
   const isBusy = useSignal(false)
   const told = useSignal('')
-  const preview = useSignal<Assembled | undefined>(undefined)
+  const preview = useSignal<AssembledContext | undefined>(undefined)
   const { format } = settings.value
   const cannot = isBusy.value || plan.value.over > 0 || !plan.value.isWhole
 
-  const use = async (act: (assembled: Assembled) => string | Promise<string>) => {
+  const use = async (act: (assembled: AssembledContext) => string | Promise<string>) => {
     isBusy.value = true
     told.value = t('working')
     try {
-      told.value = await act(await assemble(connected(), plan.value, settings.value))
+      told.value = await act(await assemble(requireConnection(), plan.value, settings.value))
     } catch (error) {
       told.value = errorSentence(error)
     } finally {
@@ -33,18 +33,18 @@ export function Export() {
     }
   }
   const share = async () => {
-    const picks = picksOf(basket.value)
+    const picks = formatPicks(basket.value)
     if (picks === undefined) {
       told.value = t('shareTooLong')
       return
     }
-    const link = addressOf(fragmentOf({ basket: '1', picks }))
+    const link = permalinkUrl(fragmentOf({ basket: '1', picks }))
     told.value = (await copy(link)) ? t('linkCopied') : t('copyFailed')
   }
   /** Returns a button that assembles the text, and passes it to `act`. */
   const out = (
     label: string,
-    act: (assembled: Assembled) => string | Promise<string>,
+    act: (assembled: AssembledContext) => string | Promise<string>,
     more: { readonly class?: string; readonly title?: string } = {},
   ) => <Button name={label} disabled={cannot} onClick={() => use(act)} {...more} />
   return (
@@ -97,7 +97,7 @@ export function Export() {
 const longest = 200_000
 
 /** The prompt as it is copied or downloaded. */
-function PromptPreview({ text, tokens, onClose }: Assembled & { readonly onClose: () => void }) {
+function PromptPreview({ text, tokens, onClose }: AssembledContext & { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => dialog.current?.showModal(), [])
   return (

@@ -4,8 +4,8 @@ import { breadcrumbsOf } from '../listing/browse.ts'
 import { Button } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { escapeInvisible, formatNumber } from '../words/texts.ts'
-import { Item } from './parts.tsx'
-import { removeAll } from './picked.ts'
+import { BasketItemRow } from './parts.tsx'
+import { removeItems } from './picked.ts'
 import { t } from './words.ts'
 
 /** Items of one folder that follow each other in the basket. */
@@ -34,7 +34,7 @@ export function groupByFolder(items: readonly PlannedItem[]): readonly ItemGroup
 const maxOpen = 50
 
 /** The items of the basket. Two or more of one folder have a head with their number and their tokens. */
-export function Items({ items }: { readonly items: readonly PlannedItem[] }) {
+export function BasketItemList({ items }: { readonly items: readonly PlannedItem[] }) {
   return (
     <ol class="basket-items">
       {groupByFolder(items).map((group) =>
@@ -56,7 +56,7 @@ interface GroupProps {
 
 function GroupItems({ group: { items, start }, all }: GroupProps) {
   return items.map((item, at) => (
-    <Item key={item.resource.uri} item={item} isFirst={start + at === 0} isLast={start + at === all - 1} />
+    <BasketItemRow key={item.resource.uri} item={item} isFirst={start + at === 0} isLast={start + at === all - 1} />
   ))
 }
 
@@ -84,7 +84,7 @@ function Group({ group, all }: GroupProps) {
           name={t('removeGroup', { count: items.length, name })}
           icon="close"
           class="button-icon"
-          onClick={() => removeAll(items.map(({ resource }) => resource.uri))}
+          onClick={() => removeItems(items.map(({ resource }) => resource.uri))}
         />
       </div>
       {isOpen ? (

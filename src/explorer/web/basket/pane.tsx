@@ -7,13 +7,13 @@ import { Button, Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { errorSentence } from '../state/announce.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
-import { connected } from '../state/session.ts'
-import { escapeInvisible, tailOf } from '../words/texts.ts'
+import { requireConnection } from '../state/session.ts'
+import { escapeInvisible, truncateStart } from '../words/texts.ts'
 import { type Suggestion, suggest } from './ask.ts'
-import { Export } from './export.tsx'
-import { Items } from './groups.tsx'
+import { BasketExport } from './export.tsx'
+import { BasketItemList } from './groups.tsx'
 import { BasketSettings } from './parts.tsx'
-import { addToBasket, basket, isPicked, remove, setLevel } from './picked.ts'
+import { addToBasket, basket, isPicked, removeFromBasket, setLevel } from './picked.ts'
 import { canAssemble, countAgain, countingError, isCounting, plan, settings, startBasket, tokenCosts } from './store.ts'
 import { t } from './words.ts'
 
@@ -60,7 +60,7 @@ export function BasketPane() {
               </p>
             )}
             <Savings />
-            <Items items={items} />
+            <BasketItemList items={items} />
             <BasketSettings />
             {canAssemble.value ? <Suggestions /> : null}
             <Button
@@ -72,7 +72,7 @@ export function BasketPane() {
               }}
             />
           </div>
-          {canAssemble.value ? <Export /> : null}
+          {canAssemble.value ? <BasketExport /> : null}
         </>
       )}
     </section>
@@ -128,7 +128,7 @@ function Savings() {
                   onClick={() => setLevel(uri, saving.to)}
                 />
               ) : (
-                <Button name={t('drop', { name, saved })} onClick={() => remove(uri)} />
+                <Button name={t('drop', { name, saved })} onClick={() => removeFromBasket(uri)} />
               )}
             </li>
           )
@@ -153,7 +153,7 @@ function Suggestions() {
       // Without a purpose, the current search is the purpose.
       const { purpose } = settings.value
       const asked = { ...settings.value, purpose: purpose.trim() === '' ? (route.value.q ?? '') : purpose }
-      const suggestions = await suggest(connected(), basket.value, asked, controller.signal)
+      const suggestions = await suggest(requireConnection(), basket.value, asked, controller.signal)
       found.value = suggestions
       told.value = suggestions.length === 0 ? t('noSuggestions') : ''
     } catch (error) {
@@ -171,7 +171,7 @@ function Suggestions() {
             <li key={resource.uri}>
               <div>
                 <Text as="a" href={linkTo({ uri: resource.uri })} title={resource.uri} text={name} />
-                <Text as="p" class="basket-uri" text={tailOf(readableUri(resource.uri), 48)} />
+                <Text as="p" class="basket-uri" text={truncateStart(readableUri(resource.uri), 48)} />
               </div>
               <Button name={t('add', { name })} sign="+" onClick={() => addToBasket([{ resource, level: 'auto' }])} />
               <details>

@@ -1,4 +1,4 @@
-import { Button, type Option, Select, Text } from '../shell/fields.tsx'
+import { Button, Select, type SelectOption, Text } from '../shell/fields.tsx'
 import './adding.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
@@ -15,7 +15,7 @@ import { Icon } from '../shell/icons.tsx'
 import { errorSentence } from '../state/announce.ts'
 import { linkTo } from '../state/route.ts'
 import { escapeInvisible, formatNumber } from '../words/texts.ts'
-import { type BasketFormat, encodings, formats, type Settings, type TokenEncoding } from './ask.ts'
+import { type AssemblySettings, type BasketFormat, encodings, formats, type TokenEncoding } from './ask.ts'
 import {
   addableItems,
   cancelAdding,
@@ -24,8 +24,8 @@ import {
   move,
   type PendingAdd,
   pendingAdd,
-  remove,
   removeBelow,
+  removeFromBasket,
   setLevel,
 } from './picked.ts'
 import { plan, settings, staleItems, tokenCosts } from './store.ts'
@@ -38,7 +38,7 @@ interface ItemProps {
 }
 
 /** An item of the basket on one line, with its level and its tokens; faults are shown below. */
-export function Item({ item, isFirst, isLast }: ItemProps) {
+export function BasketItemRow({ item, isFirst, isLast }: ItemProps) {
   const { resource, taken, tokens, missing, notes } = item
   const { uri, name } = resource
   const label = escapeInvisible(name)
@@ -80,7 +80,12 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
             disabled={isLast}
             onClick={() => move(uri, 1)}
           />
-          <Button name={t('remove', { name: label })} icon="close" class="button-icon" onClick={() => remove(uri)} />
+          <Button
+            name={t('remove', { name: label })}
+            icon="close"
+            class="button-icon"
+            onClick={() => removeFromBasket(uri)}
+          />
         </span>
       </div>
       {missing ? <p class="basket-note basket-bad">{t('missing')}</p> : null}
@@ -129,14 +134,17 @@ const names: Readonly<Record<BasketFormat, string>> = { xml: 'XML', markdown: 'M
 export function BasketSettings() {
   const { budget, encoding, format, purpose } = settings.value
   const isOwn = useSignal(!presets.some((preset) => preset === budget))
-  const set = (change: Partial<Settings>) => {
+  const set = (change: Partial<AssemblySettings>) => {
     settings.value = { ...settings.value, ...change }
   }
   return (
     <div class="basket-settings">
       <Select
         label={t('budget')}
-        options={[...presets.map((preset): Option<string> => [String(preset), `${preset / 1000}k`]), ['own', t('own')]]}
+        options={[
+          ...presets.map((preset): SelectOption<string> => [String(preset), `${preset / 1000}k`]),
+          ['own', t('own')],
+        ]}
         value={isOwn.value ? 'own' : String(budget)}
         onChoose={(value) => {
           isOwn.value = value === 'own'
@@ -162,13 +170,13 @@ export function BasketSettings() {
       ) : null}
       <Select
         label={t('encoding')}
-        options={encodings.map((one): Option<TokenEncoding> => [one, one])}
+        options={encodings.map((one): SelectOption<TokenEncoding> => [one, one])}
         value={encoding}
         onChoose={(value) => set({ encoding: value })}
       />
       <Select
         label={t('format')}
-        options={formats.map((one): Option<BasketFormat> => [one, names[one]])}
+        options={formats.map((one): SelectOption<BasketFormat> => [one, names[one]])}
         value={format}
         onChoose={(value) => set({ format: value })}
       />

@@ -4,15 +4,15 @@ import {
   type BasketLevel,
   estimateTokens,
   hasItem,
-  withAdded,
+  withAddedItems,
   withLevel,
-  withMoved,
+  withMovedItem,
   withoutUris,
 } from '../../../browse/basket.ts'
-import { type FilesBelow, foldersOf, isFolder, walkBelow } from '../../../browse/tree.ts'
+import { type FilesBelow, foldersAbove, isFolder, walkBelow } from '../../../browse/tree.ts'
 import type { Resource } from '../../../core/view.ts'
 import { announce } from '../state/announce.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { t } from './words.ts'
 
 /** Picked items, in the order that the reader chose. */
@@ -25,7 +25,7 @@ export const maxBasketItems = 500
 const pickedBelow = computed((): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>()
   for (const { resource } of basket.value)
-    for (const folder of foldersOf(resource.uri)) counts.set(folder, (counts.get(folder) ?? 0) + 1)
+    for (const folder of foldersAbove(resource.uri)) counts.set(folder, (counts.get(folder) ?? 0) + 1)
   return counts
 })
 
@@ -57,22 +57,22 @@ export function isPicked(uri: string): boolean {
 }
 
 /** Adds a resource to the basket, or removes it. Folders are ignored: `pick` adds the files below them. */
-export function toggle(resource: Resource): void {
-  if (isPicked(resource.uri)) remove(resource.uri)
+export function toggleFile(resource: Resource): void {
+  if (isPicked(resource.uri)) removeFromBasket(resource.uri)
   else addToBasket([{ resource, level: 'auto' }])
 }
 
 /** Adds the new resources, up to the limit of the basket. */
 export function addToBasket(items: BasketItems): void {
   const files = items.filter(({ resource }) => !isFolder(resource))
-  basket.value = withAdded(basket.value, files, maxBasketItems)
+  basket.value = withAddedItems(basket.value, files, maxBasketItems)
 }
 
-export function remove(uri: string): void {
+export function removeFromBasket(uri: string): void {
   basket.value = withoutUris(basket.value, new Set([uri]))
 }
 
-export function removeAll(uris: readonly string[]): void {
+export function removeItems(uris: readonly string[]): void {
   basket.value = withoutUris(basket.value, new Set(uris))
 }
 
@@ -82,7 +82,7 @@ export function setLevel(uri: string, level: BasketLevel): void {
 
 /** Moves an item by a number of positions. */
 export function move(uri: string, by: number): void {
-  basket.value = withMoved(basket.value, uri, by)
+  basket.value = withMovedItem(basket.value, uri, by)
 }
 
 /** Maximum number of pages of folders that are loaded before the dialog shows the number of files. */
@@ -105,8 +105,8 @@ export const pendingAdd = signal<PendingAdd | undefined>(undefined)
 let running: AbortController | undefined
 
 /** Adds a resource to the basket, or removes it. For a folder, the reader first confirms the number of files below it. */
-export function pick(resource: Resource): void {
-  if (!isFolder(resource)) toggle(resource)
+export function togglePicked(resource: Resource): void {
+  if (!isFolder(resource)) toggleFile(resource)
   else if (shareInBasket(resource.uri).isWhole) {
     announce(t('folderOut', { name: resource.name }))
     removeBelow(resource.uri)
@@ -190,5 +190,5 @@ function put({ files, counts }: FilesBelow): readonly string[] {
 
 function below(folder: string, signal: AbortSignal): Promise<FilesBelow> {
   // One file more than the basket can hold shows that there are more.
-  return walkBelow(connected().view, folder, { files: maxBasketItems + 1, pages: maxPages, signal })
+  return walkBelow(requireConnection().view, folder, { files: maxBasketItems + 1, pages: maxPages, signal })
 }

@@ -3,23 +3,23 @@ import {
   type BasketItem,
   type BasketLevel,
   levels,
-  planOf,
+  planBasket,
   type TokenCost,
   usableBudget,
 } from '../../../browse/basket.ts'
 import { lastSegment, resourcesOf } from '../../../client/wire.ts'
 import { jsonIn, objectOf } from '../../../core/kit/object.ts'
-import { readKept, storeText } from '../state/browser.ts'
+import { readStoredText, storeText } from '../state/browser.ts'
 import { onChange } from '../state/live.ts'
 import { navigate, route } from '../state/route.ts'
 import { connection } from '../state/session.ts'
 import {
+  type AssemblySettings,
   assembleToolName,
   type BasketFormat,
   encodings,
   formats,
   requestBasketCosts,
-  type Settings,
   type TokenEncoding,
 } from './ask.ts'
 import { addToBasket, basket } from './picked.ts'
@@ -28,7 +28,7 @@ const settingsKey = 'hikidashi.basket.settings'
 /** Servers at one origin share the storage of the browser, so each has its own basket, by its name. */
 const basketKey = (name: string) => `hikidashi.basket.${location.pathname}.${name}`
 
-export const settings = signal<Settings>(readSettings())
+export const settings = signal<AssemblySettings>(readSettings())
 /** The counted tokens, by the URI of the item. */
 export const tokenCosts = signal<ReadonlyMap<string, TokenCost>>(new Map())
 const frame = signal(0)
@@ -42,7 +42,7 @@ export const canAssemble = computed(() => connection.value?.tools.has(assembleTo
 
 /** Current levels and tokens of the basket. */
 export const plan = computed(() =>
-  planOf(basket.value, tokenCosts.value, frame.value, usableBudget(settings.value.budget)),
+  planBasket(basket.value, tokenCosts.value, frame.value, usableBudget(settings.value.budget)),
 )
 
 let wasStarted = false
@@ -52,8 +52,8 @@ export function startBasket(): void {
   if (wasStarted) return
   wasStarted = true
   const name = connection.peek()?.server.name ?? ''
-  if (basket.peek().length === 0) basket.value = itemsOfStored(readKept(basketKey(name)))
-  effect(() => storeText(basketKey(name), storedOf(basket.value)))
+  if (basket.peek().length === 0) basket.value = parseStoredBasket(readStoredText(basketKey(name)))
+  effect(() => storeText(basketKey(name), formatStoredBasket(basket.value)))
   effect(() => storeText(settingsKey, JSON.stringify(settings.value)))
   effect(takePicks)
   effect(countWhatIsNew)
@@ -64,7 +64,7 @@ export function startBasket(): void {
 function takePicks(): void {
   const { picks } = route.value
   if (picks === undefined) return
-  addToBasket(itemsOfPicks(picks))
+  addToBasket(parsePicks(picks))
   navigate({ picks: undefined, basket: '1' }, { replace: true })
 }
 
@@ -142,10 +142,10 @@ function forget(uri: string): void {
   tokenCosts.value = new Map([...tokenCosts.peek()].filter(([one]) => one !== uri))
 }
 
-function readSettings(): Settings {
-  const otherwise: Settings = { budget: 32_000, encoding: 'o200k_base', format: 'xml', purpose: '' }
+function readSettings(): AssemblySettings {
+  const otherwise: AssemblySettings = { budget: 32_000, encoding: 'o200k_base', format: 'xml', purpose: '' }
   try {
-    const { budget, encoding, format } = objectOf(JSON.parse(readKept(settingsKey) ?? 'null'))
+    const { budget, encoding, format } = objectOf(JSON.parse(readStoredText(settingsKey) ?? 'null'))
     return {
       budget: typeof budget === 'number' && Number.isSafeInteger(budget) && budget > 0 ? budget : otherwise.budget,
       encoding: encodings.find((one): one is TokenEncoding => one === encoding) ?? otherwise.encoding,
@@ -163,13 +163,13 @@ const mostCharacters = 6000
 const isLevel = (text: string): text is BasketLevel => text === 'auto' || levels.some((level) => level === text)
 
 /** Returns the items of a basket as text for a permalink. `undefined`: the basket is too large. */
-export function picksOf(items: readonly BasketItem[]): string | undefined {
+export function formatPicks(items: readonly BasketItem[]): string | undefined {
   const text = items.map(({ resource, level }) => `${level} ${resource.uri}`).join('\n')
   return encodeURIComponent(text).length > mostCharacters ? undefined : text
 }
 
 /** Parses the items of the basket in a permalink. */
-export function itemsOfPicks(text: string): readonly BasketItem[] {
+export function parsePicks(text: string): readonly BasketItem[] {
   return text.split('\n').flatMap((line) => {
     const [, level = '', uri = ''] = /^(\w+) (\S.*)$/.exec(line) ?? []
     return isLevel(level) && uri !== '' ? [{ resource: { uri, name: lastSegment(uri) }, level }] : []
@@ -177,7 +177,7 @@ export function itemsOfPicks(text: string): readonly BasketItem[] {
 }
 
 /** Parses a basket stored by the browser. Invalid text is an empty basket. */
-export function itemsOfStored(text: string | null): readonly BasketItem[] {
+export function parseStoredBasket(text: string | null): readonly BasketItem[] {
   const value = jsonIn(text ?? '')
   if (!Array.isArray(value)) return []
   return value.flatMap((item: unknown) => {
@@ -187,7 +187,7 @@ export function itemsOfStored(text: string | null): readonly BasketItem[] {
   })
 }
 
-export function storedOf(items: readonly BasketItem[]): string {
+export function formatStoredBasket(items: readonly BasketItem[]): string {
   return JSON.stringify(
     items.map(({ resource: { uri, name, title, mimeType, size }, level }) => ({
       uri,

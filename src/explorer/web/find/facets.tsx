@@ -2,9 +2,9 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { type Facet, facets, noFacets } from '../listing/select.ts'
-import { Button, type Option, Select } from '../shell/fields.tsx'
+import { Button, Select, type SelectOption } from '../shell/fields.tsx'
 import { navigate, route } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import { t } from './words.ts'
 
@@ -13,7 +13,7 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
   const mounts = useSignal<readonly Resource[]>([])
   useEffect(() => {
     const controller = new AbortController()
-    connected()
+    requireConnection()
       .view.mounts({ signal: controller.signal })
       .then((found) => {
         mounts.value = found
@@ -37,7 +37,7 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
           options={[
             ['text/*', t('texts')],
             ['image/*', t('images')],
-            ...types.map((type): Option<string> => [type, escapeInvisible(type)]),
+            ...types.map((type): SelectOption<string> => [type, escapeInvisible(type)]),
           ]}
         />
         <FacetSelect
@@ -63,7 +63,7 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
   )
 }
 
-function FacetSelect({ facet, options }: { readonly facet: Facet; readonly options: readonly Option<string>[] }) {
+function FacetSelect({ facet, options }: { readonly facet: Facet; readonly options: readonly SelectOption<string>[] }) {
   const any = facet === 'since' ? t('anyTime') : t('any')
   return (
     <Select

@@ -6,17 +6,17 @@ import {
   type FoundQuery,
   freshnessOf,
   notesAboveHits,
-  parseFound,
+  parseSearchAnswer,
+  preferWordHits,
   type SearchAnswer,
   type SearchMount,
-  withWords,
 } from '../../../core/search-answer.ts'
 import type { View } from '../../../core/view.ts'
 import { reconnections } from '../listing/browse.ts'
-import { type Growth, growthOf } from '../listing/survey.ts'
-import { searchable, templates } from '../state/offered.ts'
+import { type IndexingProgress, readIndexingProgress } from '../listing/survey.ts'
+import { offeredSearches, templates } from '../state/offered.ts'
 import { type Route, route } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 
 /** Merged results of several searches: hits best first, and the cursor of each search. */
 export interface Results {
@@ -85,7 +85,7 @@ export async function querySearches(
       }
     }),
   )
-  const found = withWords(answers.flatMap((answer) => ('found' in answer ? [answer.found] : [])))
+  const found = preferWordHits(answers.flatMap((answer) => ('found' in answer ? [answer.found] : [])))
   const hits = found.flatMap((one) => one.hits).sort((a, b) => b.score - a.score)
   const totals = found.map(({ total }) => total)
   return {
@@ -122,7 +122,7 @@ async function searchInMount(
 ): Promise<SearchAnswer> {
   const { contents } = await view.read(mount.uriOf(query), { signal })
   const [content] = contents
-  const found = content !== undefined && 'text' in content ? parseFound(content.text) : undefined
+  const found = content !== undefined && 'text' in content ? parseSearchAnswer(content.text) : undefined
   if (found === undefined) throw new Error(`The answer of ${mount.address} is not a search result.`)
   return found
 }
@@ -145,13 +145,13 @@ export function useResults() {
   const running = useRef<AbortController | undefined>(undefined)
   const key = useComputed(() => JSON.stringify(searchQueryFromRoute(route.value)))
   const { state } = templates.value
-  const growth = useSignal<Growth | undefined>(undefined)
+  const growth = useSignal<IndexingProgress | undefined>(undefined)
   const isLonger = useRef(false)
   const run = async (before?: Results) => {
     running.current?.abort()
     isLonger.current = before !== undefined
     const query = searchQueryFromRoute(route.value)
-    if (query === undefined || searchable.value.length === 0) {
+    if (query === undefined || offeredSearches.value.length === 0) {
       results.value = undefined
       isBusy.value = false
       return
@@ -160,7 +160,13 @@ export function useResults() {
     running.current = controller
     isBusy.value = true
     try {
-      const found = await querySearches(connected().view, searchable.value, query, before, controller.signal)
+      const found = await querySearches(
+        requireConnection().view,
+        offeredSearches.value,
+        query,
+        before,
+        controller.signal,
+      )
       if (!controller.signal.aborted) results.value = found
     } catch {
       // A newer search replaced this one.
@@ -176,11 +182,11 @@ export function useResults() {
   /** Searches again while the index grows or lacks changes, and once more when it is done. Results that the reader has extended stay as they are. */
   const follow = async (found: Results, signal: AbortSignal) => {
     const query = searchQueryFromRoute(route.value)
-    const now = await growthOf(connected().view, searchable.value, signal)
+    const now = await readIndexingProgress(requireConnection().view, offeredSearches.value, signal)
     if (signal.aborted || query === undefined) return
     const isDone = now === undefined && growth.value === undefined
     growth.value = now
-    const again = await querySearches(connected().view, searchable.value, query, undefined, signal)
+    const again = await querySearches(requireConnection().view, offeredSearches.value, query, undefined, signal)
     const shown = ({ hits, notes, pending }: Results) => JSON.stringify([hits, notes, pending])
     const isSame = shown(again) === shown(found)
     // The reader may have changed the query in the meantime.

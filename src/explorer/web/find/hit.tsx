@@ -1,13 +1,13 @@
-import { fold } from '../../../core/kit/matching.ts'
+import { foldText } from '../../../core/kit/matching.ts'
 import { type FoundHit, rowsMimeType, splitAtMarks } from '../../../core/search-answer.ts'
 import { decodeComponent } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
-import { isPicked, toggle } from '../basket/picked.ts'
+import { isPicked, toggleFile } from '../basket/picked.ts'
 import { breadcrumbsOf } from '../listing/browse.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { languageOf, mediaTypeOf } from '../preview/model/kind.ts'
 import { matchesIn } from '../preview/model/lines.ts'
-import { Button, Marked, Text } from '../shell/fields.tsx'
+import { Button, MarkedText, Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { linkTo, previewedHit, route } from '../state/route.ts'
 import { escapeInvisible, formatTime, langOf } from '../words/texts.ts'
@@ -40,7 +40,7 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
             icon={picked ? 'tick' : 'basket'}
             class="button-icon"
             aria-pressed={picked}
-            onClick={() => toggle(documentResource(best))}
+            onClick={() => toggleFile(documentResource(best))}
           />
         )}
       </div>
@@ -79,7 +79,7 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
   const isOpen = (previewedHit.value ?? route.value.uri) === uri
   return (
     <li class={isOpen ? 'hit hit-open' : 'hit'} lang={langOf(`${label}${snippet.text}`)}>
-      <HitLink uri={uri} isOpen={isOpen} isCode={isCode} onToggle={() => toggle(documentResource(hit))}>
+      <HitLink uri={uri} isOpen={isOpen} isCode={isCode} onToggle={() => toggleFile(documentResource(hit))}>
         {escapeInvisible(label)}
       </HitLink>
       {label === at ? null : <span class="hit-lines">{at}</span>}
@@ -95,8 +95,8 @@ export function NameHit({ resource }: { readonly resource: Resource }) {
   return (
     <li class={isOpen ? 'name-hit hit-open' : 'name-hit'}>
       <FileIcon uri={uri} mimeType={mimeType} />
-      <HitLink uri={uri} isOpen={isOpen} lang={langOf(name)} onToggle={() => toggle(resource)}>
-        <Marked pieces={markName(name, route.value.q ?? '')} />
+      <HitLink uri={uri} isOpen={isOpen} lang={langOf(name)} onToggle={() => toggleFile(resource)}>
+        <MarkedText pieces={markName(name, route.value.q ?? '')} />
       </HitLink>
       <bdi class="group-path" title={escapeInvisible(uri)}>
         {breadcrumbText(uri)}
@@ -137,11 +137,11 @@ const isCopy = (uri: string) => /^(?:git|config|env|pkg):/i.test(uri)
 
 /** The resources whose names match the typed text, best first. */
 export function nameHits(resources: Iterable<Resource>, query: string): readonly Resource[] {
-  const needle = fold(query.trim())
+  const needle = foldText(query.trim())
   if (needle === '') return []
   const found: { readonly resource: Resource; readonly fit: number }[] = []
   for (const resource of resources) {
-    const fit = fitOf(needle, fold(resource.name), fold(decodedPath(resource.uri)))
+    const fit = fitOf(needle, foldText(resource.name), foldText(decodedPath(resource.uri)))
     if (fit !== undefined) found.push({ resource, fit: fit - (isCopy(resource.uri) ? copyPenalty : 0) })
   }
   return found

@@ -7,10 +7,10 @@ import { linkTo, navigate, route } from '../state/route.ts'
 import { SearchPane } from './search-pane.tsx'
 import './prompts.css'
 import { useSignal } from '@preact/signals'
-import { fold } from '../../../core/kit/matching.ts'
+import { foldText } from '../../../core/kit/matching.ts'
 import type { ResourceTemplate } from '../../../core/view.ts'
 import { copy, errorSentence } from '../state/announce.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import {
   Combobox,
@@ -97,8 +97,10 @@ function TemplatesPane() {
   const { state, items, error } = templates.value
   const { template } = route.value
   const chosen = items.find(({ uriTemplate }) => uriTemplate === template)
-  const needle = fold(filter.value)
-  const fitting = items.filter((item) => fold(`${item.title ?? ''} ${item.name} ${item.uriTemplate}`).includes(needle))
+  const needle = foldText(filter.value)
+  const fitting = items.filter((item) =>
+    foldText(`${item.title ?? ''} ${item.name} ${item.uriTemplate}`).includes(needle),
+  )
   const list = (
     <>
       <p class="hint">
@@ -131,7 +133,7 @@ function TemplatesPane() {
         </p>
       ) : null}
       {template === undefined ? (
-        <details class="find-advanced" open={connected().view.prompts === undefined}>
+        <details class="find-advanced" open={requireConnection().view.prompts === undefined}>
           <summary>
             <h2 class="find-head">{t('advanced')}</h2>
           </summary>
@@ -223,7 +225,7 @@ function hintOf({ isOptional, isList }: Field): string | undefined {
 }
 
 function completeField(uriTemplate: string, form: FormModel, name: string, value: string, signal: AbortSignal) {
-  const { view } = connected()
+  const { view } = requireConnection()
   // The existing values may have changed since the form was drawn.
   const given = otherValues(form, parseFieldValues(route.value.values), name)
   return view.complete({ uriTemplate, argument: { name, value }, arguments: given }, { signal })

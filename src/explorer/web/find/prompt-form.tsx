@@ -5,15 +5,15 @@ import type { FilledPrompt } from '../../../core/provider.ts'
 import type { ListedPrompt, PromptContent, Resource } from '../../../core/view.ts'
 import { addToBasket } from '../basket/picked.ts'
 import { Button, Text } from '../shell/fields.tsx'
-import { lazily } from '../shell/panes.tsx'
+import { lazyComponent } from '../shell/panes.tsx'
 import { copy, errorSentence } from '../state/announce.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 import { Combobox, parseFieldValues, textOfValues } from './combobox.tsx'
 import { t } from './words.ts'
 
-const PromptMedia = lazily(async () => (await import('../preview/media.tsx')).PromptMedia)
+const PromptMedia = lazyComponent(async () => (await import('../preview/media.tsx')).PromptMedia)
 
 /** Maximum number of characters of a message that are drawn. All of it is copied. */
 const maxShown = 100_000
@@ -36,7 +36,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
       }),
     )
   const run = async () => {
-    const { prompts } = connected().view
+    const { prompts } = requireConnection().view
     if (missing.length > 0 || prompts === undefined) return
     running.current?.abort()
     const controller = new AbortController()
@@ -72,7 +72,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
           value={values[name] ?? ''}
           isRequired={required === true}
           complete={async (value, signal) =>
-            (await connected().view.prompts?.complete(
+            (await requireConnection().view.prompts?.complete(
               { name: prompt.name, argument: { name, value }, arguments: given(name) },
               { signal },
             )) ?? { values: [] }

@@ -1,13 +1,13 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { FoundHit } from '../../../core/search-answer.ts'
-import { isPicked, toggle } from '../basket/picked.ts'
+import { isPicked, toggleFile } from '../basket/picked.ts'
 import { databaseRows, keepDigits, type Rows } from '../preview/model/rows.ts'
 import { Button } from '../shell/fields.tsx'
 import { previewedHit, route } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import { documentResource, HitLink } from './hit-link.tsx'
-import { MarkedWords, Snippet, shownColumns, snippetMatches, startOfCell } from './snippet.tsx'
+import { cellExcerpt, MarkedWords, Snippet, shownColumns, snippetMatches } from './snippet.tsx'
 import { t } from './words.ts'
 
 /** Maximum number of rows of a table without a key that are shown: its hit is a page of rows. */
@@ -62,7 +62,7 @@ export function RowHits({ hits }: { readonly hits: readonly FoundHit[] }) {
       )}
       {rest.map((hit) => (
         <div key={hit.uri} class={isOpen(hit) ? 'hit hit-open' : 'hit'}>
-          <HitLink uri={hit.uri} isOpen={isOpen(hit)} onToggle={() => toggle(documentResource(hit))}>
+          <HitLink uri={hit.uri} isOpen={isOpen(hit)} onToggle={() => toggleFile(documentResource(hit))}>
             {escapeInvisible(hit.title ?? hit.uri)}
           </HitLink>
           <Snippet hit={hit} language={undefined} />
@@ -86,7 +86,7 @@ interface RowProps {
 
 function Row({ hit, row, columns, words, isFirst }: RowProps) {
   const [head = 0, ...others] = columns
-  const cellOf = (column: number) => <MarkedWords text={startOfCell(row[column] ?? '', words)} words={words} />
+  const cellOf = (column: number) => <MarkedWords text={cellExcerpt(row[column] ?? '', words)} words={words} />
   const first = row[head] ?? ''
   const picked = isPicked(hit.document)
   return (
@@ -98,13 +98,13 @@ function Row({ hit, row, columns, words, isFirst }: RowProps) {
             icon={picked ? 'tick' : 'basket'}
             class="button-icon"
             aria-pressed={picked}
-            onClick={() => toggle(documentResource(hit))}
+            onClick={() => toggleFile(documentResource(hit))}
           />
         ) : null}
       </td>
       <th scope="row">
         {isFirst ? (
-          <HitLink uri={hit.uri} isOpen={isOpen(hit)} onToggle={() => toggle(documentResource(hit))}>
+          <HitLink uri={hit.uri} isOpen={isOpen(hit)} onToggle={() => toggleFile(documentResource(hit))}>
             {first === '' ? escapeInvisible(hit.title ?? '·') : cellOf(head)}
           </HitLink>
         ) : (
@@ -124,7 +124,7 @@ function useHitRows(hits: readonly FoundHit[], words: readonly string[]): Readon
   const key = hits.map(({ uri }) => uri).join(' ')
   useEffect(() => {
     const controller = new AbortController()
-    const { view } = connected()
+    const { view } = requireConnection()
     const readOne = async (hit: FoundHit): Promise<HitRows | undefined> => {
       const { contents } = await view.read(hit.uri, { signal: controller.signal })
       const [content] = contents

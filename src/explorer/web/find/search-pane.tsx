@@ -2,14 +2,14 @@ import { useComputed } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { askToAddMany, maxBasketItems } from '../basket/picked.ts'
-import type { Growth } from '../listing/survey.ts'
+import type { IndexingProgress } from '../listing/survey.ts'
 import { Button } from '../shell/fields.tsx'
 import { errorSentence } from '../state/announce.ts'
-import { loadNames, loadTemplates, resourceNames, searchable, templates } from '../state/offered.ts'
-import { forgetAll, recentSearches } from '../state/remembered.ts'
+import { loadNames, loadTemplates, offeredSearches, resourceNames, templates } from '../state/offered.ts'
+import { forgetRecentSearches, recentSearches } from '../state/remembered.ts'
 import { navigate, previewedHit, type Route, route } from '../state/route.ts'
-import { connected } from '../state/session.ts'
-import { escapeInvisible, formatAge } from '../words/texts.ts'
+import { requireConnection } from '../state/session.ts'
+import { escapeInvisible, formatShortTime } from '../words/texts.ts'
 import { Facets } from './facets.tsx'
 import { noResults, querySearches, type Results, searchQueryFromRoute, useResults } from './finder.ts'
 import { Group, groupHits, NameHit, nameHits } from './hit.tsx'
@@ -22,9 +22,9 @@ export function SearchPane() {
   const { results, isBusy, growth, run } = useResults()
   const list = useRef<HTMLDivElement>(null)
   const { state } = templates.value
-  const hasSearch = state !== 'loaded' || searchable.value.length > 0
+  const hasSearch = state !== 'loaded' || offeredSearches.value.length > 0
   const { hits } = results.value ?? noResults
-  useEffect(() => void loadNames(connected().view).catch(() => {}), [])
+  useEffect(() => void loadNames(requireConnection().view).catch(() => {}), [])
   const named = useComputed(() => nameHits(resourceNames.value.resources, route.value.q ?? '')).value
   usePeek(results.value, named)
   if (q.trim() === '') return <Beginning />
@@ -58,7 +58,7 @@ interface ContentsProps {
   readonly results: Results | undefined
   readonly isBusy: boolean
   /** The progress of the index while it grows. */
-  readonly growth: Growth | undefined
+  readonly growth: IndexingProgress | undefined
   readonly q: string
   readonly run: (before?: Results) => Promise<void>
 }
@@ -80,7 +80,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
           {countOf(results, isBusy || growth !== undefined, q)}
         </p>
         {asOf === undefined ? null : (
-          <p class="find-as-of">{t('asOf', { time: formatAge(Date.parse(asOf), Date.now()) })}</p>
+          <p class="find-as-of">{t('asOf', { time: formatShortTime(Date.parse(asOf), Date.now()) })}</p>
         )}
         {results === undefined || hits.length === 0 ? null : (
           <Button name={t('addAll')} onClick={() => addAll(results, q)} />
@@ -120,7 +120,13 @@ function addAll(results: Results, q: string): void {
     const query = searchQueryFromRoute(route.value)
     let found = results
     while (query !== undefined && found.next.size > 0 && groupHits(found.hits).length <= maxBasketItems)
-      found = await querySearches(connected().view, searchable.value, { ...query, limit: 100 }, found, signal)
+      found = await querySearches(
+        requireConnection().view,
+        offeredSearches.value,
+        { ...query, limit: 100 },
+        found,
+        signal,
+      )
     const files = groupHits(found.hits).flatMap(({ hits: [best] }) =>
       best === undefined ? [] : [documentResource(best)],
     )
@@ -129,11 +135,11 @@ function addAll(results: Results, q: string): void {
 }
 
 /** Whether a note of a search only repeats the progress of the index, which is already shown. */
-function isNews(growth: Growth | undefined): (note: string) => boolean {
+function isNews(growth: IndexingProgress | undefined): (note: string) => boolean {
   return (note) => growth === undefined || !note.includes('is still being indexed')
 }
 
-function growthText({ done, of }: Growth): string {
+function growthText({ done, of }: IndexingProgress): string {
   return of === undefined ? t('growing', { done }) : t('growingOf', { done, of })
 }
 
@@ -198,7 +204,7 @@ function Beginning() {
               </li>
             ))}
           </ul>
-          <Button name={t('forget')} onClick={forgetAll} />
+          <Button name={t('forget')} onClick={forgetRecentSearches} />
         </>
       )}
     </section>

@@ -2,10 +2,10 @@ import './snippet.css'
 import '../preview/text.css'
 import { useEffect, useState } from 'preact/hooks'
 import { type FoundHit, splitAtMarks } from '../../../core/search-answer.ts'
-import type { TokenLine } from '../preview/model/lines.ts'
+import type { HighlightedLine } from '../preview/model/lines.ts'
 import { delimiterOf, parseCsv } from '../preview/model/rows.ts'
 import { highlight } from '../preview/workers.ts'
-import { Marked } from '../shell/fields.tsx'
+import { MarkedText } from '../shell/fields.tsx'
 import { escapeInvisible } from '../words/texts.ts'
 
 type Found = Pick<FoundHit, 'snippet' | 'heading'>
@@ -19,7 +19,7 @@ export function Snippet({ hit, language }: { readonly hit: FoundHit; readonly la
   if (type === 'text/markdown') return <SmallMarkdown hit={hit} />
   return (
     <p class="hit-snippet">
-      <Marked pieces={splitAtMarks(hit.snippet)} />
+      <MarkedText pieces={splitAtMarks(hit.snippet)} />
     </p>
   )
 }
@@ -42,7 +42,7 @@ export function MarkedWords({ text, words }: { readonly text: string; readonly w
     at = next.start + next.length
     marks.push([next.start, at])
   }
-  return <Marked pieces={splitAtMarks({ text, marks })} />
+  return <MarkedText pieces={splitAtMarks({ text, marks })} />
 }
 
 /** Maximum number of rows and columns of a hit, and of characters of a cell. */
@@ -68,7 +68,7 @@ export function shownColumns(
 const before = 12
 
 /** The part of a cell that begins shortly before the first of the words. */
-export function startOfCell(cell: string, words: readonly string[]): string {
+export function cellExcerpt(cell: string, words: readonly string[]): string {
   if (cell.length <= maxCell) return cell
   const lower = cell.toLowerCase()
   const found = words.map((word) => lower.indexOf(word)).filter((at) => at !== -1)
@@ -118,7 +118,7 @@ function SmallTable({ head, rows, words }: SnippetTable) {
             <tr key={index}>
               {columns.map((column) => (
                 <td key={column}>
-                  <MarkedWords text={startOfCell(row[column] ?? '', words)} words={words} />
+                  <MarkedWords text={cellExcerpt(row[column] ?? '', words)} words={words} />
                 </td>
               ))}
             </tr>
@@ -133,7 +133,7 @@ function SmallCode({ hit, language }: { readonly hit: FoundHit; readonly languag
   const { text, line } = hit.snippet
   const words = snippetMatches(hit)
   const lines = text.replace(/^… | …$/g, '').split('\n')
-  const [tokens, setTokens] = useState<readonly TokenLine[]>()
+  const [tokens, setTokens] = useState<readonly HighlightedLine[]>()
   useEffect(() => {
     let isLeft = false
     void highlight(lines.join('\n'), language).then((found) => {
@@ -173,7 +173,7 @@ function SmallMarkdown({ hit }: { readonly hit: FoundHit }) {
         const kind = signs.startsWith('#') ? 'md-heading' : /^[-*+\d]/.test(signs) ? 'md-item' : 'md-text'
         return (
           <p key={index} class={kind}>
-            {inlineOf(text).map(({ text: piece, style }, at) => (
+            {parseInlineMarkdown(text).map(({ text: piece, style }, at) => (
               <span key={at} class={style}>
                 <MarkedWords text={piece} words={words} />
               </span>
@@ -186,7 +186,7 @@ function SmallMarkdown({ hit }: { readonly hit: FoundHit }) {
 }
 
 /** The pieces of a line of Markdown: strong, code, and the words of links. */
-export function inlineOf(text: string): readonly { readonly text: string; readonly style: string }[] {
+export function parseInlineMarkdown(text: string): readonly { readonly text: string; readonly style: string }[] {
   const pieces: { text: string; style: string }[] = []
   let at = 0
   const signs = /\*\*([^*]{1,200})\*\*|`([^`]{1,200})`|!?\[([^\]]{0,200})\]\([^)\s]{1,500}\)/g

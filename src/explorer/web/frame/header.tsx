@@ -1,19 +1,19 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { basket } from '../basket/picked.ts'
 import { plan } from '../basket/store.ts'
-import { Button, type Option, SearchInput, Select, Text } from '../shell/fields.tsx'
+import { Button, SearchInput, Select, type SelectOption, Text } from '../shell/fields.tsx'
 import { Icon, Mark } from '../shell/icons.tsx'
-import { open } from '../shell/keys.ts'
+import { shownDialog } from '../shell/keys.ts'
 import { frontPane } from '../shell/panes.tsx'
 import { t } from '../shell/words.ts'
 import { addRecentSearch, type Theme, theme } from '../state/remembered.ts'
 import { linkTo, navigate, previewedHit, type Route, type RouteChange, route } from '../state/route.ts'
-import { connected, liveness } from '../state/session.ts'
+import { liveness, requireConnection } from '../state/session.ts'
 import { formatNumber, type Language, language } from '../words/texts.ts'
 
 /** The head of the page: the server's name, the views, the search, the basket and the settings. */
 export function Header() {
-  const { server } = connected()
+  const { server } = requireConnection()
   return (
     <header class="top">
       <a
@@ -31,7 +31,7 @@ export function Header() {
         <span class="top-lost" title={t('lost')}>
           <Icon name="warn" />
           <span class="top-lost-word">{t('lostShort')}</span>
-          <Button name={t('tryNow')} onClick={() => connected().changes?.retry()} />
+          <Button name={t('tryNow')} onClick={() => requireConnection().changes?.retry()} />
         </span>
       ) : null}
       <BasketButton />
@@ -70,7 +70,7 @@ function Views() {
 
 /** The prompts come before the templates, if the server can have any. */
 function nameOfView(view: (typeof views)[number]): string {
-  return t(view === 'templates' && connected().view.prompts !== undefined ? 'prompts' : view)
+  return t(view === 'templates' && requireConnection().view.prompts !== undefined ? 'prompts' : view)
 }
 
 /** The search field: names and contents are searched while the reader types. */
@@ -179,7 +179,7 @@ function Settings() {
       <div class="menu-body">
         <Select
           label={t('language')}
-          options={(['en', 'ja'] as const).map((code): Option<'en' | 'ja'> => [code, languages[code], code])}
+          options={(['en', 'ja'] as const).map((code): SelectOption<'en' | 'ja'> => [code, languages[code], code])}
           value={language.value}
           onChoose={(code) => {
             language.value = code
@@ -187,7 +187,7 @@ function Settings() {
         />
         <Select
           label={t('theme')}
-          options={themes.map((one): Option<Theme> => [one, t(one)])}
+          options={themes.map((one): SelectOption<Theme> => [one, t(one)])}
           value={theme.value}
           onChoose={(one) => {
             theme.value = one
@@ -206,7 +206,7 @@ function HelpButton() {
       class="button-quiet top-help"
       aria-haspopup="dialog"
       onClick={() => {
-        open.value = 'help'
+        shownDialog.value = 'help'
       }}
     />
   )

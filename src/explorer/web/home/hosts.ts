@@ -2,7 +2,7 @@
 const tokenHere = 'YOUR_TOKEN'
 
 /** Returns a name that every host accepts: letters, digits, `-` and `_`. */
-export function hostNameOf(name: string): string {
+export function serverNameForHosts(name: string): string {
   const plain = name
     .toLowerCase()
     .replace(/[^a-z0-9_-]+/g, '-')
@@ -15,8 +15,8 @@ export function hostNameOf(name: string): string {
  *
  * @param asksToken Whether the server requires a token, which the reader has to fill in.
  */
-export function addInstructionsFor(serverName: string, url: string, asksToken: boolean) {
-  const name = hostNameOf(serverName)
+export function hostInstructions(serverName: string, url: string, asksToken: boolean) {
+  const name = serverNameForHosts(serverName)
   const header = asksToken ? { headers: { Authorization: `Bearer ${tokenHere}` } } : {}
   const json = (value: unknown) => JSON.stringify(value, undefined, 2)
   return [

@@ -3,14 +3,14 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { SearchStatus } from '../../../core/search-answer.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import { breadcrumbsOf, browse, reconnections, treeState } from '../listing/browse.ts'
+import { breadcrumbsOf, browseModel, reconnections, treeState } from '../listing/browse.ts'
 import { readableUri } from '../listing/columns.ts'
 import { type FolderSummary, isGrowing, readFolderSummary, readSearchStatus } from '../listing/survey.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { Readme } from '../preview/readme.tsx'
 import { Button, SearchInput, Text } from '../shell/fields.tsx'
 import { Icon, Mark } from '../shell/icons.tsx'
-import { copyText } from '../state/announce.ts'
+import { copyAndAnnounce } from '../state/announce.ts'
 import { onListChange } from '../state/live.ts'
 import {
   asideOfMount,
@@ -19,9 +19,9 @@ import {
   isSearchMount,
   kindAt,
   loadNames,
+  offeredSearches,
   purposeOf,
   resourceNames,
-  searchable,
   titleOfMount,
 } from '../state/offered.ts'
 import {
@@ -32,15 +32,15 @@ import {
   addRecentSearch as rememberSearch,
 } from '../state/remembered.ts'
 import { linkTo, navigate } from '../state/route.ts'
-import { connected } from '../state/session.ts'
-import { createWords, escapeInvisible, formatAge } from '../words/texts.ts'
-import { addInstructionsFor } from './hosts.ts'
+import { requireConnection } from '../state/session.ts'
+import { createWords, escapeInvisible, formatShortTime } from '../words/texts.ts'
+import { hostInstructions } from './hosts.ts'
 
 /** The first screen: what is mounted and how much of it there is, the README, and how to add the server to a host. */
-export function Overview() {
-  const { server } = connected()
+export function StartPage() {
+  const { server } = requireConnection()
   treeState.value
-  const mounts = browse.value?.forest.mounts ?? []
+  const mounts = browseModel.value?.forest.mounts ?? []
   const insides = useInsides(mounts)
   useLayoutEffect(() => loadOpened(server.name), [server.name])
   // Resources that were opened before come first, above the mounts, which are in the tree as well.
@@ -134,7 +134,7 @@ const maxRecent = 6
 
 /** The resources that changed last on the server, and those that were opened last in this browser. */
 function Recent() {
-  const { server, view } = connected()
+  const { server, view } = requireConnection()
   useEffect(() => {
     void loadNames(view).catch(() => {})
   }, [view])
@@ -197,7 +197,7 @@ function RecentLink({ uri, mimeType, modified }: RecentLinkProps) {
         <bdi class="one-line">{crumbs.at(-1)}</bdi>
       </a>
       <bdi class="quiet one-line">{crumbs.slice(0, -1).join(' › ')}</bdi>
-      {modified === undefined ? null : <span class="quiet">{formatAge(modified, Date.now())}</span>}
+      {modified === undefined ? null : <span class="quiet">{formatShortTime(modified, Date.now())}</span>}
     </li>
   )
 }
@@ -218,14 +218,14 @@ function formatFolderSummary(inside: FolderSummary | 'failed' | undefined): stri
 /** The number of documents in the index of a search, refreshed while the index grows. */
 function SearchFacts({ uri }: { readonly uri: string }) {
   const status = useSignal<SearchStatus | undefined>(undefined)
-  const place = searchable.value.find(({ address }) => address.replace(/\/$/, '') === uri.replace(/\/$/, ''))
+  const place = offeredSearches.value.find(({ address }) => address.replace(/\/$/, '') === uri.replace(/\/$/, ''))
   useEffect(() => {
     if (place === undefined) return
     const controller = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     const look = async () => {
       try {
-        status.value = await readSearchStatus(connected().view, place, controller.signal)
+        status.value = await readSearchStatus(requireConnection().view, place, controller.signal)
       } catch {
         // Without a status, the card shows no number.
       }
@@ -260,7 +260,7 @@ function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSumm
   )
   useEffect(() => {
     const controller = new AbortController()
-    const { view } = connected()
+    const { view } = requireConnection()
     for (const { uri } of mounts) {
       if (isSearchMount(uri)) continue
       readFolderSummary(view, uri, controller.signal).then(
@@ -282,8 +282,8 @@ function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSumm
 function AddHost() {
   const chosen = useSignal(0)
   const isFirst = useMemo(isFirstVisit, [])
-  const { server, url, isPrivate, asksToken } = connected()
-  const ways = addInstructionsFor(server.name, url, asksToken())
+  const { server, url, isPrivate, asksToken } = requireConnection()
+  const ways = hostInstructions(server.name, url, asksToken())
   const way = ways[chosen.value] ?? ways[0]
   return (
     <details class="home-part" open={isFirst}>
@@ -323,7 +323,7 @@ function Command({ text }: { readonly text: string }) {
   return (
     <div class="home-command">
       <pre>{text}</pre>
-      <Button name={t('copy')} onClick={() => void copyText(text)} />
+      <Button name={t('copy')} onClick={() => void copyAndAnnounce(text)} />
     </div>
   )
 }

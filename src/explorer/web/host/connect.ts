@@ -1,12 +1,19 @@
 import { signal } from '@preact/signals'
-import { cacheOf, contentsOf, cursorOf, resourcesOf, templatePageOf, type Wire } from '../../../client/wire.ts'
+import {
+  cacheHintOf,
+  contentsOf,
+  cursorOf,
+  resourcesOf,
+  templatePageOf,
+  type WireObject,
+} from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
 import { iteratePages } from '../../../core/kit/groups.ts'
 import { defined, isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
-import type { Changes, PageChange } from '../mcp/changes.ts'
-import { answerOf, type PageConnection } from '../mcp/connect.ts'
+import type { PageChange, PageSubscriptions } from '../mcp/changes.ts'
+import { type PageConnection, structuredContentOf } from '../mcp/connect.ts'
 import { bytesOfBase64, errorOf } from '../mcp/request.ts'
 import { announce, errorSentence } from '../state/announce.ts'
 import { fileNameOf } from '../state/session.ts'
@@ -34,16 +41,16 @@ export async function connectThroughHost(): Promise<PageConnection> {
   }
 }
 
-async function call(name: string, args: Wire, signal?: AbortSignal): Promise<Wire> {
-  return answerOf(await requestHost('tools/call', { name, arguments: args }, signal))
+async function call(name: string, args: WireObject, signal?: AbortSignal): Promise<WireObject> {
+  return structuredContentOf(await requestHost('tools/call', { name, arguments: args }, signal))
 }
 
 function createHostView(): View {
-  const page = async (name: string, args: Wire, member: string, signal: AbortSignal | undefined) => {
+  const page = async (name: string, args: WireObject, member: string, signal: AbortSignal | undefined) => {
     const structured = await call(name, { limit, ...args }, signal)
     const nextCursor = cursorOf(structured)
     const entries = Array.isArray(structured[member]) ? structured[member] : []
-    return { items: resourcesOf(entries.map(withType)), cache: cacheOf({}), ...defined({ nextCursor }) }
+    return { items: resourcesOf(entries.map(withType)), cache: cacheHintOf({}), ...defined({ nextCursor }) }
   }
   const all = async (signal: AbortSignal | undefined): Promise<readonly Resource[]> => {
     const items: Resource[] = []
@@ -65,14 +72,14 @@ function createHostView(): View {
       const answer = isObject(hostCapabilities.value.serverResources)
         ? await requestHost('resources/read', { uri }, options?.signal)
         : await readByTool(uri, options?.signal)
-      return { contents: contentsOf(answer, uri, bytesOfBase64), cache: cacheOf(answer) }
+      return { contents: contentsOf(answer, uri, bytesOfBase64), cache: cacheHintOf(answer) }
     },
     complete: async () => ({ values: [] }),
   }
 }
 
 /** Reads with the tool `read_resource`, for hosts that do not forward `resources/read`. Binary contents are in the content blocks. */
-async function readByTool(uri: string, signal: AbortSignal | undefined): Promise<Wire> {
+async function readByTool(uri: string, signal: AbortSignal | undefined): Promise<WireObject> {
   // The tool takes the range of lines or bytes as a separate argument.
   const [, whole = uri, unit, range] = /^([^?]*)\?(lines|bytes)=([\d-]+)$/.exec(uri) ?? []
   const args = { uri: whole, max_tokens: maxTokens, ...(unit === undefined ? {} : { [unit]: range }) }
@@ -96,7 +103,7 @@ async function readByTool(uri: string, signal: AbortSignal | undefined): Promise
 }
 
 /** Converts the range in an answer of the tool to the `_meta` of `resources/read`. */
-function partIn({ firstLine, lastLine, next }: Wire): Wire {
+function partIn({ firstLine, lastLine, next }: WireObject): WireObject {
   const isByLines = typeof firstLine === 'number' && typeof lastLine === 'number'
   const isPart = typeof next === 'string' || (isByLines && firstLine > 1)
   const part = isByLines ? { unit: 'lines', first: firstLine, last: lastLine } : { unit: 'bytes', first: 0, last: 0 }
@@ -115,7 +122,7 @@ function withType(entry: unknown): unknown {
 }
 
 /** Reports added and removed entries, which the host forwards. The host does not report changed contents. */
-function createHostChanges(): Changes {
+function createHostChanges(): PageSubscriptions {
   return {
     open: (listener) => {
       listeners.add(listener)
@@ -135,13 +142,13 @@ function createHostChanges(): Changes {
 }
 
 /** Facts about the host around the page (MCP Apps, `HostContext`) that the page uses. */
-export const hostContext = signal<Wire>({})
+export const hostContext = signal<WireObject>({})
 
 /** Capabilities of the host, from its answer to `ui/initialize`. */
-export const hostCapabilities = signal<Wire>({})
+export const hostCapabilities = signal<WireObject>({})
 
 /** Arguments of the call of `browse` that opened the page. */
-export const toolInput = signal<Wire>({})
+export const toolInput = signal<WireObject>({})
 
 /** Listeners that are called when the host reports added or removed entries. */
 const listeners = new Set<(change: PageChange) => void>()
@@ -149,11 +156,11 @@ const listeners = new Set<(change: PageChange) => void>()
 /** The revision of MCP Apps that the page speaks. */
 const revision = '2026-01-26'
 
-const waiting = new Map<number, (message: Wire) => void>()
+const waiting = new Map<number, (message: WireObject) => void>()
 let lastId = 0
 
 /** Sends a message to the frame around the page. The host has an origin that the page cannot know. */
-function post(message: Wire): void {
+function post(message: WireObject): void {
   window.parent.postMessage({ jsonrpc: '2.0', ...message }, '*')
 }
 
@@ -162,7 +169,7 @@ function post(message: Wire): void {
  *
  * @throws ResourceError with the error of the host or the server. After an abort, the reason of the signal.
  */
-export function requestHost(method: string, params: Wire, signal?: AbortSignal): Promise<Wire> {
+export function requestHost(method: string, params: WireObject, signal?: AbortSignal): Promise<WireObject> {
   const id = ++lastId
   return new Promise((resolve, reject) => {
     const end = () => {
@@ -185,7 +192,7 @@ export function requestHost(method: string, params: Wire, signal?: AbortSignal):
   })
 }
 
-export function tell(method: string, params: Wire): void {
+export function notifyHost(method: string, params: WireObject): void {
   post({ method, params })
 }
 
@@ -202,10 +209,10 @@ async function meetHost(): Promise<void> {
   })
   if (isObject(answer.hostContext)) hostContext.value = answer.hostContext
   if (isObject(answer.hostCapabilities)) hostCapabilities.value = answer.hostCapabilities
-  tell('ui/notifications/initialized', {})
+  notifyHost('ui/notifications/initialized', {})
 }
 
-function hear(message: Wire): void {
+function hear(message: WireObject): void {
   const { id, method, params } = message
   if (typeof method !== 'string') {
     const settle = typeof id === 'number' ? waiting.get(id) : undefined
@@ -224,7 +231,7 @@ function hear(message: Wire): void {
 }
 
 /** In a host, the page stores nothing in the browser. */
-export const readKept: typeof import('../state/browser.ts').readKept = () => null
+export const readStoredText: typeof import('../state/browser.ts').readStoredText = () => null
 
 export const storeText: typeof import('../state/browser.ts').storeText = () => {}
 

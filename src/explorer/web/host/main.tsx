@@ -11,8 +11,16 @@ import { followChanges } from '../state/live.ts'
 import { followAddress, navigate, route } from '../state/route.ts'
 import { connection, startSession } from '../state/session.ts'
 import { language } from '../words/texts.ts'
-import { connectThroughHost, hostCapabilities, hostContext, requestHost, stepTo, tell, toolInput } from './connect.ts'
-import { followPicks, handoverForm } from './export.tsx'
+import {
+  connectThroughHost,
+  hostCapabilities,
+  hostContext,
+  notifyHost,
+  requestHost,
+  stepTo,
+  toolInput,
+} from './connect.ts'
+import { handoverForm, sendBasketOnChange } from './export.tsx'
 import '../shell/shell.css'
 import '../find/find.css'
 import './app.css'
@@ -135,7 +143,7 @@ function followLook(): void {
     const most = typeof space.maxHeight === 'number' && space.maxHeight > 0 ? space.maxHeight : ownHeight
     const height = Math.min(ownHeight, most)
     root.style.height = isGiven ? '100vh' : `${height}px`
-    if (!isGiven) tell('ui/notifications/size-changed', { width: root.clientWidth, height })
+    if (!isGiven) notifyHost('ui/notifications/size-changed', { width: root.clientWidth, height })
   })
 }
 
@@ -160,7 +168,7 @@ followLinks()
 render(<App />, page)
 void startSession(connectThroughHost).then(() => {
   followLook()
-  followPicks()
+  sendBasketOnChange()
 })
 
 /** The key `/` goes to the search, as on the page in a browser. */

@@ -3,7 +3,7 @@ import { DataTable } from '../preview/data-table.tsx'
 import { plainHtml } from '../preview/model/bounds.ts'
 import { maxMatches } from '../preview/model/lines.ts'
 import { htmlOf } from '../preview/model/markdown-html.ts'
-import { Binary } from '../preview/notes.tsx'
+import { BinaryPreview } from '../preview/notes.tsx'
 import { TextView } from '../preview/text.tsx'
 import { t } from '../preview/words.ts'
 
@@ -18,7 +18,9 @@ export const ChartView: typeof import('../preview/chart.tsx').ChartView = ({ cha
 }
 
 /** In a host, the pages of a PDF are not drawn: its text is shown instead. */
-export const Pdf: typeof import('../preview/pdf.tsx').Pdf = ({ bytes }) => <Binary bytes={bytes} size={undefined} />
+export const Pdf: typeof import('../preview/pdf.tsx').Pdf = ({ bytes }) => (
+  <BinaryPreview bytes={bytes} size={undefined} />
+)
 
 /** In a host, a document in HTML is shown as its source: the policy of the host allows no frame for it. */
 export const HtmlPreview: typeof import('../preview/page.tsx').HtmlPreview = ({ text }) => (

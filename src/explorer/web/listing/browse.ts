@@ -18,11 +18,11 @@ import { connection, liveness } from '../state/session.ts'
 import { createResourceList, orderOf, type ResourceList } from './columns.ts'
 import { createForest, type Forest } from './forest.ts'
 import type { TreeRow } from './rows.ts'
-import { facets, isNarrowed, noFacets, type SelectedRows, type Selection, select, treeOfMatches } from './select.ts'
+import { facets, isNarrowed, noFacets, type RowFilters, type SelectedRows, select, treeOfMatches } from './select.ts'
 import { t } from './words.ts'
 
 /** Data to browse: the tree, and the list of everything, each loaded at its first use. */
-export const browse = signal<{ readonly forest: Forest; readonly listed: ResourceList } | undefined>(undefined)
+export const browseModel = signal<{ readonly forest: Forest; readonly listed: ResourceList } | undefined>(undefined)
 
 const treeTick = signal(0)
 const listTick = signal(0)
@@ -42,10 +42,10 @@ const selectionKey = computed(() => {
 })
 
 /** Filter and facets of the rows, from the permalink. */
-export const selection = computed((): Selection => JSON.parse(selectionKey.value) as Selection)
+export const rowFilters = computed((): RowFilters => JSON.parse(selectionKey.value) as RowFilters)
 
 /** Whether the tree shows only matches. */
-export const isFiltered = computed(() => isNarrowed(selection.value))
+export const isFiltered = computed(() => isNarrowed(rowFilters.value))
 
 /** Whether the list is needed: it is shown, or filters the tree. */
 const isListWanted = computed(() => {
@@ -60,7 +60,7 @@ const sort = computed(() => (route.value.view === 'list' ? route.value.sort : un
 
 const order = computed(() => {
   listTick.value
-  const columns = browse.value?.listed.columns
+  const columns = browseModel.value?.listed.columns
   return columns === undefined ? new Uint32Array() : orderOf(columns, sort.value)
 })
 
@@ -72,13 +72,13 @@ const nothing: SelectedRows = {
 /** The matching rows of the list, and the numbers for each facet. */
 export const selectedRows = computed((): SelectedRows => {
   listTick.value
-  const columns = browse.value?.listed.columns
-  return columns === undefined ? nothing : select(columns, order.value, selection.value, Date.now())
+  const columns = browseModel.value?.listed.columns
+  return columns === undefined ? nothing : select(columns, order.value, rowFilters.value, Date.now())
 })
 
 /** The columns of the list in which no matching row has a value. */
 export const emptyColumns = computed(() => {
-  const resources = browse.value?.listed.columns.resources ?? []
+  const resources = browseModel.value?.listed.columns.resources ?? []
   const { rows } = selectedRows.value
   return (['size', 'modified', 'priority'] as const).filter(
     (name) => !rows.some((row) => resources[row]?.[name] !== undefined),
@@ -86,16 +86,16 @@ export const emptyColumns = computed(() => {
 })
 
 /** The loading state of the list. */
-export const progress = computed(() => {
+export const listState = computed(() => {
   listTick.value
-  const { state = 'idle', error, unavailable = [], columns } = browse.value?.listed ?? {}
+  const { state = 'idle', error, unavailable = [], columns } = browseModel.value?.listed ?? {}
   return { state, error, unavailable, count: columns?.resources.length ?? 0 } as const
 })
 
 /** The rows of the tree: the open nodes, or the matches of the filter. */
 export const treeRows = computed((): readonly TreeRow[] => {
   treeTick.value
-  const now = browse.value
+  const now = browseModel.value
   if (now === undefined) return []
   if (!isFiltered.value) return now.forest.rows
   return treeOfMatches(now.listed.columns, selectedRows.value.rows, closedInFilter.value)
@@ -103,7 +103,7 @@ export const treeRows = computed((): readonly TreeRow[] => {
 
 export const treeState = computed(() => {
   treeTick.value
-  const { state = 'loading', error } = browse.value?.forest ?? {}
+  const { state = 'loading', error } = browseModel.value?.forest ?? {}
   return { state, error } as const
 })
 
@@ -128,7 +128,7 @@ export function startBrowse(): void {
       onPage: cacheResources,
       breathe,
     })
-    browse.value = { forest, listed }
+    browseModel.value = { forest, listed }
     untracked(() => {
       void forest.start()
       void loadTemplates().then(() => forest.reconsider())
@@ -146,7 +146,7 @@ export function startBrowse(): void {
   })
   // The list is loaded if it is shown, or if it filters the tree.
   effect(() => {
-    const now = browse.value
+    const now = browseModel.value
     if (!isListWanted.value) return
     untracked(() => {
       now?.listed.load()
@@ -232,7 +232,7 @@ export async function openAncestors(uri: string): Promise<boolean> {
   running = controller
   isRevealing.value = true
   try {
-    const { forest } = browse.value ?? {}
+    const { forest } = browseModel.value ?? {}
     if (forest === undefined) return false
     if (forest.state === 'loading') await forest.start()
     const row = await forest.reveal(uri, controller.signal)
@@ -251,7 +251,7 @@ export function breadcrumbsOf(uri: string): readonly { readonly label: string; r
   // The mounts are loaded with the tree.
   treeState.value
   const bare = uri.replace(/[?#].*$/s, '')
-  const mounts = browse.value?.forest.mounts ?? []
+  const mounts = browseModel.value?.forest.mounts ?? []
   const mount = mounts
     .filter((one) => one.uri === bare || one.uri === `${bare}/` || isBelow(bare, one.uri))
     .sort((a, b) => b.uri.length - a.uri.length)[0]
@@ -282,8 +282,8 @@ export function retryWhenReconnected(): void {
     untracked(() => {
       reconnections.value++
       if (templates.value.state === 'failed') void loadTemplates()
-      browse.value?.forest.retry()
-      if (browse.value?.listed.state === 'failed') browse.value.listed.load()
+      browseModel.value?.forest.retry()
+      if (browseModel.value?.listed.state === 'failed') browseModel.value.listed.load()
     })
   })
 }

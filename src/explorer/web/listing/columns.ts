@@ -1,6 +1,6 @@
 import { isBelow, isFolder } from '../../../browse/tree.ts'
 import { isResourceError } from '../../../core/errors.ts'
-import { fold } from '../../../core/kit/matching.ts'
+import { foldText } from '../../../core/kit/matching.ts'
 import { decodeComponent } from '../../../core/uri.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
 
@@ -68,7 +68,7 @@ export function createColumns(mounts: readonly Resource[]) {
 function filterableText({ uri, name, title }: Resource): string {
   const readable = readableUri(uri)
   // Leave out a name with which the URI ends anyway, as most do.
-  return fold(`${title ?? ''}\n${readable.endsWith(name) ? '' : name}\n${readable}`)
+  return foldText(`${title ?? ''}\n${readable.endsWith(name) ? '' : name}\n${readable}`)
 }
 
 /** The title that is shown after the name of a resource. `undefined`: there is no title, or it says the same as the name. */
@@ -108,7 +108,7 @@ export function orderOf(columns: Columns, sort: string | undefined): Uint32Array
 
 /** Numbers in names are compared as numbers: `part 9` comes before `part 10`. */
 function nameKey(name: string): string {
-  return fold(name).replace(/\d+/g, (digits) => {
+  return foldText(name).replace(/\d+/g, (digits) => {
     const number = digits.replace(/^0+(?=\d)/, '')
     // Prefix each number with its number of digits, so that texts compare as numbers.
     return `${String.fromCharCode(48 + Math.min(number.length, 70))}${number}`

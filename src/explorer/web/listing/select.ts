@@ -7,7 +7,7 @@ import type { Columns } from './columns.ts'
 import type { TreeRow } from './rows.ts'
 
 /** Filters of rows. An undefined filter does not filter. */
-export type Selection = Pick<Route, 'filter' | 'in' | Facet>
+export type RowFilters = Pick<Route, 'filter' | 'in' | Facet>
 
 export const facets = ['mount', 'mime', 'audience', 'minPriority', 'since'] as const
 export type Facet = (typeof facets)[number]
@@ -30,7 +30,7 @@ export const ages = ['1d', '7d', '30d', '365d'] as const
 /** Value for resources without a type. */
 export const noType = 'none'
 
-export function isNarrowed(selection: Selection): boolean {
+export function isNarrowed(selection: RowFilters): boolean {
   return splitFilterWords(selection.filter).length > 0 || facets.some((facet) => selection[facet] !== undefined)
 }
 
@@ -44,7 +44,7 @@ export function parseTimeOrAge(since: string | undefined, now: number): number |
 }
 
 /** Selects the matching rows, and counts the rows of each facet. `order` has the indexes of all rows, in the wanted order. */
-export function select(columns: Columns, order: Uint32Array, selection: Selection, now: number): SelectedRows {
+export function select(columns: Columns, order: Uint32Array, selection: RowFilters, now: number): SelectedRows {
   const words = splitFilterWords(selection.filter)
   const { resources, texts, mountAt, typeAt } = columns
   const mountFits = columns.mounts.map(({ uri }) => fitsMount(selection.mount, uri))

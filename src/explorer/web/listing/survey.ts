@@ -52,18 +52,18 @@ export function isGrowing(status: SearchStatus | undefined): boolean {
 }
 
 /** Indexing progress of several searches: the number of checked documents. */
-export interface Growth {
+export interface IndexingProgress {
   readonly done: number
   /** Total number of documents, if every growing mount reports it. */
   readonly of?: number
 }
 
 /** Reads the indexing progress of all searches. Resolves to `undefined` if no index is growing. */
-export async function growthOf(
+export async function readIndexingProgress(
   view: View,
   mounts: readonly SearchMount[],
   signal: AbortSignal,
-): Promise<Growth | undefined> {
+): Promise<IndexingProgress | undefined> {
   const asked = await Promise.all(mounts.map((mount) => readSearchStatus(view, mount, signal).catch(() => undefined)))
   const growing = asked.filter(isGrowing).flatMap((status) => status?.mounts ?? [])
   if (growing.length === 0) return undefined

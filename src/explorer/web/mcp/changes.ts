@@ -1,13 +1,13 @@
 import {
   type ChangeSet,
   type ChangeStream,
+  createChangeStreamManager,
   createListeners,
-  createSteadyStream,
   emptyChangeSet,
   isEmptyChangeSet,
   type Listeners,
 } from '../../../client/listeners.ts'
-import type { Wire } from '../../../client/wire.ts'
+import type { WireObject } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
 import { withResolvers } from '../../../core/kit/abort.ts'
 import { objectOf } from '../../../core/kit/object.ts'
@@ -29,7 +29,7 @@ export type ChangesState = 'off' | 'opening' | 'live' | 'lost' | 'paused'
  * The subscriptions of the page, all over one stream. A browser opens at most six connections to a server across all tabs, and each
  * stream takes one.
  */
-export interface Changes {
+export interface PageSubscriptions {
   open(listener: (change: PageChange) => void): Subscription
   /** Closes the stream while the page is hidden. */
   pause(): void
@@ -113,7 +113,7 @@ function throwLater(error: unknown): void {
   })
 }
 
-export function createPageSubscriptions(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
+export function createPageSubscriptions(endpoint: Endpoint, options: ChangesOptions = {}): PageSubscriptions {
   const { onState = () => {}, waitsMs = [500, 1000, 2000, 4000], joiningMs = 50 } = options
   /** Callers that wait until the latest additions are subscribed, to learn what the server agreed to. */
   let waiting: ((told: ChangeSet) => void)[] = []
@@ -135,7 +135,7 @@ export function createPageSubscriptions(endpoint: Endpoint, options: ChangesOpti
     isGap = true
     setState('lost')
   }
-  const stream = createSteadyStream(
+  const stream = createChangeStreamManager(
     (wanted) => openChangeStream(endpoint, wanted, listeners),
     () => {
       if (!isPaused && !isClosed) backOff()
@@ -267,7 +267,7 @@ function openChangeStream(
   })
 }
 
-function agreedOf({ resourceSubscriptions, resourcesListChanged, promptsListChanged }: Wire): ChangeSet {
+function agreedOf({ resourceSubscriptions, resourcesListChanged, promptsListChanged }: WireObject): ChangeSet {
   const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : []
   return {
     uris: new Set(uris.filter((uri) => typeof uri === 'string')),

@@ -1,9 +1,9 @@
 import { createRequests } from '../../../client/requests.ts'
-import type { Wire } from '../../../client/wire.ts'
+import type { WireObject } from '../../../client/wire.ts'
 import { fallbackTo, ResourceError } from '../../../core/errors.ts'
 import { defined, objectOf } from '../../../core/kit/object.ts'
 import type { PromptView, View } from '../../../core/view.ts'
-import { type Changes, type ChangesState, createPageSubscriptions } from './changes.ts'
+import { type ChangesState, createPageSubscriptions, type PageSubscriptions } from './changes.ts'
 import { bytesOfBase64, type Endpoint, request } from './request.ts'
 
 /** A server, as the page sees it. */
@@ -17,11 +17,16 @@ export interface PageConnection {
   asksToken(): boolean
   readonly view: View
   /** Changes on the server, over one stream for the whole page. Undefined if the server has no subscriptions. */
-  readonly changes?: Changes
+  readonly changes?: PageSubscriptions
   /** The names of the server's tools. */
   readonly tools: ReadonlySet<string>
   /** Calls a tool, and returns its structured content. Throws if the tool fails. `onProgress` hears of the progress of a long call. */
-  call(name: string, args: Wire, signal?: AbortSignal, onProgress?: (progress: Wire) => void): Promise<Wire>
+  call(
+    name: string,
+    args: WireObject,
+    signal?: AbortSignal,
+    onProgress?: (progress: WireObject) => void,
+  ): Promise<WireObject>
 }
 
 export interface ConnectOptions {
@@ -33,7 +38,7 @@ export async function connectToServer(endpoint: Endpoint, { onChanges }: Connect
   const [discovered, listed] = await Promise.all([
     request(endpoint, 'server/discover', {}),
     // A server without tools does not know the method.
-    request(endpoint, 'tools/list', {}).catch(fallbackTo<Wire>({}, 'invalid')),
+    request(endpoint, 'tools/list', {}).catch(fallbackTo<WireObject>({}, 'invalid')),
   ])
   const { resources, prompts } = objectOf(discovered.capabilities)
   const { subscribe, listChanged } = objectOf(resources)
@@ -51,11 +56,11 @@ export async function connectToServer(endpoint: Endpoint, { onChanges }: Connect
     ...defined({ changes }),
     tools: new Set(tools.flatMap((tool) => (typeof tool?.name === 'string' ? [tool.name] : []))),
     call: async (name, args, signal, onProgress) =>
-      answerOf(await request(endpoint, 'tools/call', { name, arguments: args }, signal, onProgress)),
+      structuredContentOf(await request(endpoint, 'tools/call', { name, arguments: args }, signal, onProgress)),
   }
 }
 
-function createServerView(endpoint: Endpoint, changes: Changes | undefined, hasPrompts: boolean): View {
+function createServerView(endpoint: Endpoint, changes: PageSubscriptions | undefined, hasPrompts: boolean): View {
   const requests = createRequests(
     (method, params, options) => request(endpoint, method, params, options?.signal),
     bytesOfBase64,
@@ -78,7 +83,7 @@ function createServerView(endpoint: Endpoint, changes: Changes | undefined, hasP
   }
 }
 
-function serverOf(discovered: Wire): PageConnection['server'] {
+function serverOf(discovered: WireObject): PageConnection['server'] {
   const meta = objectOf(discovered._meta)['io.modelcontextprotocol/serverInfo']
   const { name, title, version } = objectOf(discovered.serverInfo ?? meta)
   return {
@@ -89,7 +94,7 @@ function serverOf(discovered: Wire): PageConnection['server'] {
 }
 
 /** Returns the structured content of a tool's answer. @throws ResourceError `invalid`, with the text of the tool, if the tool failed. */
-export function answerOf(answer: Wire): Wire {
+export function structuredContentOf(answer: WireObject): WireObject {
   const blocks = Array.isArray(answer.content) ? answer.content : []
   const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')
   if (answer.isError === true) throw new ResourceError('invalid', text === '' ? 'The tool failed.' : text)

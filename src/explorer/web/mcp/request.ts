@@ -1,5 +1,5 @@
 import { type ByteStream, eventsOf } from '../../../client/events.ts'
-import { malformedAnswer, type Wire } from '../../../client/wire.ts'
+import { malformedAnswer, type WireObject } from '../../../client/wire.ts'
 import { type ErrorDetail, type ErrorKind, ResourceError } from '../../../core/errors.ts'
 import { untilAborted } from '../../../core/kit/abort.ts'
 import { isObject, jsonIn, objectOf } from '../../../core/kit/object.ts'
@@ -43,10 +43,10 @@ let lastId = 0
 export async function request(
   endpoint: Endpoint,
   method: string,
-  params: Wire,
+  params: WireObject,
   signal?: AbortSignal,
-  onProgress?: (progress: Wire) => void,
-): Promise<Wire> {
+  onProgress?: (progress: WireObject) => void,
+): Promise<WireObject> {
   const { id, response } = await post(endpoint, method, params, signal, onProgress !== undefined)
   try {
     const messages = streamOf(response)
@@ -69,10 +69,10 @@ export async function request(
 export async function* stream(
   endpoint: Endpoint,
   method: string,
-  params: Wire,
+  params: WireObject,
   signal: AbortSignal,
   onSign: () => void = () => {},
-): AsyncGenerator<Wire> {
+): AsyncGenerator<WireObject> {
   const { response } = await post(endpoint, method, params, signal)
   try {
     const messages = streamOf(response, onSign)
@@ -86,7 +86,7 @@ export async function* stream(
 async function post(
   endpoint: Endpoint,
   method: string,
-  params: Wire,
+  params: WireObject,
   signal: AbortSignal | undefined,
   hasProgress = false,
 ) {
@@ -151,7 +151,7 @@ function challengeOf(header: string): readonly [scheme: string, error?: string] 
  * `Mcp-Name` repeats the name in the body. Characters that a header cannot contain are sent as base64 (2026-07-28,
  * basic/transports).
  */
-function nameHeader(method: string, params: Wire): Record<string, string> {
+function nameHeader(method: string, params: WireObject): Record<string, string> {
   const name =
     method === 'resources/read'
       ? params.uri
@@ -164,18 +164,18 @@ function nameHeader(method: string, params: Wire): Record<string, string> {
   return { 'mcp-name': `=?base64?${btoa(String.fromCharCode(...bytes))}?=` }
 }
 
-function streamOf(response: Response, onSign?: () => void): AsyncGenerator<Wire> | undefined {
+function streamOf(response: Response, onSign?: () => void): AsyncGenerator<WireObject> | undefined {
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   return isStream && response.body !== null ? messagesOf(response.body, onSign) : undefined
 }
 
-async function readJsonObject(response: Response): Promise<Wire> {
+async function readJsonObject(response: Response): Promise<WireObject> {
   const value = jsonIn(await response.text())
   if (isObject(value)) return value
   throw new ResourceError('unavailable', `The server answered with status ${response.status} and no JSON.`)
 }
 
-function resultOf(message: Wire, status: number): Wire {
+function resultOf(message: WireObject, status: number): WireObject {
   const { result, error } = message
   if (isObject(result)) return result
   if (isObject(error)) throw errorOf(error.code, error.message, error.data, status)
@@ -212,11 +212,11 @@ const maxLength = 128 * 1024 * 1024
  * @param onSign Called for each chunk that arrives, also for comments, as a sign that the server is alive.
  * @throws ResourceError `unavailable` if the stream breaks off, or contains a message that is not JSON.
  */
-export async function* messagesOf(body: ByteStream, onSign: () => void = () => {}): AsyncGenerator<Wire> {
+export async function* messagesOf(body: ByteStream, onSign: () => void = () => {}): AsyncGenerator<WireObject> {
   for await (const data of eventsOf(body, { onPiece: onSign, maxLength })) if (data !== '') yield messageOf(data)
 }
 
-function messageOf(data: string): Wire {
+function messageOf(data: string): WireObject {
   const message = jsonIn(data)
   if (isObject(message)) return message
   throw new ResourceError('unavailable', 'The server sent an event that is not a JSON-RPC message.')

@@ -1,19 +1,19 @@
-import { fold } from '../../../core/kit/matching.ts'
+import { foldText } from '../../../core/kit/matching.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
-import { isPicked, toggle } from '../basket/picked.ts'
+import { isPicked, toggleFile } from '../basket/picked.ts'
 import { distinctTitle } from '../listing/columns.ts'
 import { escapeUri } from '../preview/model/reference.ts'
-import { focusSearch, open, toggleBasket } from '../shell/keys.ts'
+import { focusSearch, shownDialog, toggleBasket } from '../shell/keys.ts'
 import { copy } from '../state/announce.ts'
 import { prompts, templates } from '../state/offered.ts'
 import { theme } from '../state/remembered.ts'
-import { addressOf, linkTo, navigate, route } from '../state/route.ts'
+import { linkTo, navigate, permalinkUrl, route } from '../state/route.ts'
 import { language } from '../words/texts.ts'
 import { t } from './words.ts'
 
 /** An action or a resource of the palette. */
-export interface Option {
+export interface PaletteOption {
   readonly id: string
   /** The text that is matched and shown first. */
   readonly label: string
@@ -29,7 +29,7 @@ export interface Option {
  * How well a text matches a query, both folded: higher is better, `undefined` not at all. A contiguous match comes before spread
  * letters, the beginning of a word before its middle, short texts before long ones.
  */
-export function fitOf(query: string, text: string): number | undefined {
+export function matchScore(query: string, text: string): number | undefined {
   if (query === '') return 0
   const at = text.indexOf(query)
   if (at !== -1) {
@@ -64,12 +64,12 @@ function beginningOf(character: string, text: string): number {
 const kinds = ['action', 'mount', 'template', 'prompt', 'resource'] as const
 
 /** The options that match, best first; with equal scores, actions before resources. */
-export function rankOptions(options: readonly Option[], query: string, most = 50): readonly Option[] {
-  const needle = fold(query.trim())
+export function rankOptions(options: readonly PaletteOption[], query: string, most = 50): readonly PaletteOption[] {
+  const needle = foldText(query.trim())
   const fitting = options.flatMap((option, at) => {
-    const label = fitOf(needle, fold(option.label))
-    const detail = option.detail === undefined ? undefined : fitOf(needle, fold(option.detail))
-    const aside = option.aside === undefined ? undefined : fitOf(needle, fold(option.aside))
+    const label = matchScore(needle, foldText(option.label))
+    const detail = option.detail === undefined ? undefined : matchScore(needle, foldText(option.detail))
+    const aside = option.aside === undefined ? undefined : matchScore(needle, foldText(option.aside))
     const others = Math.max(aside ?? Number.NEGATIVE_INFINITY, detail ?? Number.NEGATIVE_INFINITY)
     const fit = Math.max(label ?? Number.NEGATIVE_INFINITY, others - 50)
     return Number.isFinite(fit) ? [{ option, fit, at }] : []
@@ -81,9 +81,9 @@ export function rankOptions(options: readonly Option[], query: string, most = 50
 }
 
 /** Returns the actions that are possible now. */
-export function actions(): readonly Option[] {
+export function actions(): readonly PaletteOption[] {
   const { uri, basket, source } = route.value
-  const action = (id: string, label: string, run: () => void, detail?: string): Option => ({
+  const action = (id: string, label: string, run: () => void, detail?: string): PaletteOption => ({
     ...{ id: `action ${id}`, label, kind: 'action', run },
     ...defined({ detail }),
   })
@@ -91,7 +91,7 @@ export function actions(): readonly Option[] {
     uri === undefined || uri.endsWith('/')
       ? []
       : [
-          action('pick', isPicked(uri) ? t('unpick') : t('pick'), () => toggle({ uri, name: lastOf(uri) })),
+          action('pick', isPicked(uri) ? t('unpick') : t('pick'), () => toggleFile({ uri, name: lastOf(uri) })),
           action('source', source === '1' ? t('rendered') : t('source'), () =>
             navigate({ source: source === '1' ? undefined : '1' }),
           ),
@@ -114,7 +114,7 @@ export function actions(): readonly Option[] {
     action('basket', basket === '1' ? t('basketClose') : t('basketOpen'), toggleBasket),
     ...ofShown,
     ...ofRoute,
-    action('link', t('copyLink'), () => void copy(addressOf(linkTo({})))),
+    action('link', t('copyLink'), () => void copy(permalinkUrl(linkTo({})))),
     ...(['light', 'dark', 'system'] as const).map((one) =>
       action(one, t(one), () => {
         theme.value = one
@@ -130,14 +130,14 @@ export function actions(): readonly Option[] {
       'help',
       t('help'),
       () => {
-        open.value = 'help'
+        shownDialog.value = 'help'
       },
       '?',
     ),
   ]
 }
 
-export function templateOptions(): readonly Option[] {
+export function templateOptions(): readonly PaletteOption[] {
   return templates.value.items.map(({ uriTemplate, title, name }) => ({
     id: `template ${uriTemplate}`,
     label: title ?? name,
@@ -147,7 +147,7 @@ export function templateOptions(): readonly Option[] {
   }))
 }
 
-export function promptOptions(): readonly Option[] {
+export function promptOptions(): readonly PaletteOption[] {
   return prompts.value.items.map(({ name, title }) => ({
     id: `prompt ${name}`,
     label: title ?? name,
@@ -157,7 +157,7 @@ export function promptOptions(): readonly Option[] {
   }))
 }
 
-export function resourceOption({ uri, title, name }: Resource): Option {
+export function resourceOption({ uri, title, name }: Resource): PaletteOption {
   const isDirectory = uri.endsWith('/')
   return {
     id: `resource ${uri}`,
@@ -173,10 +173,10 @@ export function resourceOption({ uri, title, name }: Resource): Option {
 export const isUri = (text: string) => /^[A-Za-z][A-Za-z0-9+.-]*:(?:\/\/.+|\S+)$/.test(text.trim())
 
 /** Returns options for the typed text as a URI or as words. */
-export function typedOptions(query: string): readonly Option[] {
+export function typedOptions(query: string): readonly PaletteOption[] {
   const text = query.trim()
   if (text === '') return []
-  const uri: readonly Option[] = isUri(text)
+  const uri: readonly PaletteOption[] = isUri(text)
     ? [
         {
           id: 'typed uri',
@@ -186,7 +186,7 @@ export function typedOptions(query: string): readonly Option[] {
         },
       ]
     : []
-  const words: Option = {
+  const words: PaletteOption = {
     id: 'typed words',
     label: t('searchFor', { query: text }),
     kind: 'action',

@@ -7,15 +7,15 @@ import { groupHits } from '../find/hit.tsx'
 import { documentResource } from '../find/hit-link.tsx'
 import { readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
-import { commandKey, hasSingleKeys, open, takeTypedAhead } from '../shell/keys.ts'
+import { commandKey, hasSingleKeys, shownDialog, takeTypedAhead } from '../shell/keys.ts'
 import { followPrompts } from '../state/live.ts'
-import { loadNames, loadTemplates, prompts, resourceNames, searchable, templates } from '../state/offered.ts'
-import { connected } from '../state/session.ts'
-import { tailOf } from '../words/texts.ts'
+import { loadNames, loadTemplates, offeredSearches, prompts, resourceNames, templates } from '../state/offered.ts'
+import { requireConnection } from '../state/session.ts'
+import { truncateStart } from '../words/texts.ts'
 import {
   actions,
   isUri,
-  type Option,
+  type PaletteOption,
   promptOptions,
   rankOptions,
   resourceOption,
@@ -26,8 +26,8 @@ import { t } from './words.ts'
 
 /** Dialogs above the page: the command palette, and the help. */
 export function Palette() {
-  if (open.value === 'palette') return <CommandPalette />
-  return open.value === 'help' ? <Help /> : null
+  if (shownDialog.value === 'palette') return <CommandPalette />
+  return shownDialog.value === 'help' ? <Help /> : null
 }
 
 function CommandPalette() {
@@ -42,7 +42,7 @@ function CommandPalette() {
     query.value = takeTypedAhead()
     if (templates.value.state !== 'loaded') void loadTemplates()
     if (prompts.value.state !== 'loaded') void followPrompts()
-    loadNames(connected().view).catch(() => {})
+    loadNames(requireConnection().view).catch(() => {})
   }, [])
   useAsking(query, asked, isAsking)
 
@@ -59,7 +59,7 @@ function CommandPalette() {
   const options = fitting.value
   const at = Math.min(active.value, options.length - 1)
   const close = () => {
-    open.value = undefined
+    shownDialog.value = undefined
   }
   const run = (index: number) => {
     const option = options[index]
@@ -118,7 +118,7 @@ function CommandPalette() {
             {detail === undefined ? null : (
               <Text
                 class="palette-detail one-line"
-                text={tailOf(kind === 'resource' ? readableUri(detail) : detail, 56)}
+                text={truncateStart(kind === 'resource' ? readableUri(detail) : detail, 56)}
               />
             )}
             <span class="palette-kind">{t(kind)}</span>
@@ -142,14 +142,14 @@ function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, is
   const text = query.value.trim()
   useEffect(() => {
     asked.value = []
-    isAsking.value = text !== '' && searchable.value.length > 0
+    isAsking.value = text !== '' && offeredSearches.value.length > 0
     if (!isAsking.value) return
     const controller = new AbortController()
     const timer = setTimeout(async () => {
       try {
         const { hits } = await querySearches(
-          connected().view,
-          searchable.value,
+          requireConnection().view,
+          offeredSearches.value,
           { query: text },
           undefined,
           controller.signal,
@@ -171,7 +171,7 @@ function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, is
 }
 
 /** Returns the hits of the server without the options that are listed by their names. */
-function unlisted(asked: readonly Resource[], named: readonly Option[]): readonly Option[] {
+function unlisted(asked: readonly Resource[], named: readonly PaletteOption[]): readonly PaletteOption[] {
   const ids = new Set(named.map(({ id }) => id))
   return asked.map(resourceOption).filter(({ id }) => !ids.has(id))
 }
@@ -181,7 +181,7 @@ function noteOf(count: number, text: string, isAsking: boolean): string {
   if (text.trim() === '') return ''
   if (isAsking) return t('asking')
   if (state === 'loading') return t('loading')
-  if (isPart) return t(searchable.value.length > 0 ? 'partAsked' : 'part', { count: resources.length })
+  if (isPart) return t(offeredSearches.value.length > 0 ? 'partAsked' : 'part', { count: resources.length })
   if (prompts.value.isPart) return t('promptsPart', { count: prompts.value.items.length })
   return count === 0 ? t('none') : ''
 }
@@ -199,7 +199,7 @@ function Help() {
     dialog.current?.scrollTo(0, 0)
   }, [])
   const close = () => {
-    open.value = undefined
+    shownDialog.value = undefined
   }
   const everywhere: readonly HelpRow[] = [
     [[`${commandKey} K`], t('keyPalette')],

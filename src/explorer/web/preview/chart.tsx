@@ -5,7 +5,7 @@ import { mediaMatches } from '../shell/panes.tsx'
 import { theme } from '../state/remembered.ts'
 import { escapeInvisible, language } from '../words/texts.ts'
 import { Region, TableHead } from './controls.tsx'
-import { type Chart, formatUnit, timeLabels, valueLabels } from './model/series.ts'
+import { type Chart, createUnitFormatter, timeLabels, valueLabels } from './model/series.ts'
 import { t } from './words.ts'
 import 'uplot/dist/uPlot.min.css'
 import UPlot from 'uplot'
@@ -127,7 +127,7 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
     plot.current?.moveTo(Math.max(0, Math.min(last, to)))
   }
   const name = escapeInvisible(chart.title ?? chart.series[0]?.label ?? '')
-  const format = useMemo(() => formatUnit(chart.unit, locale), [chart, locale])
+  const format = useMemo(() => createUnitFormatter(chart.unit, locale), [chart, locale])
   return (
     <div class="chart-view">
       <Text as="h3" class="chart-title" text={name} />

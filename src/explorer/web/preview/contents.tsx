@@ -4,19 +4,19 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import type { ResourceContent } from '../../../core/view.ts'
 import { Button } from '../shell/fields.tsx'
-import { lazily } from '../shell/panes.tsx'
-import { copyText } from '../state/announce.ts'
+import { lazyComponent } from '../shell/panes.tsx'
+import { copyAndAnnounce } from '../state/announce.ts'
 import { linkTo, navigate, route } from '../state/route.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import { Choice, Toggle } from './controls.tsx'
 import { Directory } from './directory.tsx'
-import { canFindInWhole, countLines, isFinding, useFindKey } from './find.tsx'
+import { canFindInWhole, countLines, isFindBarOpen, useFindKey } from './find.tsx'
 import { type PreviewReader, type PreviewState, uriWithoutPart } from './load.ts'
 import { countTags, maxNodes } from './model/bounds.ts'
 import { documentFormOf, isPdf, mediaTypeOf, type PreviewShape, shapeOf } from './model/kind.ts'
 import { type PreviewPart, splitLines } from './model/lines.ts'
-import { linesIn, parameterOf, withPart } from './model/reference.ts'
-import { Binary } from './notes.tsx'
+import { lineRangeIn, parameterOf, withPart } from './model/reference.ts'
+import { BinaryPreview } from './notes.tsx'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
 
@@ -58,7 +58,7 @@ interface OneProps extends Props {
 function One({ reader, reading, content, parts }: OneProps) {
   const { text, bytes } = useMemo(() => decodeContent(content), [content])
   const shape = shapeOf({ uri: content.uri, mimeType: content.mimeType, text, bytes })
-  const found = linesIn(reader.uri)
+  const found = lineRangeIn(reader.uri)
   const tailFirst = useTailFirst(reader.uri, text)
   const isDocument = documentFormOf(reader.uri, reader.resource.value?.mimeType) !== undefined
   // Without a text, the original is the only form.
@@ -72,7 +72,7 @@ function One({ reader, reading, content, parts }: OneProps) {
   const isCut = shape.kind === 'json' && reading.part?.next !== undefined
   const isLaidOut = found === undefined && laidOut.has(shape.kind) && !isCut
   // Find cannot search a page in its frame, or a drawing, so it searches their sources.
-  const isFoundInSource = isFinding.value && (shape.kind === 'page' || shape.kind === 'drawing')
+  const isFoundInSource = isFindBarOpen.value && (shape.kind === 'page' || shape.kind === 'drawing')
   const showsText = isText && (isSource || !isLaidOut || isFoundInSource)
   useFindKey(isText)
   return (
@@ -90,9 +90,9 @@ function One({ reader, reading, content, parts }: OneProps) {
               {t('toEnd')}
             </a>
           ) : null}
-          {isText ? <Toggle name={t('find')} state={isFinding} /> : null}
+          {isText ? <Toggle name={t('find')} state={isFindBarOpen} /> : null}
           {showsText ? <Toggle name={t('wrap')} state={wraps} /> : null}
-          {isText ? <Button name={t('copyText')} onClick={() => void copyText(text)} /> : null}
+          {isText ? <Button name={t('copyText')} onClick={() => void copyAndAnnounce(text)} /> : null}
         </div>
       ) : null}
       <div class={`preview-content column ${reader.standing.value.isGone === true ? 'grey' : ''}`}>
@@ -198,16 +198,16 @@ function decodeContent(content: ResourceContent): { readonly text?: string; read
   }
 }
 
-const Markdown = lazily(async () => (await import('./markdown.tsx')).Markdown)
-const Json = lazily(async () => (await import('./json.tsx')).Json)
-const JsonLines = lazily(async () => (await import('./json.tsx')).JsonLines)
-const Csv = lazily(async () => (await import('./tables.tsx')).Csv)
-const Page = lazily(async () => (await import('./page.tsx')).HtmlPreview)
-const Picture = lazily(async () => (await import('./media.tsx')).Picture)
-const Media = lazily(async () => (await import('./media.tsx')).Media)
-const LargeMedia = lazily(async () => (await import('./media.tsx')).LargeMedia)
-const Log = lazily(async () => (await import('./records.tsx')).Log)
-const Pdf = lazily(async () => (await import('./pdf.tsx')).Pdf)
+const Markdown = lazyComponent(async () => (await import('./markdown.tsx')).Markdown)
+const Json = lazyComponent(async () => (await import('./json.tsx')).Json)
+const JsonLines = lazyComponent(async () => (await import('./json.tsx')).JsonLines)
+const Csv = lazyComponent(async () => (await import('./tables.tsx')).Csv)
+const Page = lazyComponent(async () => (await import('./page.tsx')).HtmlPreview)
+const Picture = lazyComponent(async () => (await import('./media.tsx')).Picture)
+const Media = lazyComponent(async () => (await import('./media.tsx')).Media)
+const LargeMedia = lazyComponent(async () => (await import('./media.tsx')).LargeMedia)
+const Log = lazyComponent(async () => (await import('./records.tsx')).GitLog)
+const Pdf = lazyComponent(async () => (await import('./pdf.tsx')).Pdf)
 
 /** The kinds of texts that have another view than their source. */
 const laidOut = new Set<PreviewShape['kind']>(['markdown', 'json', 'lines', 'table', 'page', 'drawing', 'log'])
@@ -239,9 +239,9 @@ function Rendered({ uri, shape, content, text = '', bytes, part }: RenderedProps
   const isBeginning = part?.next !== undefined
   if (isBeginning && (kind === 'audio' || kind === 'video'))
     return <LargeMedia kind={kind} uri={uri} bytes={bytes} size={part?.size} mediaType={mediaType ?? ''} />
-  if (isBeginning) return <Binary bytes={bytes} size={part?.size} />
+  if (isBeginning) return <BinaryPreview bytes={bytes} size={part?.size} />
   if (kind === 'image') return <Picture content={bytes} mediaType={mediaType ?? ''} uri={uri} />
   if (kind === 'audio' || kind === 'video') return <Media kind={kind} bytes={bytes} mediaType={mediaType ?? ''} />
   if (kind === 'pdf') return <Pdf bytes={bytes} uri={uri} meta={content.meta} />
-  return <Binary bytes={bytes} size={undefined} />
+  return <BinaryPreview bytes={bytes} size={undefined} />
 }

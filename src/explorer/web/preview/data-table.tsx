@@ -1,4 +1,4 @@
-import { copyText } from '../state/announce.ts'
+import { copyAndAnnounce } from '../state/announce.ts'
 import './data.css'
 import { signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
@@ -6,7 +6,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Button } from '../shell/fields.tsx'
 import { escapeInvisible, formatNumber, langOf } from '../words/texts.ts'
 import { Choice, Toggle, VirtualRows } from './controls.tsx'
-import { FindBar, isFinding, useFinder } from './find.tsx'
+import { FindBar, isFindBarOpen, useFinder } from './find.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { parseCellNumber, type Rows, rowOrder } from './model/rows.ts'
 import { t } from './words.ts'
@@ -71,7 +71,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.isComposing) return
     if ((event.ctrlKey || event.metaKey) && event.key === 'c' && String(getSelection()) === '') {
-      void copyText(at(cell.row)[cell.column] ?? '')
+      void copyAndAnnounce(at(cell.row)[cell.column] ?? '')
       return
     }
     const next = moved(event, cell, count, width)
@@ -91,9 +91,9 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
         {children}
         <span class="spring" />
         <bdi class="cell-value one-line">{escapeInvisible((at(cell.row)[cell.column] ?? '').slice(0, 500))}</bdi>
-        <Button name={t('copyCell')} onClick={() => void copyText(at(cell.row)[cell.column] ?? '')} />
+        <Button name={t('copyCell')} onClick={() => void copyAndAnnounce(at(cell.row)[cell.column] ?? '')} />
       </div>
-      {isFinding.value ? (
+      {isFindBarOpen.value ? (
         <FindBar count={places.length} current={current} fault={fault}>
           <Toggle name={t('onlyMatches')} state={hidesOthers} />
         </FindBar>

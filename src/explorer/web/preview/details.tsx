@@ -3,16 +3,16 @@ import type { ComponentChildren } from 'preact'
 import { lastSegment } from '../../../client/wire.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/kit/object.ts'
-import { metaKeys, originIn } from '../../../core/meta.ts'
+import { documentOriginIn, metaKeys } from '../../../core/meta.ts'
 import { Button } from '../shell/fields.tsx'
-import { announce, copyText, errorSentence } from '../state/announce.ts'
+import { announce, copyAndAnnounce, errorSentence } from '../state/announce.ts'
 import { download, downloadFrom } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
-import { connected, linkIn } from '../state/session.ts'
+import { linkIn, requireConnection } from '../state/session.ts'
 import { escapeInvisible, formatNumber, formatSize, langOf, language } from '../words/texts.ts'
 import { type PreviewReader, textOrBytes, uriWithoutPart } from './load.ts'
 import { documentFormOf } from './model/kind.ts'
-import { resolveReference, withParameter, withPart } from './model/reference.ts'
+import { resolveReference, uriWithParameter, withPart } from './model/reference.ts'
 import { t } from './words.ts'
 
 /** Whether the details of a resource are shown. The setting stays for the next resource. */
@@ -26,7 +26,7 @@ export function Details({ reader }: { readonly reader: PreviewReader }) {
   const content = value.state === 'ready' ? value.contents[0] : undefined
   const meta = { ...own?.meta, ...content?.meta }
   const version = content?.version ?? own?.version
-  const { link } = originIn(meta)
+  const { link } = documentOriginIn(meta)
   const roles = own?.audience?.map((role) => t(role === 'user' ? 'audienceUser' : 'audienceAssistant'))
   const encoding = meta[metaKeys.encoding]
   return (
@@ -82,7 +82,7 @@ function Readings({ uri, told }: { readonly uri: string; readonly told: unknown 
   return (
     <Fact term={t('readAs')}>
       {forms.map((form) => (
-        <a key={form} class="spaced" href={linkTo({ uri: withParameter(uriWithoutPart(uri), 'as', form) })}>
+        <a key={form} class="spaced" href={linkTo({ uri: uriWithParameter(uriWithoutPart(uri), 'as', form) })}>
           {form === 'text' ? t('asText') : form === 'markdown' ? t('asMarkdown') : escapeInvisible(form)}
         </a>
       ))}
@@ -134,7 +134,7 @@ function TextFact({ term, text }: { readonly term: string; readonly text: string
 }
 
 function CopyButton({ text, label }: { readonly text: string; readonly label: string }) {
-  return <Button name={label} class="small" onClick={() => void copyText(text)} />
+  return <Button name={label} class="small" onClick={() => void copyAndAnnounce(text)} />
 }
 
 /** Hides the link to the whole object, because anybody with the link can read the object. */
@@ -169,7 +169,7 @@ export async function saveContent({ uri, reading }: PreviewReader): Promise<void
   try {
     // If the text of a document is shown, the document itself is saved.
     const isPart = value.part !== undefined || documentFormOf(uri, value.contents[0]?.mimeType) !== undefined
-    const contents = isPart ? (await connected().view.read(withPart(uri, undefined))).contents : value.contents
+    const contents = isPart ? (await requireConnection().view.read(withPart(uri, undefined))).contents : value.contents
     for (const content of contents) download(lastSegment(content.uri), textOrBytes(content) ?? '')
   } catch (error) {
     // A content that is too large for an answer has its own link.

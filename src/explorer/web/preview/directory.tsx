@@ -5,12 +5,12 @@ import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { reconnections } from '../listing/browse.ts'
 import { distinctTitle, sortNaturally } from '../listing/columns.ts'
 import { summarizeFolder } from '../listing/survey.ts'
-import { Button, targetHeight } from '../shell/fields.tsx'
+import { Button, rowHeightPx } from '../shell/fields.tsx'
 import { indexAfterKey } from '../shell/keys.ts'
 import { onListChange } from '../state/live.ts'
 import { cacheResources, findCachedResource } from '../state/offered.ts'
 import { linkTo, navigate } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { escapeInvisible, formatSize, formatTime, langOf } from '../words/texts.ts'
 import { typeWord } from '../words/types.ts'
 import { VirtualRows } from './controls.tsx'
@@ -83,8 +83,8 @@ export function Directory({ uri }: { readonly uri: string }) {
       </p>
       <VirtualRows
         class="folder-rows"
-        height={targetHeight}
-        {...(hasMore ? { style: { height: `${rowsOver(items.length) * targetHeight}px` } } : {})}
+        height={rowHeightPx}
+        {...(hasMore ? { style: { height: `${rowsOver(items.length) * rowHeightPx}px` } } : {})}
         role="listbox"
         tabIndex={0}
         aria-label={t('directory')}
@@ -160,7 +160,7 @@ function useListing(uri: string) {
   const page = async (cursor: string | undefined, signal?: AbortSignal) => {
     const directory = uri.endsWith('/') || findCachedResource(uri)?.mimeType === directoryMimeType ? uri : `${uri}/`
     const options = signal === undefined ? {} : { signal }
-    const found = await connected().view.directory({ uri: directory, ...defined({ cursor }) }, options)
+    const found = await requireConnection().view.directory({ uri: directory, ...defined({ cursor }) }, options)
     cacheResources(found.items)
     return found
   }

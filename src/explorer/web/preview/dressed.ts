@@ -1,13 +1,13 @@
 import { decodeComponent } from '../../../core/uri.ts'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import { createElement, makeScrollable } from './elements.ts'
 import { textOrBytes } from './load.ts'
 import { imageTypeOf, languageOfFence } from './model/kind.ts'
-import type { TokenLine } from './model/lines.ts'
-import { isBeside, linkOf } from './model/reference.ts'
+import type { HighlightedLine } from './model/lines.ts'
+import { classifyLink, isSameOrigin } from './model/reference.ts'
 import { t } from './words.ts'
 import { highlight } from './workers.ts'
 
@@ -98,7 +98,7 @@ function dressLink(link: HTMLAnchorElement, uri: string, page: HTMLElement): voi
     })
     return
   }
-  const { kind, target } = linkOf(uri, reference)
+  const { kind, target } = classifyLink(uri, reference)
   if (kind === 'none' || target === undefined) return
   if (kind === 'inside') {
     link.href = linkTo({ uri: target.uri, source: undefined })
@@ -150,7 +150,7 @@ function whenInView(signal: AbortSignal): Images['inView'] {
 function dressImage(image: HTMLImageElement, uri: string, images: Images): void {
   const reference = image.dataset.image ?? ''
   const name = escapeInvisible(image.alt === '' ? reference.slice(0, 80) : image.alt)
-  const { kind, target } = linkOf(uri, reference)
+  const { kind, target } = classifyLink(uri, reference)
   if (kind === 'inside' && target !== undefined) {
     const textContent = t('showImage', { name })
     const button = createElement('button', { type: 'button', className: 'button image-button', textContent })
@@ -161,7 +161,7 @@ function dressImage(image: HTMLImageElement, uri: string, images: Images): void 
     })
     image.replaceWith(button)
     // A read of another mount may have an effect, such as taking a screenshot, so it needs a click.
-    if (isBeside(uri, target.uri)) images.inView(button, show)
+    if (isSameOrigin(uri, target.uri)) images.inView(button, show)
     return
   }
   const isOutside = kind === 'outside' && target !== undefined && image.closest('a') === null
@@ -176,7 +176,7 @@ function dressImage(image: HTMLImageElement, uri: string, images: Images): void 
 
 async function showImage(button: HTMLElement, uri: string, name: string, { urls, signal }: Images): Promise<void> {
   try {
-    const [content] = (await connected().view.read(uri, { signal })).contents
+    const [content] = (await requireConnection().view.read(uri, { signal })).contents
     const isDrawing = content !== undefined && content.mimeType?.startsWith('image/svg+xml') === true
     const body = content === undefined ? undefined : textOrBytes(content)
     const type = isDrawing ? 'image/svg+xml' : body instanceof Uint8Array ? imageTypeOf(body) : undefined
@@ -219,7 +219,7 @@ async function colour(code: HTMLElement, signal: AbortSignal): Promise<void> {
   if (lines !== undefined && !signal.aborted) code.replaceChildren(...nodesOf(lines))
 }
 
-function nodesOf(lines: readonly TokenLine[]): readonly Node[] {
+function nodesOf(lines: readonly HighlightedLine[]): readonly Node[] {
   return lines.flatMap((line, index) => [
     ...(index === 0 ? [] : [document.createTextNode('\n')]),
     ...line.map(([text, kind]) => {

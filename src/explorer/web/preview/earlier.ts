@@ -3,10 +3,10 @@ import { defined, objectOf } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import type { ResourceContent } from '../../../core/view.ts'
 import { lastShownVersion, noteShownVersion } from '../state/remembered.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 
 /** The difference of a text from the one that this browser showed before. */
-export interface Earlier {
+export interface EarlierDifference {
   /** Time at which it was shown, in milliseconds since 1970. */
   readonly at: number
   /** A unified diff. Undefined if the earlier text is no longer kept, or is shorter than the diff. */
@@ -15,9 +15,9 @@ export interface Earlier {
   readonly isShown: boolean
 }
 
-export type EarlierState = Signal<Earlier | undefined>
+export type EarlierState = Signal<EarlierDifference | undefined>
 
-export const createEarlierState = (): EarlierState => signal<Earlier | undefined>(undefined)
+export const createEarlierState = (): EarlierState => signal<EarlierDifference | undefined>(undefined)
 
 /** Maximum length of a text whose version is stored, in characters. Servers keep no longer texts. */
 const maxText = 1_000_000
@@ -31,7 +31,7 @@ export async function compareEarlier(
 ): Promise<void> {
   const [content] = contents
   if (contents.length !== 1 || content === undefined || !('text' in content) || content.text.length > maxText) return
-  const { view, server } = connected()
+  const { view, server } = requireConnection()
   const before = lastShownVersion(server.name, uri)
   try {
     const asked = `${uri}?since=${encodeURIComponent(before?.version ?? '')}`

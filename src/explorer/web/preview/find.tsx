@@ -6,7 +6,7 @@ import { defined, objectsIn } from '../../../core/kit/object.ts'
 import { Button } from '../shell/fields.tsx'
 import { errorSentence } from '../state/announce.ts'
 import { linkTo, navigate } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { escapeInvisible, formatNumber } from '../words/texts.ts'
 import { Region, Toggle } from './controls.tsx'
 import { uriWithoutPart } from './load.ts'
@@ -15,7 +15,7 @@ import { withPart } from './model/reference.ts'
 import { t } from './words.ts'
 
 /** Whether the find bar is open. */
-export const isFinding = signal(false)
+export const isFindBarOpen = signal(false)
 /** The searched text. It stays from one document to the next. */
 export const searchedText = signal('')
 /** Whether the searched text is a regular expression. */
@@ -28,7 +28,7 @@ export function useFindKey(hasText: boolean): void {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== 'f' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
       event.preventDefault()
-      isFinding.value = true
+      isFindBarOpen.value = true
     }
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
@@ -40,7 +40,7 @@ type Finder = (lines: readonly string[]) => readonly LineMatch[]
 /** The function that finds what is searched for, and why a pattern cannot be used. `find` is undefined while nothing is searched for. */
 export function useFinder(): { readonly find: Finder | undefined; readonly fault: string | undefined } {
   const [patterned, setPatterned] = useState<{ of: string; find?: Finder; fault?: string }>()
-  const [isOpen, text, asPattern] = [isFinding.value, searchedText.value, isPattern.value]
+  const [isOpen, text, asPattern] = [isFindBarOpen.value, searchedText.value, isPattern.value]
   useEffect(() => {
     if (!asPattern || text === '') return
     let isLeft = false
@@ -82,7 +82,7 @@ export function FindBar({ count, current, fault, lines, children }: FindBarProps
     if (count > 0) current.value = (current.value + by + count) % count
   }
   const close = () => {
-    isFinding.value = false
+    isFindBarOpen.value = false
     document.getElementById('middle')?.focus()
   }
   const found = t(count === maxMatches ? 'findMany' : 'findCount', {
@@ -150,7 +150,7 @@ const tool = 'search_in_resource'
 
 /** Whether the server finds lines in a whole resource. */
 export function canFindInWhole(): boolean {
-  return connected().tools.has(tool)
+  return requireConnection().tools.has(tool)
 }
 
 /** Maximum number of answers that are asked for to count lines. The server ends each after ten seconds. */
@@ -161,7 +161,9 @@ export async function countLines(uri: string, signal: AbortSignal): Promise<numb
   const given = { uri, pattern: '[^\\x00-\\x{10FFFF}]', limit: 1 }
   let cursor: string | undefined
   for (let answers = 0; answers < maxAnswers; answers++) {
-    const { lastLine, next } = wholeIn(await connected().call(tool, { ...given, ...defined({ cursor }) }, signal))
+    const { lastLine, next } = wholeIn(
+      await requireConnection().call(tool, { ...given, ...defined({ cursor }) }, signal),
+    )
     if (next === undefined) return lastLine
     cursor = next
   }
@@ -229,7 +231,7 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
         }
         found = appendMatches(
           found,
-          wholeIn(await connected().call(tool, { ...given, ...rest }, controller.signal, onProgress)),
+          wholeIn(await requireConnection().call(tool, { ...given, ...rest }, controller.signal, onProgress)),
         )
         whole.value = { key, answer: found }
         searched.value = found.lastLine
@@ -327,7 +329,7 @@ interface FoundRegionProps {
 }
 
 /** A rendered document that scrolls, and that Ctrl F searches. The browser marks the matches, so the document itself is not changed. */
-export function FoundRegion({ box: given, children, ...named }: FoundRegionProps) {
+export function SearchableRegion({ box: given, children, ...named }: FoundRegionProps) {
   const own = useRef<HTMLElement>(null)
   const box = given ?? own
   const current = useSignal(0)
@@ -360,7 +362,7 @@ export function FoundRegion({ box: given, children, ...named }: FoundRegionProps
   }, [ranges, now])
   return (
     <div class="column found-column">
-      {isFinding.value ? <FindBar count={ranges.length} current={current} fault={fault} /> : null}
+      {isFindBarOpen.value ? <FindBar count={ranges.length} current={current} fault={fault} /> : null}
       <Region box={box} {...named}>
         {children}
       </Region>

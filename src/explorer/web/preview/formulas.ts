@@ -2,7 +2,7 @@ import './formulas.css'
 import { createElement, makeScrollable } from './elements.ts'
 import type { FormulaNode } from './model/formula.ts'
 import { t } from './words.ts'
-import { inWorker } from './workers.ts'
+import { createWorkerTask } from './workers.ts'
 
 const formulaTimeoutMs = 5000
 /** Maximum number of formulas drawn in a document; others stay as source. */
@@ -10,7 +10,7 @@ const maxFormulas = 1000
 /** Number of time-outs after which drawing stops for a document. */
 const maxTimeouts = 3
 
-const formulaTask = inWorker('formula', formulaTimeoutMs)
+const formulaTask = createWorkerTask('formula', formulaTimeoutMs)
 
 /** Draws the formulas of a document one after the other in a worker, so that the page never blocks. */
 export async function drawFormulas(elements: readonly HTMLElement[], signal: AbortSignal): Promise<void> {

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { escapeInvisible } from '../words/texts.ts'
 import { textOrBytes } from './load.ts'
 import { imageTypeOf } from './model/kind.ts'
@@ -37,7 +37,7 @@ function Thumbnail({ uri, name }: Pick<Resource, 'uri' | 'name'>) {
     const controller = new AbortController()
     let made: string | undefined
     const read = async () => {
-      const { contents } = await connected().view.read(uri, { signal: controller.signal })
+      const { contents } = await requireConnection().view.read(uri, { signal: controller.signal })
       const bytes = contents[0] === undefined ? undefined : textOrBytes(contents[0])
       const type = bytes instanceof Uint8Array ? imageTypeOf(bytes) : undefined
       if (controller.signal.aborted || type === undefined || !(bytes instanceof Uint8Array)) return

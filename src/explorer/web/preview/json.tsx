@@ -1,13 +1,13 @@
 import { useMemo, useState } from 'preact/hooks'
 import { isObject } from '../../../core/kit/object.ts'
-import { parseFound } from '../../../core/search-answer.ts'
-import { Button, targetHeight } from '../shell/fields.tsx'
+import { parseSearchAnswer } from '../../../core/search-answer.ts'
+import { Button, rowHeightPx } from '../shell/fields.tsx'
 import { indexAfterKey } from '../shell/keys.ts'
-import { lazily } from '../shell/panes.tsx'
-import { copyText } from '../state/announce.ts'
+import { lazyComponent } from '../shell/panes.tsx'
+import { copyAndAnnounce } from '../state/announce.ts'
 import { VirtualRows } from './controls.tsx'
 import { TableOrOther } from './data-table.tsx'
-import { isFinding } from './find.tsx'
+import { isFindBarOpen } from './find.tsx'
 import { maxColumns, truncateValue } from './model/bounds.ts'
 import { analysesOf, notebookOf, overviewOf } from './model/documents.ts'
 import { endingOf } from './model/kind.ts'
@@ -34,14 +34,14 @@ export function JsonLines({ text }: { readonly text: string }) {
   return table === undefined ? tree : <TableOrOther rows={table} form="tree" drawn={tree} />
 }
 
-const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
-const Diagram = lazily(async () => (await import('./diagram.tsx')).Diagram)
-const TableSchema = lazily(async () => (await import('./tables.tsx')).TableSchema)
-const DatabaseRows = lazily(async () => (await import('./tables.tsx')).DatabaseRows)
-const FoundList = lazily(async () => (await import('./records.tsx')).FoundList)
-const Notebook = lazily(async () => (await import('./markdown.tsx')).Notebook)
-const Analyses = lazily(async () => (await import('./records.tsx')).Analyses)
-const Analysis = lazily(async () => (await import('./records.tsx')).Analysis)
+const ChartView = lazyComponent(async () => (await import('./chart.tsx')).ChartView)
+const Diagram = lazyComponent(async () => (await import('./diagram.tsx')).Diagram)
+const TableSchema = lazyComponent(async () => (await import('./tables.tsx')).TableSchema)
+const DatabaseRows = lazyComponent(async () => (await import('./tables.tsx')).DatabaseRows)
+const FoundList = lazyComponent(async () => (await import('./records.tsx')).HitList)
+const Notebook = lazyComponent(async () => (await import('./markdown.tsx')).Notebook)
+const Analyses = lazyComponent(async () => (await import('./records.tsx')).Analyses)
+const Analysis = lazyComponent(async () => (await import('./records.tsx')).Analysis)
 
 interface Props {
   readonly text: string
@@ -86,7 +86,7 @@ function renderByFormat(value: unknown, { uri, format }: Omit<Props, 'text'>) {
   if (overview !== undefined && overview.tables.length > 0) return <Diagram overview={overview} uri={uri} />
   if (format === 'DatabaseSchema' && isObject(value)) return <TableSchema value={value} uri={uri} />
   if (format === 'DatabaseRows' && isObject(value)) return <DatabaseRows value={value} uri={uri} />
-  const found = format === 'SearchFound' ? parseFound(JSON.stringify(value)) : undefined
+  const found = format === 'SearchFound' ? parseSearchAnswer(JSON.stringify(value)) : undefined
   if (found !== undefined) return <FoundList found={found} />
   const listed = analysesOf(value, uri)
   if (listed !== undefined) return <Analyses listed={listed} />
@@ -112,7 +112,7 @@ type OpenRule = { readonly all?: boolean; readonly pointers: ReadonlyMap<string,
 /** A JSON value as a tree (ARIA tree pattern). */
 function JsonTree({ value }: { readonly value: unknown }) {
   // Find needs the whole text. Of the tree, only the visible rows are drawn, and closed parts have no rows.
-  if (isFinding.value) return <TextView text={JSON.stringify(value, undefined, 2)} language="json" wrap />
+  if (isFindBarOpen.value) return <TextView text={JSON.stringify(value, undefined, 2)} language="json" wrap />
   return <OpenTree value={value} />
 }
 
@@ -145,13 +145,16 @@ function OpenTree({ value }: { readonly value: unknown }) {
         <Button name={t('collapseAll')} onClick={() => setAll(false)} />
         <code class="pointer one-line">{escapeInvisible(row?.pointer ?? '')}</code>
         <span class="spring" />
-        <Button name={t('copyPointer')} onClick={() => void copyText(row?.pointer ?? '')} />
-        <Button name={t('copyValue')} onClick={() => void copyText(formatJsonAtPointer(value, row?.pointer ?? ''))} />
+        <Button name={t('copyPointer')} onClick={() => void copyAndAnnounce(row?.pointer ?? '')} />
+        <Button
+          name={t('copyValue')}
+          onClick={() => void copyAndAnnounce(formatJsonAtPointer(value, row?.pointer ?? ''))}
+        />
       </div>
       {rows.length >= maxJsonRows ? <p class="preview-banner">{t('shortened')}</p> : null}
       <VirtualRows
         class="json-rows"
-        height={targetHeight}
+        height={rowHeightPx}
         role="tree"
         tabIndex={0}
         aria-label={t('jsonLabel')}

@@ -9,11 +9,11 @@ import { singleOf } from '../listing/forest.ts'
 import { markSeen, onChange } from '../state/live.ts'
 import { findCachedResource, findMountKind, lookUp } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { compareEarlier, createEarlierState } from './earlier.ts'
 import { documentFormOf, mediaTypeOf } from './model/kind.ts'
 import { type PreviewPart, parsePreviewPart, queryAround } from './model/lines.ts'
-import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
+import { lineRangeIn, parameterOf, parentOf, withPart } from './model/reference.ts'
 
 /** State of the content of a resource. */
 export type PreviewState =
@@ -166,7 +166,7 @@ export function createPreviewReader(uri: string, isOriginal = false) {
 async function lookIntoMount(uri: string, resource: Signal<Resource | undefined>): Promise<void> {
   const mount = resource.value
   if (mount?.mimeType !== directoryMimeType || findMountKind(uri)?.isSingle !== true) return
-  resource.value = (await singleOf(connected().view, mount).catch(() => undefined)) ?? mount
+  resource.value = (await singleOf(requireConnection().view, mount).catch(() => undefined)) ?? mount
 }
 
 /** Looks for a resource in its directory, for a moment. Its facts are stored even if they come later. */
@@ -197,14 +197,14 @@ interface ReadsParts {
 /** Reads a resource: by a given query, or for the first time by the query that suits it. */
 function createReads(uri: string, isOriginal: boolean, { resource, noText, left }: ReadsParts) {
   const read = async (query: string | undefined): Promise<readonly ResourceContent[]> => {
-    const { view } = connected()
+    const { view } = requireConnection()
     const asked = query === undefined ? uri : withPart(uri, query)
     return (await view.read(asked, { signal: left })).contents
   }
 
   /** Reads the content with the query that suits the resource. */
   const readFirst = async (): Promise<FirstRead> => {
-    const wanted = linesIn(uri)
+    const wanted = lineRangeIn(uri)
     const text = isOriginal ? undefined : await readText()
     if (text !== undefined) return text
     const first = wanted === undefined ? firstQuery(uri, resource.value) : queryAround(wanted)

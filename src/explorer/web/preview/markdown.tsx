@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 import { completeDocument, type Heading } from './dressed.ts'
-import { FoundRegion } from './find.tsx'
+import { SearchableRegion } from './find.tsx'
 import type { MarkdownHtml } from './model/bounds.ts'
 import type { Notebook as NotebookModel, Output } from './model/documents.ts'
 import { imageTypeOf } from './model/kind.ts'
@@ -56,9 +56,9 @@ export function Markdown({ text, uri, isInline = false }: Props) {
   if (isInline) return <div class="markdown-inline">{document}</div>
   return (
     <div class="markdown-frame">
-      <FoundRegion box={box} class="markdown-scroll" label={t('rendered')}>
+      <SearchableRegion box={box} class="markdown-scroll" label={t('rendered')}>
         {document}
-      </FoundRegion>
+      </SearchableRegion>
       {headings.length < 3 ? null : (
         <nav class="outline" aria-label={t('outline')}>
           <h3>{t('outline')}</h3>
@@ -145,7 +145,7 @@ function putClean(into: Element, html: string): void {
 /** A Jupyter notebook: its texts, its code, and the stored outputs. Nothing in it runs. */
 export function Notebook({ cells, isCut, uri }: NotebookModel & { readonly uri: string }) {
   return (
-    <FoundRegion class="notebook" label={t('rendered')}>
+    <SearchableRegion class="notebook" label={t('rendered')}>
       {isCut ? <p class="preview-banner">{t('shortened')}</p> : null}
       {cells.map(({ markdown, count, outputs }, index) => (
         <div key={index} class="notebook-cell">
@@ -156,7 +156,7 @@ export function Notebook({ cells, isCut, uri }: NotebookModel & { readonly uri: 
           ))}
         </div>
       ))}
-    </FoundRegion>
+    </SearchableRegion>
   )
 }
 

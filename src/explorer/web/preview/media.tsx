@@ -7,7 +7,7 @@ import { largeContentUrl } from '../state/session.ts'
 import { escapeInvisible, formatSize } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { uriWithoutPart } from './load.ts'
-import { Binary } from './notes.tsx'
+import { BinaryPreview } from './notes.tsx'
 import { t } from './words.ts'
 
 interface Props {
@@ -36,7 +36,7 @@ export function LargeMedia({ kind, uri, bytes, size, mediaType }: LargeProps) {
     largeContentUrl(uriWithoutPart(uri), controller.signal).then(setUrl, () => {})
     return () => controller.abort()
   }, [uri])
-  if (url === undefined) return <Binary bytes={bytes} size={size} />
+  if (url === undefined) return <BinaryPreview bytes={bytes} size={size} />
   return <Player key={url} kind={kind} mediaType={mediaType} url={url} size={size} />
 }
 

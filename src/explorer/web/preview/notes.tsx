@@ -4,9 +4,9 @@ import { isResourceError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { Button } from '../shell/fields.tsx'
-import { copyText, errorSentence } from '../state/announce.ts'
-import { searchable } from '../state/offered.ts'
-import { addressOf, linkTo, route } from '../state/route.ts'
+import { copyAndAnnounce, errorSentence } from '../state/announce.ts'
+import { offeredSearches } from '../state/offered.ts'
+import { linkTo, permalinkUrl, route } from '../state/route.ts'
 import { escapeInvisible, formatSize, language } from '../words/texts.ts'
 import { VirtualRows } from './controls.tsx'
 import { formatAgo } from './details.tsx'
@@ -14,7 +14,7 @@ import { EarlierNote } from './difference.tsx'
 import { type PreviewReader, uriWithoutPart } from './load.ts'
 import { documentFormOf } from './model/kind.ts'
 import type { PreviewPart } from './model/lines.ts'
-import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
+import { lineRangeIn, parameterOf, parentOf, withPart } from './model/reference.ts'
 import { t } from './words.ts'
 
 /** Notes about the shown content: it has changed, is gone, or is incomplete. */
@@ -23,7 +23,7 @@ export function Notes({ reader }: { readonly reader: PreviewReader }) {
   const { changedAt, isGone, isFailing } = standing.value
   const { value } = reading
   const part = value.state === 'ready' ? value.part : undefined
-  const found = linesIn(uri)
+  const found = lineRangeIn(uri)
   const isTail = value.state === 'ready' && parameterOf(uri, 'tail') !== undefined
   const meta = value.state === 'ready' ? value.contents[0]?.meta : undefined
   const isCut = part === undefined && meta?.[metaKeys.truncated] === true
@@ -52,7 +52,7 @@ export function Notes({ reader }: { readonly reader: PreviewReader }) {
       {value.state === 'ready' && route.value.line !== undefined ? (
         <p class="preview-banner">
           {t('lineMarked', { line: route.value.line })}{' '}
-          <Button name={t('copyLink')} class="small" onClick={() => void copyText(addressOf(linkTo({})))} />
+          <Button name={t('copyLink')} class="small" onClick={() => void copyAndAnnounce(permalinkUrl(linkTo({})))} />
         </p>
       ) : null}
       {part === undefined || found !== undefined || isTail || isWhole(part) ? null : (
@@ -140,7 +140,7 @@ export function Failure({ uri, error, retry }: FailureProps) {
             {t('openFolder')}
           </a>
         )}
-        {kind === 'not-found' && searchable.value.length > 0 ? (
+        {kind === 'not-found' && offeredSearches.value.length > 0 ? (
           <a class="button" href={linkTo({ view: 'search', q: name, uri: undefined, source: undefined })}>
             {t('searchFor', { name })}
           </a>
@@ -151,7 +151,7 @@ export function Failure({ uri, error, retry }: FailureProps) {
 }
 
 /** Preview of bytes of an unknown type; `size` is that of the whole content, if these are its beginning. */
-export function Binary({ bytes, size }: { readonly bytes: Uint8Array; readonly size: number | undefined }) {
+export function BinaryPreview({ bytes, size }: { readonly bytes: Uint8Array; readonly size: number | undefined }) {
   const rows = Math.ceil(bytes.length / bytesInRow)
   return (
     <div class="column">

@@ -9,7 +9,7 @@ import { linkTo } from '../state/route.ts'
 import { Region } from './controls.tsx'
 import { readingsIn } from './details.tsx'
 import { uriWithoutPart } from './load.ts'
-import { withParameter } from './model/reference.ts'
+import { uriWithParameter } from './model/reference.ts'
 import { t } from './words.ts'
 import { startPageWorker } from './workers.ts'
 
@@ -49,7 +49,7 @@ export function Pdf({ bytes, uri, meta }: Props) {
   }, [bytes])
   const hasText = isObject(meta) && readingsIn(meta[metaKeys.reading]).includes('text')
   const asText = hasText ? (
-    <a class="button" href={linkTo({ uri: withParameter(uriWithoutPart(uri), 'as', 'text') })}>
+    <a class="button" href={linkTo({ uri: uriWithParameter(uriWithoutPart(uri), 'as', 'text') })}>
       {t('asText')}
     </a>
   ) : null

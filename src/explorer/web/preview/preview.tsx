@@ -3,18 +3,18 @@ import { useComputed } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import { isPicked, pick, shareInBasket } from '../basket/picked.ts'
+import { isPicked, shareInBasket, togglePicked } from '../basket/picked.ts'
 import { breadcrumbsOf } from '../listing/browse.ts'
 import { distinctTitle, readableUri } from '../listing/columns.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { hasSingleKeys } from '../shell/keys.ts'
 import { frontPane } from '../shell/panes.tsx'
-import { announce, copyText } from '../state/announce.ts'
+import { announce, copyAndAnnounce } from '../state/announce.ts'
 import { canDownload } from '../state/browser.ts'
 import { findCachedResource, isSearchMount, neighbours } from '../state/offered.ts'
 import { noteOpened } from '../state/remembered.ts'
 import { linkTo, navigate, previewedHit, route } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { escapeInvisible, formatSize, langOf } from '../words/texts.ts'
 import { typeWord } from '../words/types.ts'
 import { Contents } from './contents.tsx'
@@ -61,7 +61,7 @@ function useReader(uri: string): PreviewReader {
   useEffect(() => () => reader.close(), [reader])
   const isOpened = reader.reading.value.state === 'ready' && previewedHit.value === undefined
   useEffect(() => {
-    if (isOpened) noteOpened(connected().server.name, uriWithoutPart(uri))
+    if (isOpened) noteOpened(requireConnection().server.name, uriWithoutPart(uri))
   }, [isOpened, uri])
   const { changedAt } = reader.standing.value
   useEffect(() => {
@@ -128,7 +128,7 @@ function PreviewHead({ reader }: { readonly reader: PreviewReader }) {
         {isNarrow || route.value.beside === uri ? null : (
           <Button name={t('showBeside')} icon="beside" class="button-quiet" onClick={() => navigate({ beside: uri })} />
         )}
-        <Button name={t('copyUri')} class="button-quiet" onClick={() => void copyText(uri)} />
+        <Button name={t('copyUri')} class="button-quiet" onClick={() => void copyAndAnnounce(uri)} />
         {isReady && canDownload() ? (
           <Button name={t('download')} class="button-quiet" onClick={() => void saveContent(reader)} />
         ) : null}
@@ -154,7 +154,7 @@ function PickButton({ picked, isFolder }: { readonly picked: Resource; readonly 
       name={t(label)}
       class={isIn ? '' : 'button-main'}
       aria-pressed={isIn}
-      onClick={() => pick(isFolder ? folder : picked)}
+      onClick={() => togglePicked(isFolder ? folder : picked)}
     />
   )
 }

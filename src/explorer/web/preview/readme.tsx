@@ -3,13 +3,13 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { Icon } from '../shell/icons.tsx'
-import { lazily } from '../shell/panes.tsx'
+import { lazyComponent } from '../shell/panes.tsx'
 import { onChange } from '../state/live.ts'
 import { linkTo } from '../state/route.ts'
-import { connected } from '../state/session.ts'
+import { requireConnection } from '../state/session.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 
-const Markdown = lazily(async () => (await import('./markdown.tsx')).Markdown)
+const Markdown = lazyComponent(async () => (await import('./markdown.tsx')).Markdown)
 
 /** Maximum number of characters that are shown. */
 const maxShown = 100_000
@@ -21,7 +21,7 @@ export function Readme({ resource: { uri, name, mimeType } }: { readonly resourc
     const controller = new AbortController()
     const read = async () => {
       try {
-        const { contents } = await connected().view.read(uri, { signal: controller.signal })
+        const { contents } = await requireConnection().view.read(uri, { signal: controller.signal })
         const [content] = contents
         text.value = content !== undefined && 'text' in content ? content.text.slice(0, maxShown) : undefined
       } catch {

@@ -1,13 +1,13 @@
 import { defined, isObject, stringItems } from '../../../core/kit/object.ts'
 import './schema.css'
 import { useMemo } from 'preact/hooks'
-import { lastSegment, type Wire } from '../../../client/wire.ts'
+import { lastSegment, type WireObject } from '../../../client/wire.ts'
 import { type SearchAnswer, splitAtMarks } from '../../../core/search-answer.ts'
-import { Marked, Text } from '../shell/fields.tsx'
+import { MarkedText, Text } from '../shell/fields.tsx'
 import { linkTo } from '../state/route.ts'
 import { escapeInvisible, formatNumber, formatTime, langOf, language } from '../words/texts.ts'
 import { TableHead } from './controls.tsx'
-import { FoundRegion } from './find.tsx'
+import { SearchableRegion } from './find.tsx'
 import { uriWithoutPart } from './load.ts'
 import { type ListedAnalysis, parseIsoTime } from './model/documents.ts'
 import { resolveReference } from './model/reference.ts'
@@ -17,7 +17,7 @@ import { t } from './words.ts'
 export function Analyses({ listed }: { readonly listed: readonly ListedAnalysis[] }) {
   if (listed.length === 0) return <p class="preview-note">{t('noAnalyses')}</p>
   return (
-    <FoundRegion class="sheet" label={t('rendered')}>
+    <SearchableRegion class="sheet" label={t('rendered')}>
       <div class="scroll-x">
         <table class="analyses">
           <TableHead
@@ -30,7 +30,7 @@ export function Analyses({ listed }: { readonly listed: readonly ListedAnalysis[
           </tbody>
         </table>
       </div>
-    </FoundRegion>
+    </SearchableRegion>
   )
 }
 
@@ -74,12 +74,12 @@ function AnalysisRow({ one }: { readonly one: ListedAnalysis }) {
 }
 
 /** An analysis by several models: the question, the consensus, and the answer of each. */
-export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: string }) {
+export function Analysis({ value, uri }: { readonly value: WireObject; readonly uri: string }) {
   const consensus = isObject(value.consensus) ? value.consensus : {}
   const votes = (Array.isArray(value.votes) ? value.votes : []).filter(isObject)
   const { met } = isObject(value.thresholds) ? value.thresholds : {}
   return (
-    <FoundRegion class="sheet" label={t('rendered')}>
+    <SearchableRegion class="sheet" label={t('rendered')}>
       <AnalysisFacts value={value} />
       <h3>{t('question')}</h3>
       <Prose text={value.prompt} />
@@ -109,12 +109,12 @@ export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: s
           </div>
         ))}
       </div>
-    </FoundRegion>
+    </SearchableRegion>
   )
 }
 
 /** The creation time, expiry time and tags of an analysis. */
-function AnalysisFacts({ value }: { readonly value: Wire }) {
+function AnalysisFacts({ value }: { readonly value: WireObject }) {
   const [created, expires] = [parseIsoTime(value.created), parseIsoTime(value.expires)]
   const tags = stringItems(value.tags)
   const facts = [
@@ -143,10 +143,10 @@ function Prose({ text }: { readonly text: unknown }) {
 }
 
 /** Hits of a search: each opens at its lines. */
-export function FoundList({ found }: { readonly found: SearchAnswer }) {
+export function HitList({ found }: { readonly found: SearchAnswer }) {
   const { hits, total, notes } = found
   return (
-    <FoundRegion class="sheet" label={t('rendered')}>
+    <SearchableRegion class="sheet" label={t('rendered')}>
       <p class="quiet">{hits.length === 0 ? t('noHits') : t('hits', { count: total ?? hits.length })}</p>
       {notes.map((note) => (
         <p key={note} class="quiet">
@@ -167,11 +167,11 @@ export function FoundList({ found }: { readonly found: SearchAnswer }) {
             </span>
           </p>
           <p class="hit-snippet" lang={langOf(hit.snippet.text)}>
-            <Marked pieces={splitAtMarks(hit.snippet)} />
+            <MarkedText pieces={splitAtMarks(hit.snippet)} />
           </p>
         </div>
       ))}
-    </FoundRegion>
+    </SearchableRegion>
   )
 }
 
@@ -179,10 +179,10 @@ export function FoundList({ found }: { readonly found: SearchAnswer }) {
 const maxCommits = 2000
 
 /** The commits of a repository, newest first. A click opens a commit. */
-export function Log({ text, uri }: { readonly text: string; readonly uri: string }) {
+export function GitLog({ text, uri }: { readonly text: string; readonly uri: string }) {
   const log = useMemo(() => gitLogOf(text) ?? { title: '', commits: [], notes: [] }, [text])
   return (
-    <FoundRegion class="sheet" label={t('rendered')}>
+    <SearchableRegion class="sheet" label={t('rendered')}>
       {log.commits.length > maxCommits ? <p class="preview-banner">{t('shortened')}</p> : null}
       <p class="quiet">{escapeInvisible(log.title)}</p>
       <div class="scroll-x">
@@ -214,7 +214,7 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
           {escapeInvisible(note)}
         </p>
       ))}
-    </FoundRegion>
+    </SearchableRegion>
   )
 }
 

@@ -1,25 +1,25 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { isObject, objectsIn, stringItems } from '../../../core/kit/object.ts'
 import { Button } from '../shell/fields.tsx'
-import { lazily } from '../shell/panes.tsx'
+import { lazyComponent } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { TableHead } from './controls.tsx'
 import { DataTable, TableOrOther } from './data-table.tsx'
-import { FoundRegion } from './find.tsx'
+import { SearchableRegion } from './find.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { siblingTableUri } from './model/documents.ts'
 import { mediaTypeOf } from './model/kind.ts'
-import { parameterOf, withParameter } from './model/reference.ts'
+import { parameterOf, uriWithParameter } from './model/reference.ts'
 import { databaseRows, delimiterOf, parseCsv, type Rows } from './model/rows.ts'
 import { chartOfTable } from './model/series.ts'
 import { t } from './words.ts'
 import './schema.css'
 import type { ComponentChildren } from 'preact'
-import type { Wire } from '../../../client/wire.ts'
+import type { WireObject } from '../../../client/wire.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 
-const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
+const ChartView = lazyComponent(async () => (await import('./chart.tsx')).ChartView)
 
 /** Maximum number of rows of a table that are examined for a chart. */
 const mostCharted = 50_000
@@ -69,12 +69,12 @@ function useRows(text: string, mimeType: string | undefined): Rows | undefined {
 }
 
 /** Rows of a table of a database, page by page. */
-export function DatabaseRows({ value, uri }: { readonly value: Wire; readonly uri: string }) {
+export function DatabaseRows({ value, uri }: { readonly value: WireObject; readonly uri: string }) {
   const { next } = value
   return (
     <DataTable rows={databaseRows(value)}>
       {typeof next === 'string' ? (
-        <a class="button" href={linkTo({ uri: withParameter(uri, 'after', next) })}>
+        <a class="button" href={linkTo({ uri: uriWithParameter(uri, 'after', next) })}>
           {t('showMore')}
         </a>
       ) : value.more === true ? (
@@ -86,7 +86,7 @@ export function DatabaseRows({ value, uri }: { readonly value: Wire; readonly ur
 }
 
 /** One table of a database: its columns, its keys, and its foreign keys in both directions. */
-export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri: string }) {
+export function TableSchema({ value, uri }: { readonly value: WireObject; readonly uri: string }) {
   const columns = objectsIn(value.columns)
   const primary = new Set(isObject(value.primaryKey) ? stringItems(value.primaryKey.columns) : [])
   const foreign = objectsIn(value.foreignKeys)
@@ -98,7 +98,7 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
     foreign.flatMap((key) => stringItems(key.columns).map((name) => [name, key.references] as const)),
   )
   return (
-    <FoundRegion class="sheet" label={t('rendered')}>
+    <SearchableRegion class="sheet" label={t('rendered')}>
       {nonEmptyText(value.comment) === undefined ? null : (
         <p lang={langOf(String(value.comment))}>{escapeInvisible(String(value.comment))}</p>
       )}
@@ -161,7 +161,7 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
           <pre>{escapeInvisible(String(value.definition))}</pre>
         </>
       )}
-    </FoundRegion>
+    </SearchableRegion>
   )
 }
 
@@ -183,7 +183,7 @@ function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
   )
 }
 
-function Reference({ link, own }: { readonly link: Wire; readonly own: Own }) {
+function Reference({ link, own }: { readonly link: WireObject; readonly own: Own }) {
   return (
     <>
       <End end={link.from} own={own} /> → {escapeInvisible(stringItems(link.columns).join(', '))}
@@ -205,7 +205,7 @@ function List({ title, items }: { readonly title: string; readonly items: readon
   )
 }
 
-function renderDefinition(key: Wire): ComponentChildren {
+function renderDefinition(key: WireObject): ComponentChildren {
   const text =
     nonEmptyText(key.definition) ?? nonEmptyText(key.expression) ?? nonEmptyText(key.name) ?? JSON.stringify(key)
   return <code>{escapeInvisible(text)}</code>

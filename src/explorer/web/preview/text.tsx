@@ -3,19 +3,19 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { splitFilterWords } from '../../../core/kit/matching.ts'
-import { lineFor, navigate, numberAt, parseLineRange, route } from '../state/route.ts'
+import { lineNumberAt, markedLinesAfterClick, navigate, parseLineRange, route } from '../state/route.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 import { Region } from './controls.tsx'
-import { FindBar, FindInWhole, isFinding, useFinder } from './find.tsx'
+import { FindBar, FindInWhole, isFindBarOpen, useFinder } from './find.tsx'
 import {
+  addedLines,
+  type HighlightedLine,
   type LineMatch,
   linesInChunk,
-  longestLine,
   matchesIn,
-  newLinesIn,
+  maxLineLength,
   type PreviewPart,
   splitLines,
-  type TokenLine,
 } from './model/lines.ts'
 import { t } from './words.ts'
 import { highlight } from './workers.ts'
@@ -92,8 +92,9 @@ export function TextView({
     <Region
       box={box}
       onClick={(event) => {
-        const number = numberAt(event)
-        if (number !== undefined && given === undefined) navigate({ line: lineFor(number, event.shiftKey) })
+        const number = lineNumberAt(event)
+        if (number !== undefined && given === undefined)
+          navigate({ line: markedLinesAfterClick(number, event.shiftKey) })
       }}
       class={`text ${wrap ? 'wrap' : ''} ${language === 'diff' ? 'diff' : ''} ${isUnnumbered ? 'unnumbered' : ''}`}
       label={t('text')}
@@ -125,7 +126,7 @@ export function TextView({
       </div>
     </Region>
   )
-  if (!isFinding.value) return view
+  if (!isFindBarOpen.value) return view
   return (
     <>
       <FindBar count={matches.length} current={current} fault={fault} lines={[first, last]} />
@@ -140,7 +141,7 @@ export function TextView({
 interface LineProps {
   readonly number: number
   readonly line: string
-  readonly tokens: TokenLine | undefined
+  readonly tokens: HighlightedLine | undefined
   readonly matches: readonly LineMatch[] | undefined
   /** The current match of the find bar. */
   readonly now: LineMatch | undefined
@@ -148,14 +149,14 @@ interface LineProps {
 }
 
 function TextLine({ number, line, tokens, matches, now, style }: LineProps) {
-  const isLong = line.length > longestLine
+  const isLong = line.length > maxLineLength
   return (
     <div class={`line ${style}`} data-n={number}>
       <code>
         {isLong ? (
           <>
-            {escapeInvisible(line.slice(0, longestLine))}
-            <em class="cut">{t('lineCut', { count: line.length - longestLine })}</em>
+            {escapeInvisible(line.slice(0, maxLineLength))}
+            <em class="cut">{t('lineCut', { count: line.length - maxLineLength })}</em>
           </>
         ) : (
           <Pieces {...{ line, tokens, matches, now }} />
@@ -212,11 +213,11 @@ function markedIn(
 }
 
 /** The lines as highlighted pieces, once they are ready; not those of a previous text. */
-function useTokens(lines: readonly string[], language: string | undefined): readonly TokenLine[] | undefined {
-  const [found, setFound] = useState<{ of: readonly string[]; tokens: readonly TokenLine[] | undefined }>()
+function useTokens(lines: readonly string[], language: string | undefined): readonly HighlightedLine[] | undefined {
+  const [found, setFound] = useState<{ of: readonly string[]; tokens: readonly HighlightedLine[] | undefined }>()
   useEffect(() => {
     let isLeft = false
-    if (language !== undefined && lines.every((line) => line.length <= longestLine))
+    if (language !== undefined && lines.every((line) => line.length <= maxLineLength))
       void highlight(lines.join('\n'), language).then((tokens) => {
         if (!isLeft) setFound({ of: lines, tokens })
       })
@@ -239,7 +240,7 @@ function useChanged(lines: readonly string[], changedAt: number | undefined): Re
     const isChange = told.current !== changedAt
     told.current = changedAt
     if (!isChange) return
-    setChanged(newLinesIn(last, lines))
+    setChanged(addedLines(last, lines))
     const timer = setTimeout(() => setChanged(new Set()), 6000)
     return () => clearTimeout(timer)
   }, [lines])

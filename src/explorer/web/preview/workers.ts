@@ -1,12 +1,12 @@
 import { type MarkdownHtml, plainHtml } from './model/bounds.ts'
 import type { FormulaElement } from './model/formula.ts'
-import type { TokenLine } from './model/lines.ts'
+import type { HighlightedLine } from './model/lines.ts'
 import workerUrl from './worker.ts?worker&url'
 
 /** The kinds of tasks of a worker, each with its answer. */
 export interface WorkerTasks {
   highlight(task: { readonly text: string; readonly language: string }): {
-    readonly lines: readonly TokenLine[] | undefined
+    readonly lines: readonly HighlightedLine[] | undefined
   }
   markdown(task: { readonly text: string }): MarkdownHtml
   formula(task: { readonly tex: string; readonly isDisplayed: boolean }): {
@@ -20,7 +20,7 @@ export interface WorkerTasks {
  *
  * @param timeoutMs Time-out of one task, including the time that it waits for earlier tasks.
  */
-export function inWorker<Kind extends keyof WorkerTasks>(kind: Kind, timeoutMs: number) {
+export function createWorkerTask<Kind extends keyof WorkerTasks>(kind: Kind, timeoutMs: number) {
   type Answer = ReturnType<WorkerTasks[Kind]>
   let worker: Worker | undefined
   let lastId = 0
@@ -98,17 +98,17 @@ const mostHighlighted = 1_000_000
 /** Time-out of highlighting, because some texts make regular expressions run very long. */
 const highlightTimeoutMs = 8000
 
-const highlightTask = inWorker('highlight', highlightTimeoutMs)
+const highlightTask = createWorkerTask('highlight', highlightTimeoutMs)
 
 /** Highlights a text in a worker: each line becomes pieces with classes. `undefined`: the text stays plain. */
-export async function highlight(text: string, language: string): Promise<readonly TokenLine[] | undefined> {
+export async function highlight(text: string, language: string): Promise<readonly HighlightedLine[] | undefined> {
   return text.length > mostHighlighted ? undefined : (await highlightTask({ text, language }))?.lines
 }
 
 /** Time-out of parsing. A document that takes longer is shown as plain text. */
 const layoutTimeoutMs = 5000
 
-const markdownTask = inWorker('markdown', layoutTimeoutMs)
+const markdownTask = createWorkerTask('markdown', layoutTimeoutMs)
 
 /** Parses a document in a worker, so that the page keeps responding. */
 export async function parseMarkdown(text: string): Promise<MarkdownHtml> {

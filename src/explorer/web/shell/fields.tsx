@@ -4,7 +4,7 @@ import { escapeInvisible, langOf } from '../words/texts.ts'
 import { Icon, type IconName } from './icons.tsx'
 
 /** The height of a row that is pressed, in pixels: `--row` of theme.css, which is larger for fingers. */
-export const targetHeight = globalThis.matchMedia?.('(pointer: coarse)').matches === true ? 44 : 24
+export const rowHeightPx = globalThis.matchMedia?.('(pointer: coarse)').matches === true ? 44 : 24
 
 export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
   /** The text of the button. With an icon or a sign, its name for screen readers and its tooltip. */
@@ -68,12 +68,12 @@ export function SearchInput({ id, name, placeholder = name, field, onText, onKey
 }
 
 /** An option of a `Select`: its value, its displayed name, and the language of the name if it differs from that of the page. */
-export type Option<T extends string> = readonly [value: T, name: string, lang?: string]
+export type SelectOption<T extends string> = readonly [value: T, name: string, lang?: string]
 
 interface SelectProps<T extends string> {
   readonly label: string
   readonly class?: string
-  readonly options: readonly Option<T>[]
+  readonly options: readonly SelectOption<T>[]
   readonly value: T
   readonly onChoose: (value: T) => void
 }
@@ -108,7 +108,7 @@ export function Text({ as = 'span', text, ...attributes }: TextProps) {
 }
 
 /** A text with its matches marked. */
-export function Marked({ pieces }: { readonly pieces: ReturnType<typeof splitAtMarks> }) {
+export function MarkedText({ pieces }: { readonly pieces: ReturnType<typeof splitAtMarks> }) {
   return pieces.map(({ text, marked }, index) =>
     marked ? <mark key={index}>{escapeInvisible(text)}</mark> : escapeInvisible(text),
   )

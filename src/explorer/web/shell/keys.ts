@@ -1,9 +1,9 @@
 import { effect, signal } from '@preact/signals'
-import { readKept, storeText } from '../state/browser.ts'
+import { readStoredText, storeText } from '../state/browser.ts'
 import { navigate, route } from '../state/route.ts'
 
 /** The open dialog above the page. */
-export const open = signal<'palette' | 'help' | undefined>(undefined)
+export const shownDialog = signal<'palette' | 'help' | undefined>(undefined)
 
 /** The letters that were typed while the palette was still being loaded. */
 let typedAhead = ''
@@ -31,7 +31,7 @@ let wasStarted = false
 export function startKeys(): void {
   if (wasStarted) return
   wasStarted = true
-  hasSingleKeys.value = readKept(key) !== 'off'
+  hasSingleKeys.value = readStoredText(key) !== 'off'
   effect(() => storeText(key, hasSingleKeys.value ? 'on' : 'off'))
   document.addEventListener('keydown', onKey)
 }
@@ -43,14 +43,14 @@ function onKey(event: KeyboardEvent): void {
   if (command && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'k') {
     event.preventDefault()
     typedAhead = ''
-    open.value = open.value === 'palette' ? undefined : 'palette'
+    shownDialog.value = shownDialog.value === 'palette' ? undefined : 'palette'
     return
   }
-  if (open.value === 'palette' && keepTyped(event)) {
+  if (shownDialog.value === 'palette' && keepTyped(event)) {
     event.preventDefault()
     return
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || open.value !== undefined) return
+  if (event.ctrlKey || event.metaKey || event.altKey || shownDialog.value !== undefined) return
   if (!hasSingleKeys.value || isTyping(event.target)) return
   const act = singles[event.key]
   if (act === undefined) return
@@ -69,7 +69,7 @@ function keepTyped({ key: typed, ctrlKey, metaKey, altKey, target }: KeyboardEve
 
 const singles: Readonly<Record<string, () => void>> = {
   '?': () => {
-    open.value = 'help'
+    shownDialog.value = 'help'
   },
   '/': focusSearch,
 }

@@ -8,8 +8,8 @@ import { navigate, previewedHit, type RouteChange, route } from '../state/route.
 import {
   type AccessRequirement,
   accessRequirement,
+  connectionFailure,
   dismissContinued,
-  failure,
   isContinued,
   retryNow,
 } from '../state/session.ts'
@@ -86,7 +86,7 @@ function useKeptFocus(uri: string | undefined): void {
 }
 
 /** A second preview beside the first, for comparing. */
-export function Beside({ preview: Preview }: Pick<MiddleProps, 'preview'>) {
+export function SecondPreview({ preview: Preview }: Pick<MiddleProps, 'preview'>) {
   const { beside } = route.value
   const { front } = frontPane()
   if (beside === undefined || front !== undefined) return null
@@ -120,7 +120,7 @@ export function LiveRegion() {
 type Component<P> = (props: P) => ComponentChildren
 
 /** A component that is loaded when it is first drawn. In place of a dialog, nothing is drawn until then, because the page lies below it. */
-export function lazily<P extends object>(load: () => Promise<Component<P>>, isDialog = false): Component<P> {
+export function lazyComponent<P extends object>(load: () => Promise<Component<P>>, isDialog = false): Component<P> {
   let loaded: Component<P> | undefined
   return (props: P) => {
     const [state, setState] = useState<{ component?: Component<P>; failed?: true }>(
@@ -168,7 +168,7 @@ export function ConnectionScreen() {
     return <main class="gate">{<WishCard wish={accessRequirement.value} />}</main>
   return (
     <main class="gate">
-      {failure.value === undefined ? <p class="gate-waiting">{t('connecting')}</p> : <FailureCard />}
+      {connectionFailure.value === undefined ? <p class="gate-waiting">{t('connecting')}</p> : <FailureCard />}
     </main>
   )
 }
@@ -181,8 +181,8 @@ function FailureCard() {
     }, 500)
     return () => clearInterval(timer)
   }, [])
-  if (failure.value === undefined) return null
-  const { error, at } = failure.value
+  if (connectionFailure.value === undefined) return null
+  const { error, at } = connectionFailure.value
   const seconds = Math.max(0, Math.ceil((at - now.value) / 1000))
   return (
     <div class="card">
@@ -263,7 +263,7 @@ export function ContinuedNotice() {
 }
 
 /** {@link WishCard} as a dialog above the page, because a token may expire while the page is in use. */
-export function WishDialog() {
+export function AccessDialog() {
   const dialog = useRef<HTMLDialogElement>(null)
   const wanted = accessRequirement.value
   useEffect(() => {

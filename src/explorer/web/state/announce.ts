@@ -34,7 +34,7 @@ export async function copy(text: string): Promise<boolean> {
   }
 }
 
-export async function copyText(text: string): Promise<void> {
+export async function copyAndAnnounce(text: string): Promise<void> {
   announce(t((await copy(text)) ? 'copied' : 'notCopied'))
 }
 

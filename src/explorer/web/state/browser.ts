@@ -1,7 +1,7 @@
 import { fileNameOf } from './session.ts'
 
 /** Returns the text that is stored for a key. `null`: there is none, or the browser stores nothing (private windows). */
-export function readKept(key: string): string | null {
+export function readStoredText(key: string): string | null {
   try {
     return localStorage.getItem(key)
   } catch {

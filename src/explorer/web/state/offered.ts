@@ -3,10 +3,10 @@ import { isBelow } from '../../../browse/tree.ts'
 import { singleFlight } from '../../../core/kit/abort.ts'
 import { iteratePages } from '../../../core/kit/groups.ts'
 import { kindIn, type MountIcon, type MountKind, type MountLabel } from '../../../core/mount-kind.ts'
-import { searchMounts } from '../../../core/search-answer.ts'
+import { findSearchMounts } from '../../../core/search-answer.ts'
 import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
 import { escapeInvisible, language } from '../words/texts.ts'
-import { connected } from './session.ts'
+import { requireConnection } from './session.ts'
 
 /** The kinds of the mounts, by their URIs without a final slash, as the server tells them. */
 const kinds = signal<ReadonlyMap<string, MountKind>>(new Map())
@@ -26,7 +26,9 @@ export function kindAt(uri: string): MountKind | undefined {
 
 /** Whether a mount is a search: it cannot be opened, only queried. */
 export function isSearchMount(uri: string): boolean {
-  return findMountKind(uri)?.isSearch === true || searchable.value.some((place) => bare(place.address) === bare(uri))
+  return (
+    findMountKind(uri)?.isSearch === true || offeredSearches.value.some((place) => bare(place.address) === bare(uri))
+  )
 }
 
 export function iconOfMount(uri: string): MountIcon | 'search' | 'mount' {
@@ -120,7 +122,7 @@ const mostPages = 5
 
 /** Returns a resource from the listing of its folder, also a folder whose URI is given without the slash at its end; undefined if it is in none of the first pages. */
 export async function lookUp(uri: string, parent: string, signal: AbortSignal): Promise<Resource | undefined> {
-  const { view } = connected()
+  const { view } = requireConnection()
   const pages = iteratePages((query) => view.directory({ uri: parent, ...query }, { signal }), { maxPages: mostPages })
   for await (const { items } of pages) {
     cacheResources(items)
@@ -208,14 +210,14 @@ function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () =
 export const templates = signal<Offered<ResourceTemplate>>({ state: 'loading', items: [], isPart: false })
 
 /** The templates that are searches. */
-export const searchable = computed(() => searchMounts(templates.value.items))
+export const offeredSearches = computed(() => findSearchMounts(templates.value.items))
 
 /** Maximum number of pages that are loaded, because the listing of a faulty server may never end. */
 const maxTemplatePages = 200
 const maxPromptPages = 50
 
-export const loadTemplates = createLoad(templates, maxTemplatePages, () => connected().view.templates)
+export const loadTemplates = createLoad(templates, maxTemplatePages, () => requireConnection().view.templates)
 
 export const prompts = signal<Offered<ListedPrompt>>({ state: 'loading', items: [], isPart: false })
 
-export const loadPrompts = createLoad(prompts, maxPromptPages, () => connected().view.prompts?.list)
+export const loadPrompts = createLoad(prompts, maxPromptPages, () => requireConnection().view.prompts?.list)

@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import { jsonIn, objectOf, objectsIn, stringItems } from '../../../core/kit/object.ts'
 import { language } from '../words/texts.ts'
-import { readKept, storeText } from './browser.ts'
+import { readStoredText, storeText } from './browser.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 
@@ -38,7 +38,7 @@ function parsePaneWidth(side: 'left' | 'right', value: unknown): { readonly left
 }
 
 function stored(): Readonly<Record<string, unknown>> {
-  return objectOf(jsonIn(readKept(key) ?? ''))
+  return objectOf(jsonIn(readStoredText(key) ?? ''))
 }
 
 /** The key of the recent searches in the storage of the browser. */
@@ -57,7 +57,7 @@ export function addRecentSearch(query: string): void {
   keepRecent([text, ...recentSearches.value.filter((one) => one !== text)].slice(0, maxKept))
 }
 
-export function forgetAll(): void {
+export function forgetRecentSearches(): void {
   keepRecent([])
 }
 
@@ -67,7 +67,7 @@ function keepRecent(queries: readonly string[]): void {
 }
 
 function storedRecent(): readonly string[] {
-  const value = jsonIn(readKept(recentKey) ?? '')
+  const value = jsonIn(readStoredText(recentKey) ?? '')
   return stringItems(value).slice(0, maxKept)
 }
 
@@ -81,7 +81,7 @@ const openedKey = (server: string) => `hikidashi.opened.${location.pathname}.${s
 export const openedResources = signal<readonly string[]>([])
 
 export function loadOpened(server: string): void {
-  openedResources.value = stringItems(jsonIn(readKept(openedKey(server)) ?? '')).slice(0, maxKept)
+  openedResources.value = stringItems(jsonIn(readStoredText(openedKey(server)) ?? '')).slice(0, maxKept)
 }
 
 /** Puts an opened resource at the head of the list. */
@@ -110,7 +110,7 @@ const lookedKey = (server: string) => `hikidashi.looked.${location.pathname}.${s
 const maxLooked = 100
 
 function lookedAll(server: string): readonly Looked[] {
-  return objectsIn(jsonIn(readKept(lookedKey(server)) ?? '')).flatMap(({ uri, version, at }) =>
+  return objectsIn(jsonIn(readStoredText(lookedKey(server)) ?? '')).flatMap(({ uri, version, at }) =>
     typeof uri === 'string' && typeof version === 'string' && typeof at === 'number' ? [{ uri, version, at }] : [],
   )
 }
@@ -132,7 +132,7 @@ let isFirst: boolean | undefined
 
 /** Whether this browser shows the start page for the first time: until the page is loaded again. */
 export function isFirstVisit(): boolean {
-  isFirst ??= (readKept(visitedKey) ?? '') === ''
+  isFirst ??= (readStoredText(visitedKey) ?? '') === ''
   storeText(visitedKey, '1')
   return isFirst
 }

@@ -69,7 +69,7 @@ export function fragmentOf(route: Route): string {
 }
 
 /** The whole URL of a permalink, for sharing. */
-export function addressOf(fragment: string): string {
+export function permalinkUrl(fragment: string): string {
   return `${location.href.replace(/#.*$/s, '')}${fragment}`
 }
 
@@ -118,14 +118,14 @@ export function parseLineRange(text: string | undefined) {
 }
 
 /** Returns the marked lines after a click on a line number. With Shift: from the marked line to this one. */
-export function lineFor(number: number, isExtended: boolean): string | undefined {
+export function markedLinesAfterClick(number: number, isExtended: boolean): string | undefined {
   const now = parseLineRange(route.value.line)
   if (isExtended && now !== undefined) return `${Math.min(now.first, number)}-${Math.max(now.last, number)}`
   return route.value.line === String(number) ? undefined : String(number)
 }
 
 /** The line number that was clicked. `undefined`: something else was clicked. */
-export function numberAt({ target }: Event): number | undefined {
+export function lineNumberAt({ target }: Event): number | undefined {
   // The number is before the code, which is a separate element.
   if (!(target instanceof HTMLElement) || !target.classList.contains('line')) return undefined
   const number = Number(target.dataset.n)

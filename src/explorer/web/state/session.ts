@@ -8,13 +8,13 @@ import type { ConnectOptions, PageConnection } from '../mcp/connect.ts'
 export const connection = signal<PageConnection | undefined>(undefined)
 
 /** The connection, for components that are drawn only with one. */
-export function connected(): PageConnection {
+export function requireConnection(): PageConnection {
   if (connection.value === undefined) throw new Error('This is drawn once there is a connection.')
   return connection.value
 }
 
 /** Why there is no connection yet. `at`: the time of the next try, in milliseconds since 1970. */
-export const failure = signal<{ readonly error: unknown; readonly at: number } | undefined>(undefined)
+export const connectionFailure = signal<{ readonly error: unknown; readonly at: number } | undefined>(undefined)
 
 /**
  * A requirement of the server before it answers: `token`, which the reader can type; `address`, the one that `hikidashi ui` prints.
@@ -44,11 +44,11 @@ export async function startSession(connect: (options: ConnectOptions) => Promise
   for (let tries = 0; ; tries++) {
     try {
       connection.value = await connect(options)
-      failure.value = undefined
+      connectionFailure.value = undefined
       return
     } catch (error) {
       const waitMs = (retryDelaysSeconds[Math.min(tries, retryDelaysSeconds.length - 1)] ?? 4) * 1000
-      failure.value = { error, at: Date.now() + waitMs }
+      connectionFailure.value = { error, at: Date.now() + waitMs }
       await untilRetry(waitMs)
     }
   }
@@ -79,7 +79,7 @@ function untilRetry(waitMs: number): Promise<void> {
 const hiddenTimeoutMs = 20_000
 
 /** Closes the stream of changes while the page is hidden, and opens it when the page is shown again. */
-export function followAttention(): void {
+export function pauseChangesWhileHidden(): void {
   effect(() => {
     const changes = connection.value?.changes
     if (changes === undefined) return
@@ -111,7 +111,7 @@ export function dismissContinued(): void {
  * Exchanges the one-time token that `hikidashi ui` puts into the fragment for a session. The token is removed from the address and
  * the history before anything is drawn, and is not stored. If the server refuses the token, the first request fails.
  */
-export async function takeTicket(url: string): Promise<void> {
+export async function exchangeToken(url: string): Promise<void> {
   const params = new URLSearchParams(location.hash.slice(1))
   const token = params.get('token')
   if (token === null) return
@@ -135,7 +135,7 @@ export async function takeTicket(url: string): Promise<void> {
  */
 export async function largeContentUrl(uri: string, signal?: AbortSignal): Promise<string | undefined> {
   try {
-    await connected().view.read(uri, signal === undefined ? {} : { signal })
+    await requireConnection().view.read(uri, signal === undefined ? {} : { signal })
     return undefined
   } catch (error) {
     if (!isResourceError(error, 'too-large')) throw error

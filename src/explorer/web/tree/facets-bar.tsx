@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
-import { browse, selectedRows } from '../listing/browse.ts'
+import { browseModel, selectedRows } from '../listing/browse.ts'
 import { ages, type Facet, facets, noFacets, noType, priorities } from '../listing/select.ts'
-import { type Option, Select } from '../shell/fields.tsx'
+import { Select, type SelectOption } from '../shell/fields.tsx'
 import { navigate, route } from '../state/route.ts'
 import { escapeInvisible, formatDay } from '../words/texts.ts'
 import { t } from './words.ts'
@@ -21,7 +21,7 @@ export function FacetsBar() {
           onClick={() => {
             isOpen.value = !isOpen.value
             // Counting the rows for each value needs the whole list.
-            if (isOpen.value) browse.value?.listed.load()
+            if (isOpen.value) browseModel.value?.listed.load()
           }}
         >
           {count === 0 ? t('narrow') : t('narrowCount', { count })}
@@ -49,7 +49,7 @@ function FacetChoice({ facet }: { readonly facet: Facet }) {
       label={t(facet)}
       options={[
         ['', t('any')],
-        ...values.map((value): Option<string> => {
+        ...values.map((value): SelectOption<string> => {
           const [name, count] = [facetValueLabel(facet, value), counts.get(value)]
           return [value, count === undefined ? name : t('option', { name, count })]
         }),
@@ -71,7 +71,7 @@ function facetValues(facet: Facet, counts: ReadonlyMap<string, number>, now: str
 function facetValueLabel(facet: Facet, value: string): string {
   switch (facet) {
     case 'mount': {
-      const mount = browse.value?.listed.columns.mounts.find(({ uri }) => uri.replace(/\/$/, '') === value)
+      const mount = browseModel.value?.listed.columns.mounts.find(({ uri }) => uri.replace(/\/$/, '') === value)
       return escapeInvisible(mount?.title ?? mount?.name ?? value)
     }
     case 'mime':

@@ -1,7 +1,7 @@
 import { isFolder } from '../../../browse/tree.ts'
-import { fold } from '../../../core/kit/matching.ts'
+import { foldText } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
-import { addFolder, basket, remove, toggle } from '../basket/picked.ts'
+import { addFolder, basket, removeFromBasket, toggleFile } from '../basket/picked.ts'
 import type { TreeRow } from '../listing/rows.ts'
 import { indexAfterKey } from '../shell/keys.ts'
 
@@ -12,7 +12,7 @@ type Act = 'open' | 'close' | 'openSiblings' | 'preview' | 'pick'
 const acts: Readonly<Record<string, Act>> = { '*': 'openSiblings', Enter: 'preview', ' ': 'pick' }
 
 /** Returns the effect of a key. `active` is the index of the active row, and `page` the number of visible rows. */
-export function stepOf(key: string, rows: readonly TreeRow[], active: number, page: number): KeyEffect | undefined {
+export function keyEffect(key: string, rows: readonly TreeRow[], active: number, page: number): KeyEffect | undefined {
   const row = rows[active]
   if (row === undefined) return undefined
   const to = indexAfterKey(key, active, rows.length, Math.max(1, page - 1))
@@ -37,7 +37,7 @@ export function isTyped(event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey'
 
 /** Folds a text for type-ahead: katakana equals hiragana. */
 function foldKana(text: string): string {
-  return fold(text).replace(/[\u30a1-\u30f6]/g, (kana) => String.fromCharCode(kana.charCodeAt(0) - 0x60))
+  return foldText(text).replace(/[\u30a1-\u30f6]/g, (kana) => String.fromCharCode(kana.charCodeAt(0) - 0x60))
 }
 
 /** Maximum time between characters of one type-ahead, in milliseconds. */
@@ -76,7 +76,7 @@ interface Taken {
 }
 
 /** Picks the rows from the one where Shift was first held to the current one. For a folder, everything below it. */
-export function createRange() {
+export function createRangePicker() {
   let anchor: number | undefined
   /** URIs picked by this range: they are unpicked when the range shrinks. */
   let own = new Set<string>()
@@ -99,7 +99,7 @@ export function createRange() {
     const taken = folders.get(uri)
     folders.delete(uri)
     taken?.controller.abort()
-    for (const one of taken?.uris ?? []) remove(one)
+    for (const one of taken?.uris ?? []) removeFromBasket(one)
   }
 
   return {
@@ -118,13 +118,13 @@ export function createRange() {
           if (!folders.has(uri)) takeFolder(uri)
         } else if (!picked.has(uri)) {
           own.add(uri)
-          toggle(resource)
+          toggleFile(resource)
         }
       }
       for (const uri of [...folders.keys()]) if (!wanted.has(uri)) leaveFolder(uri)
       for (const { resource } of basket.value) {
         if (wanted.has(resource.uri) || !own.delete(resource.uri)) continue
-        toggle(resource)
+        toggleFile(resource)
       }
     },
     end: () => {

@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals'
 import { splitFilterWords } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
-import { isPicked, toggle } from '../basket/picked.ts'
-import { browse, reveal, selectedRows, selection } from '../listing/browse.ts'
+import { isPicked, toggleFile } from '../basket/picked.ts'
+import { browseModel, reveal, rowFilters, selectedRows } from '../listing/browse.ts'
 import { type Columns, distinctTitle, readableUri } from '../listing/columns.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
 import { typeName } from '../preview/model/kind.ts'
@@ -12,37 +12,37 @@ import { indexAfterKey } from '../shell/keys.ts'
 import { changedUris } from '../state/live.ts'
 import { titleOfMount } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
-import { escapeInvisible, formatAge, formatNumber, formatSize, formatTime } from '../words/texts.ts'
+import { escapeInvisible, formatNumber, formatShortTime, formatSize, formatTime } from '../words/texts.ts'
 import { typeWord } from '../words/types.ts'
-import { createRange, indexOfActive, rowAction, rowElementId } from './keys.ts'
+import { createRangePicker, indexOfActive, rowAction, rowElementId } from './keys.ts'
 import { ChangedDot, Name, PathText, type TreeRowProps } from './tree-row.tsx'
-import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
+import { type Anchor, useChangeMarks, useNeighbours, useRows } from './use-rows.ts'
 import { t } from './words.ts'
 
 const active = signal<string | undefined>(undefined)
 const lastIndex = { current: 0 }
 const memory = { anchor: [] as Anchor, top: 0 }
-const range = createRange()
+const range = createRangePicker()
 
 /** Every resource, one row each. Only visible rows are in the document. */
 export function ListView() {
   const { rows } = selectedRows.value
-  const resources = browse.value?.listed.columns.resources ?? []
+  const resources = browseModel.value?.listed.columns.resources ?? []
   const at = (index: number) => resources[rows[index] ?? -1]
   const keyOf = (index: number) => at(index)?.uri ?? ''
   const activeIndex = indexOfActive(active.value ?? route.value.uri, rows.length, keyOf, lastIndex)
-  const pathOf = (index: number) => directoryLabel(browse.value?.listed.columns, rows[index] ?? -1, route.value.in)
-  const words = splitFilterWords(selection.value.filter)
+  const pathOf = (index: number) => directoryLabel(browseModel.value?.listed.columns, rows[index] ?? -1, route.value.in)
+  const words = splitFilterWords(rowFilters.value.filter)
   const { scroller, window, page, onScroll, show } = useRows({
     count: rows.length,
     keyOf,
     identity: rows,
     active: activeIndex,
-    asked: JSON.stringify([selection.value, route.value.sort]),
+    asked: JSON.stringify([rowFilters.value, route.value.sort]),
     memory,
   })
   const drawn = Array.from({ length: Math.max(0, window.end - window.first) }, (_, index) => window.first + index)
-  useWatched(drawn.map(keyOf))
+  useChangeMarks(drawn.map(keyOf))
   useNeighbours(rows, activeIndex, keyOf, rows.length)
 
   const activate = (index: number) => {
@@ -66,7 +66,7 @@ export function ListView() {
       else navigate({ uri: resource.uri })
     } else if (resource !== undefined && event.key === ' ') {
       event.preventDefault()
-      toggle(resource)
+      toggleFile(resource)
     }
   }
 
@@ -85,10 +85,10 @@ export function ListView() {
         words={words}
         onPress={(event) => {
           const part = rowAction(event)
-          if (part === 'pick') return toggle(resource)
+          if (part === 'pick') return toggleFile(resource)
           if (part === 'reveal') return reveal(resource.uri)
           if (event.shiftKey) range.extend(at, activeIndex, index)
-          else if (event.ctrlKey || event.metaKey) toggle(resource)
+          else if (event.ctrlKey || event.metaKey) toggleFile(resource)
           else navigate({ uri: resource.uri })
           activate(index)
         }}
@@ -183,7 +183,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
         class="list-cell cell-modified"
         title={modified === undefined ? undefined : formatTime(modified)}
       >
-        {modified === undefined ? '' : formatAge(modified, Date.now())}
+        {modified === undefined ? '' : formatShortTime(modified, Date.now())}
       </div>
       <div role="gridcell" class="list-cell cell-priority">
         {priority === undefined ? '' : formatNumber(priority)}

@@ -6,7 +6,15 @@ import { useEffect, useRef } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType } from '../../../core/view.ts'
 import { askToAddMany } from '../basket/picked.ts'
-import { browse, emptyColumns, isFiltered, isRevealing, progress, selectedRows, treeState } from '../listing/browse.ts'
+import {
+  browseModel,
+  emptyColumns,
+  isFiltered,
+  isRevealing,
+  listState,
+  selectedRows,
+  treeState,
+} from '../listing/browse.ts'
 import { type Sort, sortKeys, sortOf } from '../listing/columns.ts'
 import { Icon } from '../shell/icons.tsx'
 import { announce, errorSentence } from '../state/announce.ts'
@@ -37,20 +45,20 @@ export function BrowsePane() {
 function hasRows(isList: boolean): boolean {
   if (isList || isFiltered.value) return selectedRows.value.rows.length > 0
   const { state } = treeState.value
-  return state !== 'failed' && state !== 'loading' && browse.value?.forest.rows.length !== 0
+  return state !== 'failed' && state !== 'loading' && browseModel.value?.forest.rows.length !== 0
 }
 
 function TreeBody() {
   const { state, error } = treeState.value
   if (hasRows(false)) return <TreeView />
   if (isFiltered.value) return <NoMatch />
-  if (state === 'failed') return <Failed error={error} retry={() => void browse.value?.forest.start()} />
+  if (state === 'failed') return <Failed error={error} retry={() => void browseModel.value?.forest.start()} />
   return state === 'loading' ? <p class="browse-note quiet">{t('loading')}</p> : <NoMounts />
 }
 
 function ListBody() {
-  const { state, error, count } = progress.value
-  if (state === 'failed' && count === 0) return <Failed error={error} retry={() => browse.value?.listed.load()} />
+  const { state, error, count } = listState.value
+  if (state === 'failed' && count === 0) return <Failed error={error} retry={() => browseModel.value?.listed.load()} />
   return (
     <>
       <Scope />
@@ -112,7 +120,7 @@ function NoMounts() {
 }
 
 function NoMatch() {
-  const { state } = progress.value
+  const { state } = listState.value
   const { filter } = route.value
   if (state === 'loading' || state === 'idle') return <p class="browse-note quiet">{t('loading')}</p>
   if (!isFiltered.value) return <p class="browse-note">{t('empty')}</p>
@@ -129,7 +137,7 @@ function NoMatch() {
 
 /** The number of entries and of matches, the progress, and the missing mounts. */
 function Progress() {
-  const { state, error, unavailable, count: all } = progress.value
+  const { state, error, unavailable, count: all } = listState.value
   const isList = route.value.view === 'list'
   const isShown = isList || isFiltered.value
   const count = selectedRows.value.rows.length
@@ -157,7 +165,7 @@ function Progress() {
       {state === 'failed' && all > 0 ? (
         <span class="bad">
           {errorSentence(error)}{' '}
-          <button type="button" class="narrow-open" onClick={() => browse.value?.listed.load()}>
+          <button type="button" class="narrow-open" onClick={() => browseModel.value?.listed.load()}>
             {t('retry')}
           </button>
         </span>

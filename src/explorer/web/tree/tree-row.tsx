@@ -1,12 +1,12 @@
 import { isFolder } from '../../../browse/tree.ts'
-import { fold } from '../../../core/kit/matching.ts'
+import { foldText } from '../../../core/kit/matching.ts'
 import { joinRanges } from '../../../core/kit/sorted.ts'
 import { splitAtMarks } from '../../../core/search-answer.ts'
 import { isPicked, shareInBasket } from '../basket/picked.ts'
 import { distinctTitle, readableUri } from '../listing/columns.ts'
 import type { TreeRow } from '../listing/rows.ts'
 import { FileIcon } from '../preview/file-icon.tsx'
-import { Marked, Text } from '../shell/fields.tsx'
+import { MarkedText, Text } from '../shell/fields.tsx'
 import { Icon } from '../shell/icons.tsx'
 import { errorSentence } from '../state/announce.ts'
 import { changedUris } from '../state/live.ts'
@@ -154,7 +154,7 @@ interface NameProps {
 /** A name from a server: invisible characters are shown, its direction is isolated, and its end stays visible if space is short. */
 export function Name({ text, words, class: name = '' }: NameProps) {
   const cut = text.length > long ? tailStart(text) : text.length
-  const pieces = splitAtMarks({ text, marks: marksOf(text, words) })
+  const pieces = splitAtMarks({ text, marks: findWordRanges(text, words) })
   let at = 0
   const placed = pieces.map((piece) => {
     const start = at
@@ -190,7 +190,7 @@ export function PathText({ text, words }: NameProps) {
   return (
     <span class="path">
       <bdi dir="ltr">
-        <Marked pieces={splitAtMarks({ text, marks: marksOf(text, words) })} />
+        <MarkedText pieces={splitAtMarks({ text, marks: findWordRanges(text, words) })} />
       </bdi>
     </span>
   )
@@ -205,14 +205,17 @@ const letters = /.[\p{M}\uff9e\uff9f]*/gsu
  *
  * @param words Folded.
  */
-export function marksOf(text: string, words: readonly string[]): readonly (readonly [start: number, end: number])[] {
+export function findWordRanges(
+  text: string,
+  words: readonly string[],
+): readonly (readonly [start: number, end: number])[] {
   if (words.length === 0) return []
   /** For each unit of the folded text, the start and end of the letter that it came from. */
   const starts: number[] = []
   const ends: number[] = []
   let folded = ''
   for (const { 0: letter, index } of text.matchAll(letters)) {
-    const part = fold(letter)
+    const part = foldText(letter)
     folded += part
     for (let unit = 0; unit < part.length; unit++) {
       starts.push(index)

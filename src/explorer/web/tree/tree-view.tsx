@@ -2,16 +2,16 @@ import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type FilesBelow, isBelow, isFolder } from '../../../browse/tree.ts'
 import { splitFilterWords } from '../../../core/kit/matching.ts'
-import { askToAddMany, maxBasketItems, pick, shareInBasket } from '../basket/picked.ts'
+import { askToAddMany, maxBasketItems, shareInBasket, togglePicked } from '../basket/picked.ts'
 import {
-  browse,
+  browseModel,
   closedInFilter,
   isFiltered,
+  listState,
   openAncestors,
-  progress,
   resourceToReveal,
+  rowFilters,
   selectedRows,
-  selection,
   treeRows,
 } from '../listing/browse.ts'
 import type { TreeRow } from '../listing/rows.ts'
@@ -19,17 +19,17 @@ import { focusSearch } from '../shell/keys.ts'
 import { isSearchMount } from '../state/offered.ts'
 import { navigate, route } from '../state/route.ts'
 import {
-  createRange,
+  createRangePicker,
   createTypeAhead,
   indexOfActive,
   isTyped,
+  keyEffect,
   parentIndex,
   rowAction,
   rowElementId,
-  stepOf,
 } from './keys.ts'
 import { TreeRowView } from './tree-row.tsx'
-import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
+import { type Anchor, useChangeMarks, useNeighbours, useRows } from './use-rows.ts'
 import { t } from './words.ts'
 
 /** The key of the active row, and the scroll position. Both survive while the tree is hidden. */
@@ -42,7 +42,7 @@ const ahead = 200
 /** The tree (WAI-ARIA Authoring Practices, tree view). Only visible rows are in the document. */
 export function TreeView() {
   const rows = treeRows.value
-  const { filter } = selection.value
+  const { filter } = rowFilters.value
   const words = splitFilterWords(filter)
   const keyOf = (index: number) => rows[index]?.key ?? ''
   const activeIndex = indexOfActive(active.value, rows.length, keyOf, lastIndex)
@@ -51,19 +51,19 @@ export function TreeView() {
     keyOf,
     identity: rows,
     active: isHeldBy(rows, activeIndex, memory.anchor[0]?.key) ? activeIndex : -1,
-    asked: isFiltered.value ? JSON.stringify(selection.value) : '',
+    asked: isFiltered.value ? JSON.stringify(rowFilters.value) : '',
     memory,
   })
   const typeAhead = useRef(createTypeAhead()).current
-  const range = useRef(createRange()).current
+  const range = useRef(createRangePicker()).current
   const drawn = rows.slice(window.first, window.end)
-  useWatched(drawn.flatMap(({ kind, isDirectory, key }) => (kind === 'node' && !isDirectory ? [key] : [])))
+  useChangeMarks(drawn.flatMap(({ kind, isDirectory, key }) => (kind === 'node' && !isDirectory ? [key] : [])))
   useFollowing(rows, show)
   useNeighbours(rows, activeIndex, (index) => rowResourceUri(rows[index]), rows.length)
 
   const ends = rows.slice(window.visible, window.visible + page + ahead)
   useEffect(() => {
-    for (const row of ends) if (row.kind === 'more') browse.value?.forest.more(row.resource.uri)
+    for (const row of ends) if (row.kind === 'more') browseModel.value?.forest.more(row.resource.uri)
   })
 
   const pickable = (index: number) => resourceAt(rows, index)
@@ -86,7 +86,7 @@ export function TreeView() {
       return
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return
-    const step = stepOf(event.key, rows, activeIndex, page)
+    const step = keyEffect(event.key, rows, activeIndex, page)
     if (step === undefined) return
     event.preventDefault()
     if ('to' in step) {
@@ -162,13 +162,13 @@ function setOpen(row: TreeRow, isOpen: boolean): void {
     if (isOpen) closed.delete(row.key)
     else closed.add(row.key)
     closedInFilter.value = closed
-  } else if (isOpen) browse.value?.forest.open(row.key)
-  else browse.value?.forest.close(row.key)
+  } else if (isOpen) browseModel.value?.forest.open(row.key)
+  else browseModel.value?.forest.close(row.key)
 }
 
 /** Shows the resource of a row, goes to the search, or loads the next page. */
 function preview(row: TreeRow): void {
-  if (row.kind === 'failed' || row.kind === 'more') browse.value?.forest.more(row.resource.uri)
+  if (row.kind === 'failed' || row.kind === 'more') browseModel.value?.forest.more(row.resource.uri)
   else if (row.kind === 'node' && row.level === 1 && isSearchMount(row.key)) {
     navigate({ view: 'search' })
     focusSearch()
@@ -197,7 +197,7 @@ function openSiblings(rows: readonly TreeRow[], index: number): void {
 /** Picks the resource of a row. For a folder in the filtered tree, only the matches. */
 function pickRow({ resource, level, key }: TreeRow): void {
   if (level === 1 && isSearchMount(key)) return
-  if (!isFiltered.value || !isFolder(resource) || shareInBasket(resource.uri).isWhole) pick(resource)
+  if (!isFiltered.value || !isFolder(resource) || shareInBasket(resource.uri).isWhole) togglePicked(resource)
   else askToAddMany({ name: resource.title ?? resource.name, folder: resource.uri }, () => matchingFiles(resource.uri))
 }
 
@@ -228,7 +228,7 @@ const lastIndex = { current: 0 }
 /** Goes to the row of the permalink, and to rows that should be revealed. */
 function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?: boolean) => void) {
   const { uri } = route.value
-  const isReady = browse.value?.forest.state === 'loaded'
+  const isReady = browseModel.value?.forest.state === 'loaded'
   const wanted = resourceToReveal.value
   const done = useRef<unknown>(undefined)
   useEffect(() => {
@@ -248,9 +248,9 @@ function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?
 
 /** The resources that match the filter, up to the limit of the basket. `folder`: only those below it. */
 export function matchingFiles(folder?: string): FilesBelow {
-  const resources = browse.value?.listed.columns.resources ?? []
+  const resources = browseModel.value?.listed.columns.resources ?? []
   const files = []
-  let isPart = progress.value.state === 'loading'
+  let isPart = listState.value.state === 'loading'
   for (const row of selectedRows.value.rows) {
     const resource = resources[row]
     if (resource === undefined || (folder !== undefined && !isBelow(resource.uri, folder))) continue

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import { defined } from '../../../core/kit/object.ts'
-import { targetHeight } from '../shell/fields.tsx'
+import { rowHeightPx } from '../shell/fields.tsx'
 import { markChanged, onChange } from '../state/live.ts'
 import { neighbours } from '../state/offered.ts'
 import { route } from '../state/route.ts'
@@ -108,7 +108,8 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
       return
     }
     const found = findAnchoredRow(rows, memory.anchor)
-    const top = found === undefined ? memory.top : scrollTo(count, scroll.current.height, found.index, found.from)
+    const top =
+      found === undefined ? memory.top : scrollPositionOf(count, scroll.current.height, found.index, found.from)
     if (scroller.current === null || Math.abs(top - scroller.current.scrollTop) < 0.5) return
     goTo(top)
     draw(undefined)
@@ -129,10 +130,10 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
   }, [memory])
 
   const show = (index: number, isCentred = false) => {
-    const top = scrollInto(count, scroll.current, index)
+    const top = nearestScrollPosition(count, scroll.current, index)
     if (top === undefined) return
     const { height } = scroll.current
-    goTo(isCentred ? scrollTo(count, height, index, (height - targetHeight) / 2) : top)
+    goTo(isCentred ? scrollPositionOf(count, height, index, (height - rowHeightPx) / 2) : top)
     draw(undefined)
   }
 
@@ -140,7 +141,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
     scroller,
     window: now,
     /** Number of visible rows. */
-    page: Math.floor(scroll.current.height / targetHeight),
+    page: Math.floor(scroll.current.height / rowHeightPx),
     onScroll,
     show,
   }
@@ -152,7 +153,7 @@ const most = 300
 const debounceMs = 400
 
 /** Marks changes among the visible rows. */
-export function useWatched(uris: readonly string[]): void {
+export function useChangeMarks(uris: readonly string[]): void {
   const watched = useRef(new Map<string, () => void>()).current
   const key = uris.join(' ')
   useEffect(() => {
@@ -213,35 +214,35 @@ const spare = 12
 
 /** Pixels of rows for one pixel of scrolling: 1, unless the rows exceed the tallest element. */
 function scrollRatio(count: number, view: number): number {
-  const all = count * targetHeight
+  const all = count * rowHeightPx
   return all <= maxHeightPx || view >= maxHeightPx ? 1 : (all - view) / (maxHeightPx - view)
 }
 
 export function windowOf(count: number, scroll: Scroll): Window {
   const ratio = scrollRatio(count, scroll.height)
-  const height = ratio === 1 ? count * targetHeight : maxHeightPx
+  const height = ratio === 1 ? count * rowHeightPx : maxHeightPx
   const most = Math.max(0, height - scroll.height)
   const top = Math.min(Math.max(scroll.top, 0), most)
   /** Position of the upper edge within the rows, in their own pixels. */
   const edge = top * ratio
-  const visible = Math.min(Math.floor(edge / targetHeight), Math.max(0, count - 1))
+  const visible = Math.min(Math.floor(edge / rowHeightPx), Math.max(0, count - 1))
   const first = Math.max(0, visible - spare)
-  const end = Math.min(count, Math.ceil((edge + scroll.height) / targetHeight) + spare)
-  return { first, end, height, top: first * targetHeight - edge + top, visible, above: edge - visible * targetHeight }
+  const end = Math.min(count, Math.ceil((edge + scroll.height) / rowHeightPx) + spare)
+  return { first, end, height, top: first * rowHeightPx - edge + top, visible, above: edge - visible * rowHeightPx }
 }
 
 /** Returns the scroll position at which a row is `from` pixels below the upper edge. */
-export function scrollTo(count: number, view: number, index: number, from = 0): number {
-  return Math.max(0, (index * targetHeight - from) / scrollRatio(count, view))
+export function scrollPositionOf(count: number, view: number, index: number, from = 0): number {
+  return Math.max(0, (index * rowHeightPx - from) / scrollRatio(count, view))
 }
 
 /** Returns the nearest scroll position at which a whole row is visible; undefined if it is visible already. */
-export function scrollInto(count: number, scroll: Scroll, index: number): number | undefined {
+export function nearestScrollPosition(count: number, scroll: Scroll, index: number): number | undefined {
   const ratio = scrollRatio(count, scroll.height)
   const edge = scroll.top * ratio
-  if (index * targetHeight < edge) return scrollTo(count, scroll.height, index)
-  if ((index + 1) * targetHeight > edge + scroll.height)
-    return Math.max(0, ((index + 1) * targetHeight - scroll.height) / ratio)
+  if (index * rowHeightPx < edge) return scrollPositionOf(count, scroll.height, index)
+  if ((index + 1) * rowHeightPx > edge + scroll.height)
+    return Math.max(0, ((index + 1) * rowHeightPx - scroll.height) / ratio)
   return undefined
 }
 
@@ -256,8 +257,8 @@ export type Anchor = readonly { readonly key: string; readonly from: number }[]
 
 /** Returns the visible rows as an anchor. If the active row is visible, its position takes precedence. */
 export function anchorOf(rows: Rows, { visible, above, end }: Window, view: number, active: number): Anchor {
-  const at = (index: number) => ({ key: rows.keyOf(index), from: (index - visible) * targetHeight - above })
-  const last = Math.min(end, visible + Math.ceil(view / targetHeight))
+  const at = (index: number) => ({ key: rows.keyOf(index), from: (index - visible) * rowHeightPx - above })
+  const last = Math.min(end, visible + Math.ceil(view / rowHeightPx))
   const seen = Array.from({ length: Math.max(0, last - visible) }, (_, index) => at(visible + index))
   return active >= visible && active < last ? [at(active), ...seen] : seen
 }

@@ -72,7 +72,7 @@ export function formatTime(time: number): string {
 }
 
 /** A short time: the day, and within the last week the hour too. */
-export function formatAge(time: number, now: number): string {
+export function formatShortTime(time: number, now: number): string {
   if (time > now || now - time >= 7 * 86_400_000) return formatDay(time)
   const parts = { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' } as const
   return reuseFormatter('hour', (code) => new Intl.DateTimeFormat(code, parts)).format(time)
@@ -99,7 +99,7 @@ export function escapeInvisible(text: string): string {
 }
 
 /** Returns a text of at most `most` characters: its end, because long addresses often share their beginning. */
-export function tailOf(text: string, most: number): string {
+export function truncateStart(text: string, most: number): string {
   const characters = [...text]
   return escapeInvisible(characters.length <= most ? text : `…${characters.slice(1 - most).join('')}`)
 }

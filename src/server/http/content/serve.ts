@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Body, openBody, type ReadFor } from '../../../core/body.ts'
 import { isResourceError, ResourceError } from '../../../core/errors.ts'
-import { followFor } from '../../../core/kit/abort.ts'
+import { followAbortFor } from '../../../core/kit/abort.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Principal } from '../../../core/provider.ts'
 import type { Scrubber } from '../../../core/scrub.ts'
 import type { NoSlotReason } from '../../admission/gate.ts'
 import { overloadAnswer } from '../../admission/overload.ts'
-import { alwaysCaller } from '../../auth/caller.ts'
-import { refuse, refuseMethod, replyJson, untilTaken } from '../../exchange.ts'
-import { failure, modernRevision, wireError } from '../../messages/messages.ts'
+import { unauthenticatedCaller } from '../../auth/caller.ts'
+import { refuse, refuseMethod, replyJson, waitUntilSent } from '../../exchange.ts'
+import { errorAnswer, errorToWire, modernRevision } from '../../messages/messages.ts'
 import { type OpeningCatalog, waitUntilOpen } from '../../protocol/envelope.ts'
 import type { ServeOptions } from '../../serve.ts'
 import { type Audit, maxVersionLength } from '../../telemetry/audit.ts'
@@ -68,7 +68,7 @@ export function createContentServer(
       return refuse(response, 404, notFoundMessage)
     }
     const { principal, uri } = target
-    const caller = entrance.admit(alwaysCaller(principal), request, response)
+    const caller = entrance.admit(unauthenticatedCaller(principal), request, response)
     if (caller === undefined) return
     const asked = { jsonrpc: '2.0', id: 0, method: 'resources/read', params: { uri } }
     if (!entrance.permits(caller, asked, response)) return
@@ -80,13 +80,13 @@ export function createContentServer(
     })
     const seen = view(principal)
     const read: ReadFor = async (part, options) => {
-      const waiting = followFor(gone.signal, limits.timeout)
+      const waiting = followAbortFor(gone.signal, limits.timeout)
       try {
         const ran = await gate.run(
           ({ room }) => seen.read(part, { ...options, signal: waiting.signal, room }),
           caller.share,
           // A content that is read whole keeps its slot until the client has taken it. A part does not, because other parts follow it.
-          part === uri ? () => untilTaken(response) : undefined,
+          part === uri ? () => waitUntilSent(response) : undefined,
         )
         if ('refused' in ran) throw new Refused(ran.refused)
         return ran.value
@@ -111,7 +111,7 @@ export function createContentServer(
       replyJson(
         response,
         httpStatusForError(error),
-        failure(null, wireError(error, modernRevision, undefined, log)),
+        errorAnswer(null, errorToWire(error, modernRevision, undefined, log)),
         later,
       )
     }

@@ -1,6 +1,6 @@
 import type { LanguageFn } from 'highlight.js'
 import hljs from 'highlight.js/lib/core'
-import { type TokenLine, tokenLines } from './lines.ts'
+import { type HighlightedLine, parseHighlightedLines } from './lines.ts'
 
 type Loader = () => Promise<{ readonly default: LanguageFn }>
 
@@ -49,11 +49,11 @@ const loaders: Readonly<Record<string, Loader>> = {
 }
 
 /** Splits the lines of a text into pieces with their classes. `undefined` for an unknown language. */
-export async function highlightLines(text: string, language: string): Promise<readonly TokenLine[] | undefined> {
+export async function highlightLines(text: string, language: string): Promise<readonly HighlightedLine[] | undefined> {
   try {
     await loadLanguage(language)
     const { value } = hljs.highlight(text, { language, ignoreIllegals: true })
-    return tokenLines(value)
+    return parseHighlightedLines(value)
   } catch {
     // Unknown languages stay plain text.
     return undefined

@@ -1,4 +1,4 @@
-import { formatOf, formsOf, type ReadingForm } from '../../../../core/documents.ts'
+import { documentFormatOf, type ReadingForm, readingFormsOf } from '../../../../core/documents.ts'
 import { defined } from '../../../../core/kit/object.ts'
 
 type PreviewKind =
@@ -233,10 +233,10 @@ export function typeName(mimeType: string | undefined, uri = ''): string {
 
 /** The form in which a document is shown: Markdown if its format has headings and tables, else text. `undefined`: it is shown as it is. */
 export function documentFormOf(uri: string, mimeType: string | undefined): ReadingForm | undefined {
-  const format = formatOf(uri.replace(/[?#].*$/s, ''), mimeType)
+  const format = documentFormatOf(uri.replace(/[?#].*$/s, ''), mimeType)
   // Pages and notebooks have views of their own.
   if (format === undefined || format === 'html' || format === 'ipynb') return undefined
-  return formsOf(format).at(-1)
+  return readingFormsOf(format).at(-1)
 }
 
 export function isPdf(uri: string, mimeType: string | undefined): boolean {

@@ -1,4 +1,4 @@
-import { fold } from '../../../../core/kit/matching.ts'
+import { foldText } from '../../../../core/kit/matching.ts'
 
 /** The lines of a text. A newline at its end does not begin another line. */
 export function splitLines(text: string): readonly string[] {
@@ -11,7 +11,7 @@ export function splitLines(text: string): readonly string[] {
 export const linesInChunk = 100
 
 /** Maximum length of a drawn line, in characters: browsers take seconds to lay out a line of megabytes. */
-export const longestLine = 20_000
+export const maxLineLength = 20_000
 
 /** Description of a part of a resource in `_meta` (docs/providers/documents.md). */
 export interface PreviewPart {
@@ -59,11 +59,11 @@ export const maxMatches = 10_000
 
 /** Finds a text in lines, ignoring case. If folding keeps the length of a line, the width of characters is ignored, too. */
 export function matchesIn(lines: readonly string[], query: string): readonly LineMatch[] {
-  const needle = fold(query)
+  const needle = foldText(query)
   const found: LineMatch[] = []
   if (needle === '') return found
   for (const [line, text] of lines.entries()) {
-    const folded = fold(text)
+    const folded = foldText(text)
     // If folding changed the length, positions in the folded text differ from those in the line.
     const [hay, wanted] = folded.length === text.length ? [folded, needle] : [text.toLowerCase(), query.toLowerCase()]
     if (hay.length !== text.length) continue
@@ -84,7 +84,7 @@ const most = 2000
  * The lines of a text that are new in comparison with the text before: indexes from 0. Removes the common beginning and end of both texts,
  * and finds the longest common subsequence of the rest.
  */
-export function newLinesIn(before: readonly string[], after: readonly string[]): ReadonlySet<number> {
+export function addedLines(before: readonly string[], after: readonly string[]): ReadonlySet<number> {
   let head = 0
   const shorter = Math.min(before.length, after.length)
   while (head < shorter && before[head] === after[head]) head++
@@ -122,7 +122,7 @@ function commonIn(old: readonly string[], fresh: readonly string[]): ReadonlySet
 
 /** A piece of a line: text, and its highlighting class, if any. */
 type StyledText = readonly [text: string, style: string]
-export type TokenLine = readonly StyledText[]
+export type HighlightedLine = readonly StyledText[]
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" }
 
@@ -130,7 +130,7 @@ const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
  * Parses the output of highlight.js into lines of pieces. The output contains only `<span class="…">`, `</span>` and text with five
  * escapes. The page creates its own elements from the pieces, and never inserts the HTML.
  */
-export function tokenLines(html: string): readonly TokenLine[] {
+export function parseHighlightedLines(html: string): readonly HighlightedLine[] {
   const lines: StyledText[][] = [[]]
   const open: string[] = []
   for (const [whole, style, text] of html.matchAll(/<span class="([^"]*)">|<\/span>|([^<]+)/g)) {

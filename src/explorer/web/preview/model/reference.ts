@@ -38,7 +38,7 @@ export function resolveReference(base: string, reference: string): LinkTarget | 
 }
 
 /** The kind of a link: `inside`, opened in the explorer; `outside`, opened in a new tab; or `none`, not followed. */
-export function linkOf(
+export function classifyLink(
   base: string,
   reference: string,
 ): { readonly kind: 'inside' | 'outside' | 'none'; readonly target?: LinkTarget } {
@@ -88,7 +88,7 @@ export function withPart(uri: string, query: string | undefined): string {
 }
 
 /** Returns the URI with one more parameter, which replaces a parameter with the same name. */
-export function withParameter(uri: string, name: string, value: string): string {
+export function uriWithParameter(uri: string, name: string, value: string): string {
   const { uri: bare, rest } = splitQuery(uri)
   return `${bare}?${queryWithout(rest, [name], `${name}=${encodeURIComponent(value)}`)}`
 }
@@ -100,7 +100,7 @@ export function parameterOf(uri: string, name: string): string | undefined {
 }
 
 /** The lines that a URI selects, from 1, both inclusive. */
-export function linesIn(uri: string): { readonly first: number; readonly last?: number } | undefined {
+export function lineRangeIn(uri: string): { readonly first: number; readonly last?: number } | undefined {
   const [, first, dash, last] = /^(\d{1,9})(-(\d{1,9})?)?$/.exec(parameterOf(uri, 'lines') ?? '') ?? []
   if (first === undefined) return undefined
   if (dash === undefined) return { first: Number(first), last: Number(first) }
@@ -126,7 +126,7 @@ function splitQuery(uri: string): { readonly uri: string; readonly rest?: string
  * Whether a URI has the same scheme and authority as the URI of a document. The document may then show the resource without asking
  * the reader.
  */
-export function isBeside(base: string, uri: string): boolean {
+export function isSameOrigin(base: string, uri: string): boolean {
   const [from, to] = [splitUriReference(base), splitUriReference(uri)]
   const nameOf = ({ scheme, authority }: typeof from) => `${scheme?.toLowerCase()}://${authority?.toLowerCase() ?? ''}`
   return from.scheme !== undefined && nameOf(from) === nameOf(to)

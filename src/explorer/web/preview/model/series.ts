@@ -1,4 +1,4 @@
-import type { Wire } from '../../../../client/wire.ts'
+import type { WireObject } from '../../../../client/wire.ts'
 import { defined, isObject } from '../../../../core/kit/object.ts'
 import { parseCellNumber, type Rows } from './rows.ts'
 
@@ -58,7 +58,7 @@ export function chartOfJson(value: unknown): Chart | undefined {
   }
 }
 
-function texts({ query, summary, unit }: Wire) {
+function texts({ query, summary, unit }: WireObject) {
   return {
     ...(typeof query === 'string' ? { title: query } : {}),
     ...(typeof summary === 'string' ? { summary } : {}),
@@ -81,7 +81,7 @@ function gapOf(gap: unknown): readonly (readonly [number, number])[] {
 }
 
 /** Returns the labels of a series that differ among all series. */
-function labelOf(labels: Wire, all: readonly Wire[]): string {
+function labelOf(labels: WireObject, all: readonly WireObject[]): string {
   const own = Object.entries(labels).filter(
     ([name, value]) => all.length === 1 || all.some((one) => one[name] !== value),
   )
@@ -183,12 +183,12 @@ const digits = [4, 6, 8, 12, 17]
 /**
  * Labels of the values of an axis, each different from its neighbour, with as few digits as possible.
  *
- * @param unit Unit of the metric, as for {@link formatUnit}.
+ * @param unit Unit of the metric, as for {@link createUnitFormatter}.
  */
 export function valueLabels(values: readonly number[], unit: string | undefined, locale: string): string[] {
   let labels: string[] = []
   for (const count of digits) {
-    labels = values.map(formatUnit(unit, locale, count))
+    labels = values.map(createUnitFormatter(unit, locale, count))
     if (areDistinct(labels)) break
   }
   return labels
@@ -241,7 +241,11 @@ function areDistinct(labels: readonly string[]): boolean {
  *
  * @param maxDigits Maximum number of significant digits.
  */
-export function formatUnit(unit: string | undefined, locale: string, maxDigits = 4): (value: number) => string {
+export function createUnitFormatter(
+  unit: string | undefined,
+  locale: string,
+  maxDigits = 4,
+): (value: number) => string {
   const number = new Intl.NumberFormat(locale, { maximumSignificantDigits: maxDigits, notation: 'compact' })
   const small = new Intl.NumberFormat(locale, { maximumSignificantDigits: maxDigits })
   const plain = (value: number) => (Math.abs(value) < 100_000 ? small : number).format(value)

@@ -9,10 +9,10 @@ import { isObject, protocolKeys, type Request, type Response, revisions } from '
  * Values that the client itself has sent stay unchanged (its id, its URI, its progress token): a client that guesses learns
  * nothing from them. Of notifications, only those of progress and log messages contain anything else: the channel passes them as results.
  */
-export type Egress = (response: Response, request: Request) => Response
+export type AnswerScrubber = (response: Response, request: Request) => Response
 
 /** Creates the step. Without a secret to remove it does nothing. */
-export function createEgress(scrubber: Scrubber | undefined): Egress {
+export function createAnswerScrubber(scrubber: Scrubber | undefined): AnswerScrubber {
   if (scrubber === undefined || scrubber.isEmpty === true) return (response) => response
   return (response, request) => {
     const clean = createClean(scrubber, ownWordsOf(request))

@@ -53,10 +53,10 @@ function goOn(): void {
 }
 
 /**
- * Cooperative yield for long work: `if (breath.due()) await breath.take()`. Between two yields the event loop is blocked for about 8 ms,
- * however many such tasks run at once: they share the slice of a turn, and none overtakes one that waits.
+ * Cooperative yield for long work: `if (eventLoopYield.due()) await eventLoopYield.take()`. Between two yields the event loop is blocked
+ * for about 8 ms, however many such tasks run at once: they share the slice of a turn, and none overtakes one that waits.
  */
-export const breath = {
+export const eventLoopYield = {
   due: (): boolean => (waiting.length > 0 && !hasPiece()) || isUsedUp(),
   take: (): Promise<void> =>
     new Promise((resolve) => {
@@ -87,13 +87,13 @@ export function createSlices(onEntries?: (entries: number) => void) {
       if (count >= maxEntriesPerSlice) return true
       if (count - looked < entriesPerLook) return false
       looked = count
-      return breath.due()
+      return eventLoopYield.due()
     },
     rest: async (): Promise<void> => {
       onEntries?.(count)
       count = 0
       looked = 0
-      await breath.take()
+      await eventLoopYield.take()
     },
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { breath } from '../../src/core/kit/breath.ts'
+import { eventLoopYield } from '../../src/core/kit/event-loop-yield.ts'
 
 /** Works longer than the slice of a turn. */
 function work(): void {
@@ -12,17 +12,17 @@ const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 describe('long work in time slices', () => {
   test('yields when all tasks in one turn of the event loop have used one slice together', async () => {
     await nextTurn()
-    expect(breath.due()).toBe(false)
+    expect(eventLoopYield.due()).toBe(false)
     work()
-    expect([breath.due(), breath.due()]).toEqual([true, true])
-    await breath.take()
-    expect(breath.due()).toBe(false)
+    expect([eventLoopYield.due(), eventLoopYield.due()]).toEqual([true, true])
+    await eventLoopYield.take()
+    expect(eventLoopYield.due()).toBe(false)
   })
 
   test('does not yield after it has waited for something else', async () => {
-    breath.due()
+    eventLoopYield.due()
     await new Promise((resolve) => setTimeout(resolve, 30))
-    expect(breath.due()).toBe(false)
+    expect(eventLoopYield.due()).toBe(false)
   })
 
   test('leaves every other turn to other work', async () => {
@@ -36,8 +36,8 @@ describe('long work in time slices', () => {
     const turns: number[] = []
     for (let step = 0; step < 8; step++) {
       work()
-      expect(breath.due()).toBe(true)
-      await breath.take()
+      expect(eventLoopYield.due()).toBe(true)
+      await eventLoopYield.take()
       turns.push(turn)
     }
     counting = false
@@ -55,7 +55,7 @@ describe('long work in time slices', () => {
     setImmediate(count)
     const resumed: (readonly [string, number])[] = []
     const task = async (name: string, long: boolean) => {
-      await breath.take()
+      await eventLoopYield.take()
       resumed.push([name, turn])
       if (long) work()
     }
@@ -70,12 +70,12 @@ describe('long work in time slices', () => {
   test('that becomes due while other work waits is queued after it', async () => {
     await nextTurn()
     const order: string[] = []
-    const first = breath.take().then(() => order.push('first'))
-    expect(breath.due()).toBe(true)
-    const second = breath.take().then(() => order.push('second'))
+    const first = eventLoopYield.take().then(() => order.push('first'))
+    expect(eventLoopYield.due()).toBe(true)
+    const second = eventLoopYield.take().then(() => order.push('second'))
     await Promise.all([first, second])
     expect(order).toEqual(['first', 'second'])
-    expect(breath.due()).toBe(false)
+    expect(eventLoopYield.due()).toBe(false)
   })
 
   test('of many small steps ends while other work yields again and again', async () => {
@@ -85,11 +85,11 @@ describe('long work in time slices', () => {
     const others = Array.from({ length: 8 }, async () => {
       while (!isOver) {
         rounds++
-        await breath.take()
+        await eventLoopYield.take()
       }
     })
-    await breath.take()
-    for (let step = 0; step < 1000; step++) if (breath.due()) await breath.take()
+    await eventLoopYield.take()
+    for (let step = 0; step < 1000; step++) if (eventLoopYield.due()) await eventLoopYield.take()
     isOver = true
     await Promise.all(others)
     expect(rounds).toBeLessThan(1000)

@@ -1,10 +1,10 @@
-import { formatOf } from '../core/documents.ts'
+import { documentFormatOf } from '../core/documents.ts'
 import { baseName, parentOf } from '../core/path.ts'
-import type { ContentFacts } from '../core/provider.ts'
+import type { ContentMetadata } from '../core/provider.ts'
 import { encodePath } from '../core/uri.ts'
 
 /** A document with the same content in another language, recognised by its path. */
-export interface Twin {
+export interface TranslationPath {
   readonly path: string
   /** Undefined if the path of the document names no language. */
   readonly language?: string
@@ -16,7 +16,7 @@ export interface Twin {
  *
  * @param languages Language tags as file names have them, in lower case: `ja`, `zh-cn`.
  */
-export function twinsOf(path: string, languages: readonly string[]): readonly Twin[] {
+export function translationPathsOf(path: string, languages: readonly string[]): readonly TranslationPath[] {
   const [directory, name] = [parentOf(path), baseName(path)]
   const segments = directory.split('/').slice(0, -1)
   const inName = languageInName(name, languages)
@@ -64,17 +64,19 @@ const texts = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org)$/i
 
 /** Whether the file at a path may be a document that has translations. */
 export function isTranslatable(path: string): boolean {
-  return texts.test(path) || formatOf(path, undefined) !== undefined
+  return texts.test(path) || documentFormatOf(path, undefined) !== undefined
 }
 
 /** The key in `_meta` of the same document in other languages. */
 export const alternatesKey = 'dev.hikidashi/alternates'
 
-/** Returns metadata that names the twins of the document at a path, by relative references from its URI. Empty without twins. */
-export function alternatesMeta(twins: readonly Twin[], path: string): Pick<ContentFacts, 'meta'> {
-  if (twins.length === 0) return {}
+/** Returns metadata that names the translations of the document at a path, by relative references from its URI. Empty without translations. */
+export function alternatesMeta(translations: readonly TranslationPath[], path: string): Pick<ContentMetadata, 'meta'> {
+  if (translations.length === 0) return {}
   return {
-    meta: { [alternatesKey]: twins.map(({ path: at, ...facts }) => ({ href: referenceTo(at, path), ...facts })) },
+    meta: {
+      [alternatesKey]: translations.map(({ path: at, ...facts }) => ({ href: referenceTo(at, path), ...facts })),
+    },
   }
 }
 
