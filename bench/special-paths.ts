@@ -87,12 +87,6 @@ export const paths: readonly SpecialPath[] = [
     ],
   },
   {
-    name: 'a resource with four facts',
-    work: 'list',
-    file: 'core/mount.ts',
-    replaced: [['if (hasOnlyFacts(entry)) {', 'if (entry.path === "" && hasOnlyFacts(entry)) {']],
-  },
-  {
     name: 'lengths of plain texts',
     work: 'list',
     file: 'core/listing.ts',

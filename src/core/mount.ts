@@ -193,31 +193,8 @@ export function createMount(options: MountOptions): Mounted {
   return mount
 }
 
-/**
- * Returns an entry as a resource. Most entries are files with exactly the four members that are named here: copying these by name
- * is faster than a spread.
- */
-function resourceAt(uri: string, name: string, entry: Entry): Resource {
-  if (hasOnlyFacts(entry)) {
-    const { mimeType, size, modified, version } = entry
-    if (mimeType !== undefined && size !== undefined && modified !== undefined && version !== undefined)
-      return { uri, name, mimeType, size, modified, version }
-  }
-  const { path: _, ...facts } = entry
+function resourceAt(uri: string, name: string, { path: _, ...facts }: Entry): Resource {
   return { uri, name, ...cleanTexts(facts) }
-}
-
-/** Whether an entry has no name of its own, no texts and no metadata. */
-function hasOnlyFacts({ name, title, description, priority, audience, icons, meta }: Entry): boolean {
-  return (
-    name === undefined &&
-    title === undefined &&
-    description === undefined &&
-    priority === undefined &&
-    audience === undefined &&
-    icons === undefined &&
-    meta === undefined
-  )
 }
 
 /** Wraps a provider so that every call carries the access decision for other paths: a source may serve one entry under several. */
