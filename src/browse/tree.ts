@@ -1,5 +1,5 @@
 import { defined } from '../core/kit/object.ts'
-import { decodeComponent } from '../core/uri.ts'
+import { decodeIfValid } from '../core/uri.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../core/view.ts'
 
 /** A directory: the entries that are loaded so far, and the state of the rest. `F`: the type of its failure. */
@@ -131,7 +131,7 @@ function towards(items: readonly Resource[], uri: string, enters: CanEnter, dept
 export function uriPath(uri: string): string {
   const [path = ''] = uri.split(/[?#]/)
   const trimmed = path.replace(/\/+$/, '')
-  return decodeComponent(trimmed) ?? trimmed
+  return decodeIfValid(trimmed)
 }
 
 export const isFolder = ({ uri, mimeType }: Resource) => mimeType === directoryMimeType || uri.endsWith('/')

@@ -75,7 +75,7 @@ export function createRemoteChanges(link: ServerLink, maxFailures: number) {
   }
 }
 
-/** Returns the list that a notification is about; undefined for a notification about no list. */
+/** Returns which list a notification reports as changed; undefined for a notification about no list. */
 function listChange(method: string): Partial<Omit<NotificationBatch, 'uris'>> | undefined {
   if (method === 'notifications/resources/list_changed') return { listed: true }
   if (method === 'notifications/prompts/list_changed') return { prompts: true }

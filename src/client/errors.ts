@@ -138,7 +138,7 @@ export function httpFault(status: number): string {
   }
 }
 
-/** Returns the HTTP status that a failure came with; 0 when it has none. */
+/** 0: the failure came without an HTTP status. */
 export function errorHttpStatus(error: unknown): number {
   return error instanceof SdkHttpError ? error.status : 0
 }

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { ProtocolError, specTypeSchemas } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
 import { type CheckResult, failedResult, okResult, type ReportCheck, warningResult } from '../core/kit/diagnosis.ts'
-import { objectOf } from '../core/kit/object.ts'
+import { nonEmptyText, objectOf } from '../core/kit/object.ts'
 import { compileTemplate } from '../core/template.ts'
 import type { Connection, ConnectionSettings } from './connection.ts'
 import { printableText } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
 import { openConnection } from './open.ts'
 import type { Target } from './target.ts'
-import { cursorOf, nonEmptyText, type WireObject } from './wire.ts'
+import { cursorOf, type WireObject } from './wire.ts'
 
 /** Maximum number of pages of a list that are checked. */
 const maxPages = 50

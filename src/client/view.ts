@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { foreignCursor, invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { flatMapInSlices } from '../core/kit/event-loop-yield.ts'
-import { defined, isObject, objectOf } from '../core/kit/object.ts'
+import { defined, isObject, nonEmptyText, objectOf } from '../core/kit/object.ts'
 import { headersOfCall, paramHeadersOf } from '../core/tool-headers.ts'
 import type { CallOptions, ChangeListener, Page, PromptView, Resource, ViewChange } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
@@ -18,16 +18,7 @@ import {
   type VariableRequest,
 } from './requests.ts'
 import { brokenOutput, type RemoteTool, type RemoteTools, type RemoteView } from './target.ts'
-import {
-  blockOf,
-  cursorOf,
-  decodeBase64,
-  descriptionOf,
-  listOf,
-  metaOf,
-  nonEmptyText,
-  type WireObject,
-} from './wire.ts'
+import { blockOf, cursorOf, decodeBase64, descriptionOf, listOf, metaOf, type WireObject } from './wire.ts'
 
 const noCache = { ttlMs: 0, scope: 'private' } as const
 

@@ -1,8 +1,8 @@
 import { ResourceError } from '../core/errors.ts'
-import { defined, objectOf, stringItems } from '../core/kit/object.ts'
+import { defined, nonEmptyText, objectOf, parseIsoTime, stringItems } from '../core/kit/object.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Audience, Completion, FilledPrompt, Icon, PromptMessage } from '../core/provider.ts'
-import { decodeComponent } from '../core/uri.ts'
+import { decodeIfValid } from '../core/uri.ts'
 import {
   type CacheHint,
   directoryMimeType,
@@ -190,13 +190,6 @@ function iconsOf(items: unknown): readonly Icon[] | undefined {
   return icons.length > 0 ? icons : undefined
 }
 
-/** Parses ISO 8601 to milliseconds since 1970. A time without a zone counts as UTC, not as this machine's zone. */
-function parseIsoTime(text: unknown): number | undefined {
-  if (typeof text !== 'string') return undefined
-  const time = Date.parse(/^\d{4}-\d\d-\d\dT[\d:.]+$/.test(text) ? `${text}Z` : text)
-  return Number.isFinite(time) ? time : undefined
-}
-
 /** Decodes base64. Throws for other text, which Node's own decoder skips. */
 export function decodeBase64(text: string): Uint8Array {
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw malformedAnswer('a blob is not base64')
@@ -220,7 +213,7 @@ export function contentLinkIn(data: unknown, base: string): URL | undefined {
 export function lastSegment(uri: string): string {
   const path = uri.replace(/[?#].*$/s, '').replace(/\/+$/, '')
   const segment = path.slice(Math.max(path.lastIndexOf('/'), path.indexOf(':')) + 1)
-  return ((decodeComponent(segment) ?? segment) || uri).toWellFormed()
+  return (decodeIfValid(segment) || uri).toWellFormed()
 }
 
 /** Returns a list of an answer. Null is an empty list, as servers in Go write it. */
@@ -233,10 +226,6 @@ export function listOf(answer: WireObject, name: string): readonly unknown[] {
 /** Returns a URI as the server spells it: with another spelling it would be another resource. */
 function wireUri({ uri }: WireObject): string | undefined {
   return typeof uri === 'string' && uri !== '' ? uri : undefined
-}
-
-export function nonEmptyText(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value.toWellFormed() : undefined
 }
 
 function countOf(value: unknown): number | undefined {

@@ -170,7 +170,7 @@ function changesOf({ config }: PlannedMount, progress: MountProgress | undefined
   return progress?.changes === 'compared' ? 'compared periodically' : 'read on request'
 }
 
-/** Returns advice on the use of the mounts. The examples have addresses of this server. */
+/** The examples have addresses of this server. */
 function usageAdvice(rows: readonly OverviewRow[]): readonly string[] {
   const search = rows.find(({ mount }) => isSearch(mount.config))
   const files = rows.find(({ mount }) => servesFiles(mount.config))

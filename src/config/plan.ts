@@ -46,7 +46,7 @@ export function planConfig({ mounts, folder, isTrusted, linkedRoots = true }: Co
   }))
 }
 
-/** Returns the source of a mount. @throws TypeError for a mount of no source, which no configuration has. */
+/** @throws TypeError for a mount of no source, which no configuration has. */
 export function mountSource({ provider }: MountConfig): Source {
   const source = sourceNamed(provider)
   if (source === undefined) throw new TypeError(`There is no source ${provider}.`)

@@ -45,7 +45,7 @@ async function trustedPath(file: string): Promise<string> {
   return join(await realpath(dirname(absolute)), basename(absolute))
 }
 
-/** Returns the SHA-256 digest in hexadecimal. It loads node:crypto at the first call, to keep starts fast. */
+/** Loads node:crypto at the first call, to keep starts fast. */
 function sha256Hex(content: string | Uint8Array): string {
   return process.getBuiltinModule('node:crypto').createHash('sha256').update(content).digest('hex')
 }

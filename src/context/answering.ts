@@ -122,7 +122,6 @@ async function measured(view: View, options: AssembleOptions): Promise<ToolAnswe
   }
 }
 
-/** Metadata of a resource for a basket. */
 function resourceMetadata({ name, title, mimeType, size, modified }: Resource): JsonObject {
   const at = formatIsoTime(modified)
   return {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { invalid } from '../core/errors.ts'
-import { defined, isObject } from '../core/kit/object.ts'
+import { defined, isObject, stringItems } from '../core/kit/object.ts'
 import type { Audience } from '../core/provider.ts'
 import { type Encoding, encodings } from './tokens.ts'
 import {
@@ -181,5 +181,5 @@ function parseJsonArgument(json: string): unknown {
 }
 
 function optionalStrings(value: unknown): readonly string[] | undefined {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : undefined
+  return Array.isArray(value) ? stringItems(value) : undefined
 }

@@ -87,9 +87,3 @@ function hashTextRange(text: string, start: number, end: number): number {
   for (let index = start; index < end; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
   return hash ^ (hash >>> 15)
 }
-
-/** The bytes of a text in UTF-8, as characters from 0 to 255. */
-export function toBinaryString(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII characters are their own bytes
-  return /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1')
-}

@@ -147,7 +147,7 @@ function blockOf({ resource, level, body }: RenderedPart): ContentBlock {
   }
 }
 
-/** A time in RFC 3339. `undefined`: it is unknown, or out of range. */
+/** `undefined`: the time is unknown, or out of range. */
 export function formatIsoTime(milliseconds: number | undefined): string | undefined {
   return milliseconds !== undefined && Math.abs(milliseconds) <= 8.64e15
     ? new Date(milliseconds).toISOString()

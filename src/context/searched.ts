@@ -2,14 +2,15 @@ import { isResourceError } from '../core/errors.ts'
 import { iteratePages } from '../core/kit/groups.ts'
 import { defined } from '../core/kit/object.ts'
 import { overviewUri } from '../core/meta.ts'
+import { baseName } from '../core/path.ts'
 import type { Audience } from '../core/provider.ts'
 import {
-  type FoundHit,
   findSearchMounts,
   freshnessOf,
   notesAboveHits,
   parseSearchAnswer,
   parseSearchStatus,
+  resourceOfHit,
   type SearchAnswer,
   type SearchMount,
   staleNote,
@@ -80,7 +81,7 @@ export async function searchAll(
       notes.push(`the search at ${reason.address} used only the first ${searched.length} characters of the query`)
     covered.push(...coveredBy(reason, status))
     lists.push(collectHits(found, lines))
-    resources.push(...found.hits.map(documentResource))
+    resources.push(...found.hits.map((hit) => resourceOfHit(hit, hit.document, baseName(hit.document))))
   }
   return { lists, lines, resources, covered, notes, freshness: freshnessOf(answers) }
 }
@@ -110,17 +111,6 @@ function collectHits({ hits }: SearchAnswer, lines: Map<string, LineRange[]>): r
     lines.set(document, [...(lines.get(document) ?? []), range])
   }
   return scaleScores(documents)
-}
-
-function documentResource({ document, title, mimeType, modified, priority, audience }: FoundHit): Resource {
-  const time = modified === undefined ? Number.NaN : Date.parse(modified)
-  return {
-    uri: document,
-    name: document.slice(document.lastIndexOf('/') + 1),
-    ...defined({ title, mimeType }),
-    ...(Number.isNaN(time) ? {} : { modified: time }),
-    ...defined({ priority, audience }),
-  }
 }
 
 /** Uses the pages that a listing gave before it repeated a cursor: a faulty server does not fail the whole context. */

@@ -58,7 +58,10 @@ export function openCounter(encoding: Encoding): Promise<Counter> {
 
 async function loadVocabulary(encoding: Encoding): Promise<Vocabulary> {
   // A server starts with this module, and counts tokens later.
-  const { toBinaryString, buildTokenRanks } = await import('./ranks.ts')
+  const [{ buildTokenRanks }, { toBinaryString }] = await Promise.all([
+    import('./ranks.ts'),
+    import('../core/kit/utf8.ts'),
+  ])
   if (encoding === 'o200k_base') {
     const [{ O200KBase }, { default: tokens }] = await Promise.all([
       import('gpt-tokenizer/encodingParams/o200k_base'),

@@ -171,7 +171,7 @@ export function bestSectionScore(sections: readonly Section[], rarity: readonly 
   return sections.reduce((best, { found }) => Math.max(best, scoreOf(found)), 0)
 }
 
-/** A line as it is shown. */
+/** Cuts a line to the length that is shown. */
 function shortenLine(line: string): string {
   return line.length <= size.line ? line : `${line.slice(0, size.line - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }

@@ -122,6 +122,12 @@ export function cleanText(text: string): string {
   return text.replace(breaks, ' ').replace(hidden, '')
 }
 
+/** Escapes a character as JavaScript does, with an escape for each UTF-16 unit: `\\u202e`. */
+export function toUnicodeEscape(character: string): string {
+  const escapes = character.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return escapes.join('')
+}
+
 type Texts = Pick<Description, 'title' | 'description'>
 
 /** Cleans the title and description of a source's entry, template, prompt or content. Returns the same object when nothing changes. */

@@ -152,7 +152,7 @@ export function createChangeListeners(mount: Mounted, log: Log) {
   }
 }
 
-/** Returns the same key for a directory with and without its final `/`: hosts leave it out. */
+/** Leaves out the `/` at the end of a directory: hosts write its path with and without it. */
 export function withoutFinalSlash(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path
 }

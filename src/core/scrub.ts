@@ -10,8 +10,9 @@ import {
   unitsInText,
   unitsOf,
 } from './aho-corasick.ts'
+import { toUnicodeEscape } from './entry.ts'
 import { mergeSpans, type Span } from './kit/sorted.ts'
-import { decodeComponent } from './uri.ts'
+import { decodeIfValid } from './uri.ts'
 
 /** The replacement of every removed secret. It is constant, so it reveals no length, prefix or hash. */
 export const redactedMark = '[redacted]'
@@ -122,7 +123,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
 
 /** Escapes the line ends that `JSON.stringify` leaves unescaped, as the messages of the server do. */
 function escapedLineEnds(text: string): string {
-  return text.replace(/[\u0085\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return text.replace(/[\u0085\u2028\u2029]/g, toUnicodeEscape)
 }
 
 function replaceBytes(bytes: Uint8Array, spans: readonly Span[], to: number): Uint8Array {
@@ -188,7 +189,7 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
 function secretParts(secret: string): readonly string[] {
   const parts = [secret, secret.trim()]
   const password = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#@:]*:([^/?#]*)@/.exec(secret.trim())?.[1]
-  if (password !== undefined) parts.push(password, decodeComponent(password) ?? password)
+  if (password !== undefined) parts.push(password, decodeIfValid(password))
   if (/[\r\n]/.test(secret))
     parts.push(...secret.split(/[\r\n]+/).flatMap((line) => (line.trim().length >= 20 ? [line.trim()] : [])))
   return parts
@@ -244,8 +245,7 @@ function base64Forms(bytes: Buffer): readonly string[] {
 
 const lowerEscapes = (text: string) => text.replace(/%[0-9A-F]{2}/g, (triplet) => triplet.toLowerCase())
 
-const asciiOnly = (text: string, others: RegExp) =>
-  text.replace(others, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const asciiOnly = (text: string, others: RegExp) => text.replace(others, toUnicodeEscape)
 
 const xmlEscaped = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')

@@ -14,7 +14,7 @@ import {
   type ValuePart,
   type Variable,
 } from './template-parts.ts'
-import { decodeComponent } from './uri.ts'
+import { decodeIfValid } from './uri.ts'
 
 export type { MatchedValue } from './template-match.ts'
 
@@ -190,7 +190,7 @@ function encode(text: string, encoder: (text: string) => string): string {
 
 /** Decodes escapes that are UTF-8; everything else stays unchanged. */
 function decodeEscapes(text: string): string {
-  return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => decodeComponent(escapes) ?? escapes)
+  return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, decodeIfValid)
 }
 
 /** Flattens a template into the sequence of parts that a match goes through. */

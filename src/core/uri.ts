@@ -106,6 +106,26 @@ export function decodeComponent(text: string): string | undefined {
   }
 }
 
+/** Returns a text percent-decoded, or as it is if {@link decodeComponent} cannot decode it. */
+export function decodeIfValid(text: string): string {
+  return decodeComponent(text) ?? text
+}
+
+/** Returns the form in which two spellings of a URI are equal: percent-decoded, without slashes at the end. */
+export function comparableUri(uri: string): string {
+  return decodeIfValid(uri.replace(/\/+$/, ''))
+}
+
+/** Returns the decoded path in a mount, with `/` between its segments. For an invalid URI, the whole URI. */
+export function pathInMount(uri: string, mount: string): string {
+  try {
+    const { segments } = parseUri(uri)
+    return segments.slice(parseAddress(mount).segments.length).join('/')
+  } catch {
+    return uri
+  }
+}
+
 /** Replaces each `%` that is not followed by two hexadecimal digits by `%25`. */
 function escapeLonePercents(text: string): string {
   return text.replace(/%(?![0-9A-Fa-f]{2})/g, '%25')

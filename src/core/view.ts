@@ -192,6 +192,18 @@ export interface Page<T> {
 /** One content with the URI that the client used for it. */
 export type ResourceContent = Content & { readonly uri: string; readonly name?: string }
 
+/** A content that is not a stream. */
+export type CollectedContent = Exclude<ResourceContent, { readonly stream: unknown }>
+
+/** Returns a content with its bytes, if it is a stream. */
+export async function collectContent(content: ResourceContent): Promise<CollectedContent> {
+  if (!('stream' in content)) return content
+  const { stream, length: _, ...facts } = content
+  const chunks: Uint8Array[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return { ...facts, bytes: Buffer.concat(chunks) }
+}
+
 export interface ReadResult {
   readonly contents: readonly ResourceContent[]
   readonly cache: CacheHint

@@ -1,5 +1,6 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { isSameText } from '../core/kit/same-text.ts'
 import type { PageAnswer, PageHandler } from './page.ts'
 
 export { createPageHandler, type PageHandler } from './page.ts'
@@ -37,7 +38,7 @@ export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
   const open = (request: IncomingMessage): PageAnswer => {
     if (request.method !== 'POST')
       return { status: 405, headers: { Allow: 'POST' }, message: 'The HTTP method is not allowed at this path.' }
-    if (!same(/^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1], token)) return refusal()
+    if (!isSameText(/^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1], token)) return refusal()
     if (isOpen(request)) return { ...noContent, headers: { ...noContent.headers, 'Hikidashi-Session': 'continued' } }
     if (isUsed) {
       session = undefined
@@ -52,7 +53,7 @@ export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
     return { ...noContent, headers: { ...noContent.headers, 'Set-Cookie': set } }
   }
   const isOpen = (request: IncomingMessage): boolean =>
-    session !== undefined && cookiesOf(request).some((value) => same(value, session))
+    cookiesOf(request).some((value) => session !== undefined && isSameText(value, session))
 
   return {
     /** The path of the MCP endpoint. Its folder is unguessable, so the browser sends the cookie to no other server of this machine. */
@@ -89,11 +90,4 @@ function cookiesOf({ headers }: IncomingMessage): readonly string[] {
     const [name = '', value = ''] = pair.trim().split('=', 2)
     return name === cookie ? [value] : []
   })
-}
-
-/** Compares two texts in constant time. */
-function same(given: string | undefined, expected: string | undefined): boolean {
-  if (given === undefined || expected === undefined) return false
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }

@@ -1,5 +1,6 @@
 import { lstat, readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve, sep } from 'node:path'
+import { tryRealPath } from '../core/kit/within.ts'
 
 /** A working tree of a git repository, found without git: absolute paths without symbolic links. */
 export interface Checkout {
@@ -75,7 +76,7 @@ export async function gitDirectoryAround(folder: string): Promise<string | undef
 export async function isOtherCheckout(target: string, root: string, around: readonly string[]): Promise<boolean> {
   const [worktrees, name] = [dirname(target), basename(target)]
   if (basename(worktrees) !== 'worktrees') return false
-  const common = await realpath(dirname(worktrees)).catch(() => undefined)
+  const common = await tryRealPath(dirname(worktrees))
   if (common !== undefined && around.includes(common)) return true
   // A repository that was moved, or is seen from a container, has other paths in the `.git` files.
   if (common === undefined) {

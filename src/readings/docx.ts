@@ -1,14 +1,10 @@
+import { buffer } from 'node:stream/consumers'
+import { tooLarge } from '../core/errors.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
-import {
-  documentTooLargeError,
-  type Reading,
-  type ReadingForm,
-  type ReadingLimits,
-  unreadableError,
-} from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
 import { readHtml } from './html.ts'
-import { type Attributes, collectBytes, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
+import { type Attributes, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { readRtf } from './rtf.ts'
 import { decodeSymbol, decodeSymbols } from './symbols.ts'
 import { createTableStack } from './tables.ts'
@@ -74,14 +70,13 @@ const [maxChunks, maxChunkDepth] = [200, 3]
 /** Reads the documents that are parts of a document (`w:altChunk`; ECMA-376, part 1, section 17.17.2), by relationship. */
 async function readChunks(zip: Zip, parts: ReadonlyMap<string, string>, { form, limits, depth }: Surroundings) {
   const chunks = new Map<string, string>()
-  if (parts.size > maxChunks)
-    throw documentTooLargeError(`The document contains more than ${maxChunks} other documents.`)
+  if (parts.size > maxChunks) throw tooLarge(`The document contains more than ${maxChunks} other documents.`)
   let length = 0
   for (const [id, part] of parts) {
-    const text = await readChunk(await collectBytes(zip.read(part)), form, limits, depth + 1)
+    const text = await readChunk(await buffer(zip.read(part)), form, limits, depth + 1)
     length += text.length
     if (length > limits.characters)
-      throw documentTooLargeError(`The document has more than ${limits.characters} characters of text.`)
+      throw tooLarge(`The document has more than ${limits.characters} characters of text.`)
     chunks.set(id, text)
   }
   return chunks

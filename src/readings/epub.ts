@@ -1,24 +1,11 @@
-import { isResourceError } from '../core/errors.ts'
+import { buffer } from 'node:stream/consumers'
+import { isResourceError, tooLarge } from '../core/errors.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
-import {
-  documentTooLargeError,
-  type Reading,
-  type ReadingForm,
-  type ReadingLimits,
-  unreadableError,
-} from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
 import { readHtmlPage } from './html.ts'
-import {
-  type Attributes,
-  collectBytes,
-  normalizePartName,
-  openZip,
-  resolvePartName,
-  walkXml,
-  type Zip,
-} from './package.ts'
-import { createDocumentWriter, type DocumentWriter } from './writer.ts'
+import { type Attributes, normalizePartName, openZip, resolvePartName, walkXml, type Zip } from './package.ts'
+import { collapseWhitespace, createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 const maxChapters = 5000
 
@@ -34,7 +21,7 @@ export async function readEpub(bytes: Uint8Array, form: ReadingForm, limits: Rea
       throw unreadableError('The book is encrypted by its rights management, so it cannot be read.', 'withheld')
     await writeChapter(zip, chapter, { writer, form, limits, label: labels.get(chapter) })
   }
-  const title = Array.from(book.title.replace(/\s+/g, ' ').trim()).slice(0, 200).join('')
+  const title = Array.from(collapseWhitespace(book.title)).slice(0, 200).join('')
   return { text: writer.finish(), parts: book.chapters.length, ...(title === '' ? {} : { title }) }
 }
 
@@ -101,7 +88,7 @@ async function readContents(zip: Zip): Promise<BookContents> {
       } else if (name === 'spine') tableId = attributes.toc
       else if (name === 'itemref') spine.push(attributes.idref ?? '')
       if (items.size > 2 * maxChapters || spine.length > maxChapters)
-        throw documentTooLargeError(`The book has more than ${maxChapters} chapters.`)
+        throw tooLarge(`The book has more than ${maxChapters} chapters.`)
     },
     (text) => {
       if (inTitle) title += text
@@ -122,7 +109,7 @@ async function readLabels(zip: Zip, table: string | undefined): Promise<Readonly
   let label = ''
   let target: string | undefined
   const add = () => {
-    const text = label.replace(/\s+/g, ' ').trim()
+    const text = collapseWhitespace(label)
     if (target !== undefined && text !== '' && !labels.has(target)) labels.set(target, text)
     ;[label, target] = ['', undefined]
   }
@@ -178,7 +165,7 @@ const voids = new Set('area base br col embed hr img input link meta source trac
 
 /** The source of a chapter, in which every element that is empty in XML is also empty in HTML. */
 async function readChapterSource(zip: Zip, part: string): Promise<string> {
-  const bytes = await collectBytes(zip.read(part))
+  const bytes = await buffer(zip.read(part))
   const source = decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
   return source.replace(/<([a-z][\w:-]*)((?:\s[^<>]*)?)\/>/gi, (all, name: string, attributes: string) =>
     voids.has(name.toLowerCase()) ? all : `<${name}${attributes}></${name}>`,

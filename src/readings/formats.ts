@@ -1,5 +1,5 @@
 import type { DocumentFormat, ReadingForm } from '../core/documents.ts'
-import { type ErrorReason, ResourceError, tooLarge } from '../core/errors.ts'
+import { type ErrorReason, ResourceError } from '../core/errors.ts'
 
 export {
   type DocumentFormat,
@@ -72,7 +72,3 @@ export const [scanFault, waitingFault] = ['scan', 'scan-waiting']
 
 /** The message of the error for a PDF without text. */
 export const onlyPicturesMessage = 'The document contains no text, only pictures: its pages may have been scanned.'
-
-export function documentTooLargeError(message: string): ResourceError {
-  return tooLarge(message)
-}

@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
-import { createDocumentWriter, type DocumentWriter } from './writer.ts'
+import { collapseWhitespace, createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 /** Elements that are not displayed as text. */
 const skipped = new Set(['script', 'style', 'template', 'iframe', 'object', 'noembed', 'noframes'])
@@ -55,7 +55,6 @@ function withoutControls(bytes: Uint8Array): Uint8Array {
   return (bytes.length - rest.length) * bytesPerControl <= bytes.length ? rest : bytes
 }
 
-/** Reads the source of a page of HTML. */
 export function readHtmlPage(html: string, form: ReadingForm, limits: ReadingLimits): Reading {
   const writer = createDocumentWriter(form, limits.characters)
   const page = createPage(writer)
@@ -76,7 +75,9 @@ export function readHtmlPage(html: string, form: ReadingForm, limits: ReadingLim
   )
   parser.end(html)
   page.end()
-  const title = Array.from(page.title.slice(0, 2000).replace(/\s+/g, ' ').trim()).slice(0, maxTitle).join('')
+  const title = Array.from(collapseWhitespace(page.title.slice(0, 2000)))
+    .slice(0, maxTitle)
+    .join('')
   return { text: writer.finish(), ...(title === '' || !title.isWellFormed() ? {} : { title }) }
 }
 
@@ -233,8 +234,8 @@ function createFormula(writer: DocumentWriter) {
     close: (): string | undefined => {
       if (annotation?.depth === depth) annotation = undefined
       if (--depth > 0) return undefined
-      const source = [tex, alternative].map((one) => one.replace(/\s+/g, ' ').trim()).find((one) => one !== '')
-      return source === undefined ? writer.plain(text.replace(/\s+/g, ' ').trim()) : writer.formula(source)
+      const source = [tex, alternative].map(collapseWhitespace).find((one) => one !== '')
+      return source === undefined ? writer.plain(collapseWhitespace(text)) : writer.formula(source)
     },
   }
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import PostalMime, { type Address, type Attachment, type Email } from 'postal-mime'
-import { isResourceError } from '../core/errors.ts'
+import { isResourceError, tooLarge } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
@@ -8,7 +8,6 @@ import { isCompound } from './binary/compound.ts'
 import { openMsg } from './binary/msg.ts'
 import {
   documentFormatOf,
-  documentTooLargeError,
   type Reading,
   type ReadingForm,
   type ReadingJob,
@@ -19,7 +18,7 @@ import { readHtmlPage } from './html.ts'
 import type { AttachedPart, StoredMessage } from './message.ts'
 import { recogniseFormat } from './recognise.ts'
 import { readRtf } from './rtf.ts'
-import { createDocumentWriter, type DocumentWriter } from './writer.ts'
+import { collapseWhitespace, createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 /** Reads a document that is attached to a mail. */
 export type ReadAttached = (job: ReadingJob & { readonly form: ReadingForm }) => Promise<Reading>
@@ -56,7 +55,12 @@ export async function readMail(
     title ??= opened.subject
   }
   const parts = messages.length > 1 ? messages.length : mailbox.attachments
-  const shown = messages.length > 1 ? '' : Array.from(collapseWhitespace(title)).slice(0, 200).join('')
+  const shown =
+    messages.length > 1
+      ? ''
+      : Array.from(collapseWhitespace(title ?? ''))
+          .slice(0, 200)
+          .join('')
   return { text: writer.finish(), ...(parts > 0 ? { parts } : {}), ...(shown === '' ? {} : { title: shown }) }
 }
 
@@ -76,7 +80,7 @@ function messagesIn(source: Buffer): readonly Buffer[] {
       const start = at + separator.length - 'From '.length
       if (!/^From (?:\S+|.*\d:\d\d.*)\r?\n[!-9;-~]+:/.test(source.toString('latin1', start, start + 1000))) continue
       starts.push(start)
-      if (starts.length > maxMessages) throw documentTooLargeError(`The mailbox has more than ${maxMessages} messages.`)
+      if (starts.length > maxMessages) throw tooLarge(`The mailbox has more than ${maxMessages} messages.`)
     }
   starts.sort((a, b) => a - b)
   return starts.map((start, index) => {
@@ -100,7 +104,7 @@ async function openMessage(bytes: Uint8Array, limits: ReadingLimits): Promise<St
       ['From', formatAddresses([mail.from ?? mail.sender])],
       ['To', formatAddresses(mail.to)],
       ['Cc', formatAddresses(mail.cc)],
-      ['Date', collapseWhitespace(mail.date)],
+      ['Date', collapseWhitespace(mail.date ?? '')],
     ],
     ...defined({ html: mail.html, text: mail.text }),
     attachments: mail.attachments
@@ -148,10 +152,9 @@ function isPartOfPage({ filename, mimeType, related }: Attachment, isPage: boole
 
 async function writeAttached(attachment: AttachedPart, mailbox: Mailbox, depth: number): Promise<void> {
   const { writer } = mailbox
-  if (++mailbox.attachments > maxAttachments)
-    throw documentTooLargeError(`The mail has more than ${maxAttachments} attachments.`)
+  if (++mailbox.attachments > maxAttachments) throw tooLarge(`The mail has more than ${maxAttachments} attachments.`)
   const { mimeType } = attachment
-  const name = collapseWhitespace(attachment.name)
+  const name = collapseWhitespace(attachment.name ?? '')
   writer.end()
   writer.heading(2, writer.plain(`Attachment: ${name === '' ? mimeType : name}`))
   try {
@@ -198,8 +201,4 @@ function formatAddresses(addresses: readonly (Address | undefined)[] = []): stri
     .map(({ name, address = '' }) => (name === '' || name === address ? address : `${name} <${address}>`))
     .map(collapseWhitespace)
     .join(', ')
-}
-
-function collapseWhitespace(text: string | undefined): string {
-  return (text ?? '').replace(/\s+/g, ' ').trim()
 }

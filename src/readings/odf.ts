@@ -1,14 +1,10 @@
-import {
-  documentTooLargeError,
-  type Reading,
-  type ReadingForm,
-  type ReadingLimits,
-  unreadableError,
-} from './formats.ts'
+import { buffer } from 'node:stream/consumers'
+import { tooLarge } from '../core/errors.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
 import { readHtmlPage } from './html.ts'
-import { type Attributes, collectBytes, openZip, walkXml, type Zip } from './package.ts'
+import { type Attributes, openZip, walkXml, type Zip } from './package.ts'
 import { createTableStack } from './tables.ts'
-import { createDocumentWriter, type DocumentWriter } from './writer.ts'
+import { collapseWhitespace, createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 /** Elements that are not part of the text: deletions, pronunciation, comments, settings, declarations. */
 const skipped = new Set([
@@ -65,11 +61,11 @@ async function readFormulas(zip: Zip, form: ReadingForm, limits: ReadingLimits):
         if (type.endsWith('opendocument.formula') && path !== '/') names.push(path.replace(/\/$/, ''))
       },
     })
-  if (names.length > maxFormulas) throw documentTooLargeError(`The document has more than ${maxFormulas} formulas.`)
+  if (names.length > maxFormulas) throw tooLarge(`The document has more than ${maxFormulas} formulas.`)
   const formulas = new Map<string, string>()
   for (const name of names) {
     if (!zip.has(`${name}/content.xml`)) continue
-    const source = (await collectBytes(zip.read(`${name}/content.xml`))).toString().replace(/(<\/?)math:/g, '$1')
+    const source = (await buffer(zip.read(`${name}/content.xml`))).toString().replace(/(<\/?)math:/g, '$1')
     formulas.set(name, readHtmlPage(source, form, limits).text.trim())
   }
   return formulas
@@ -106,7 +102,7 @@ async function readFacts(parts: readonly AsyncIterable<Buffer>[]): Promise<BodyF
         else if (name === 'presentation:notes') inNotes = true
         else if (name === 'draw:frame') inTitle = !inNotes && attributes['presentation:class'] === 'title'
         else if (inTitle && /^text:(?:p|s|tab|line-break)$/.test(name)) titles[titles.length - 1] += ' '
-        if (titles.length > maxPages) throw documentTooLargeError(`The document has more than ${maxPages} pages.`)
+        if (titles.length > maxPages) throw tooLarge(`The document has more than ${maxPages} pages.`)
       },
       text: (text) => {
         if (inTitle && titles.length > 0) titles[titles.length - 1] += text
@@ -116,7 +112,7 @@ async function readFacts(parts: readonly AsyncIterable<Buffer>[]): Promise<BodyF
         else if (name === 'presentation:notes') inNotes = false
       },
     })
-  return { parents, numbered, titles: titles.map((title) => title.replace(/\s+/g, ' ').trim()) }
+  return { parents, numbered, titles: titles.map(collapseWhitespace) }
 }
 
 interface OpenParagraph {
@@ -143,8 +139,7 @@ function createParagraphs(writer: DocumentWriter, formulas: ReadonlyMap<string, 
   const append = (text: string) => {
     const paragraph = paragraphs.at(-1)
     if (paragraph !== undefined) paragraph.text += text
-    if ((paragraph?.text.length ?? 0) > most)
-      throw documentTooLargeError(`The document has more than ${most} characters of text.`)
+    if ((paragraph?.text.length ?? 0) > most) throw tooLarge(`The document has more than ${most} characters of text.`)
     return paragraph !== undefined
   }
 

@@ -1,8 +1,8 @@
 import { posix } from 'node:path'
 import { Parser } from 'htmlparser2'
 import yauzl from 'yauzl'
-import { isResourceError } from '../core/errors.ts'
-import { documentTooLargeError, unreadableError } from './formats.ts'
+import { isResourceError, tooLarge } from '../core/errors.ts'
+import { unreadableError } from './formats.ts'
 
 const maxEntries = 10_000
 
@@ -50,13 +50,6 @@ export async function openZip(bytes: Uint8Array, limit: number) {
   }
 }
 
-/** The bytes of a part, as one. */
-export async function collectBytes(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
-  const all: Buffer[] = []
-  for await (const piece of pieces) all.push(piece)
-  return Buffer.concat(all)
-}
-
 export type Zip = Awaited<ReturnType<typeof openZip>>
 
 async function openArchive(buffer: Buffer) {
@@ -77,8 +70,7 @@ function readZipEntries(file: yauzl.ZipFile): Promise<ReadonlyMap<string, yauzl.
     file.on('error', (error) => reject(asDamage(error)))
     file.on('end', () => resolve(entries))
     file.on('entry', (entry: yauzl.Entry) => {
-      if (entries.size >= maxEntries)
-        return reject(documentTooLargeError(`The document has more than ${maxEntries} parts.`))
+      if (entries.size >= maxEntries) return reject(tooLarge(`The document has more than ${maxEntries} parts.`))
       const name = normalizePartName(String(entry.fileName))
       if (!entries.has(name)) entries.set(name, entry)
       file.readEntry()
@@ -172,7 +164,7 @@ function streamOf(file: yauzl.ZipFile, entry: yauzl.Entry): Promise<AsyncIterabl
 }
 
 function unpacksToTooMuch(limit: number): Error {
-  return documentTooLargeError(`The document unpacks to more than ${limit} bytes.`)
+  return tooLarge(`The document unpacks to more than ${limit} bytes.`)
 }
 
 /** Converts an error of the library: each one counts as damage of the document. */

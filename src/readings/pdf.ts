@@ -1,15 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
+import { tooLarge } from '../core/errors.ts'
 import { pdfiumMemoryBytes } from '../core/kit/workers.ts'
-import {
-  documentTooLargeError,
-  onlyPicturesMessage,
-  type Picture,
-  type Reading,
-  type ReadingLimits,
-  unreadableError,
-} from './formats.ts'
+import { onlyPicturesMessage, type Picture, type Reading, type ReadingLimits, unreadableError } from './formats.ts'
 import { heapOf } from './pdf-heap.ts'
 import { textOfPage } from './pdf-text.ts'
 import { createDocumentWriter } from './writer.ts'
@@ -53,7 +47,7 @@ async function withPdf<T>(bytes: Uint8Array, work: (pdfium: WrappedPdfiumModule,
   const heap = heapOf(pdfium)
   const { malloc, free } = heap.wasmExports
   const at = malloc(bytes.length)
-  if (at === 0) throw documentTooLargeError('The document takes too much memory.')
+  if (at === 0) throw tooLarge('The document takes too much memory.')
   heap.HEAPU8.set(bytes, at)
   const document = pdfium.FPDF_LoadMemDocument(at, bytes.length, '')
   try {
@@ -144,7 +138,7 @@ function readPdfPages(
   ocr: ReadonlyMap<number, string> | undefined,
 ): Reading {
   const count = pdfium.FPDF_GetPageCount(document)
-  if (count > maxPdfPages) throw documentTooLargeError(`The document has more than ${maxPdfPages} pages.`)
+  if (count > maxPdfPages) throw tooLarge(`The document has more than ${maxPdfPages} pages.`)
   const writer = createDocumentWriter('text', limits.characters)
   const pictures: number[] = []
   let hasText = false
@@ -213,7 +207,7 @@ function drawPage(pdfium: WrappedPdfiumModule, page: number): Picture {
   )
   const [width, height] = [Math.max(1, Math.floor(pageWidth * scale)), Math.max(1, Math.floor(pageHeight * scale))]
   const bitmap = pdfium.FPDFBitmap_CreateEx(width, height, grayBitmap, 0, 0)
-  if (bitmap === 0) throw documentTooLargeError('The picture of the page takes too much memory.')
+  if (bitmap === 0) throw tooLarge('The picture of the page takes too much memory.')
   try {
     pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, white)
     pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, grayscale)

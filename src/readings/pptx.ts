@@ -1,10 +1,5 @@
-import {
-  documentTooLargeError,
-  type Reading,
-  type ReadingForm,
-  type ReadingLimits,
-  unreadableError,
-} from './formats.ts'
+import { tooLarge } from '../core/errors.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { decodeSymbols, isSymbolFont } from './symbols.ts'
 import { createDocumentWriter, type DocumentWriter } from './writer.ts'
@@ -30,7 +25,7 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
       if (name !== 'p:sldId') return
       const target = targets.get(attributes['r:id'] ?? '')
       if (target === undefined) throw unreadableError('The document is damaged: a slide of its list is missing.')
-      if (slides.length >= maxSlides) throw documentTooLargeError(`The document has more than ${maxSlides} slides.`)
+      if (slides.length >= maxSlides) throw tooLarge(`The document has more than ${maxSlides} slides.`)
       slides.push(target)
     },
   })

@@ -1,11 +1,6 @@
+import { tooLarge } from '../core/errors.ts'
 import { codePageOf, decodeCodePage } from './code-pages.ts'
-import {
-  documentTooLargeError,
-  type Reading,
-  type ReadingForm,
-  type ReadingLimits,
-  unreadableError,
-} from './formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from './formats.ts'
 import { decodeSymbols, isSymbolFont } from './symbols.ts'
 import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
@@ -200,8 +195,7 @@ function createRtfTokenHandler(writer: DocumentWriter, most: number): TokenHandl
     const text = decodeSymbols(given, declarations.fontOf(group.font ?? defaultFont)?.name ?? '')
     if (destination === 'text') {
       if (!group.hidden) paragraph.text += writer.plain(text)
-      if (paragraph.text.length > most)
-        throw documentTooLargeError(`The document has more than ${most} characters of text.`)
+      if (paragraph.text.length > most) throw tooLarge(`The document has more than ${most} characters of text.`)
     } else if (destination === 'mark') paragraph.mark = ((paragraph.mark ?? '') + text).slice(0, 100)
     else if (destination === 'instruction') {
       if (field !== undefined && field.instruction.length < 4000) field.instruction += text

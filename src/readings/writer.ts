@@ -1,4 +1,5 @@
-import { documentTooLargeError, type ReadingForm } from './formats.ts'
+import { tooLarge } from '../core/errors.ts'
+import type { ReadingForm } from './formats.ts'
 
 /**
  * Writes a document, block by block, as plain text or as Markdown. The texts of a block come from `plain`, `link` and the other
@@ -19,7 +20,7 @@ export function createDocumentWriter(form: ReadingForm, limit: number) {
 
   const add = (text: string) => {
     length += text.length
-    if (length > limit) throw documentTooLargeError(`The document has more than ${limit} characters of text.`)
+    if (length > limit) throw tooLarge(`The document has more than ${limit} characters of text.`)
     pieces.push(text)
   }
   const write = (kind: Block, text: string) => {
@@ -104,6 +105,11 @@ export function createDocumentWriter(form: ReadingForm, limit: number) {
     },
     finish: (): string => (pieces.length === 0 ? '' : `${pieces.join('')}\n`),
   }
+}
+
+/** Returns a text on one line, with single spaces. */
+export function collapseWhitespace(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
 }
 
 /** Returns a text on one line. The wide space of Japanese stays. */

@@ -1,11 +1,5 @@
-import {
-  documentTooLargeError,
-  type Reading,
-  type ReadingForm,
-  type ReadingLimits,
-  type SheetText,
-  unreadableError,
-} from './formats.ts'
+import { tooLarge } from '../core/errors.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, type SheetText, unreadableError } from './formats.ts'
 import { formatNumber, formatText, type NumberKind, numberKindOf } from './number-formats.ts'
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { decodeSymbols } from './symbols.ts'
@@ -89,7 +83,7 @@ async function readStrings(zip: Zip, part: string | undefined, limit: number): P
       if (!inText) return
       current += text
       length += text.length
-      if (length > limit) throw documentTooLargeError(`The document has more than ${limit} characters of text.`)
+      if (length > limit) throw tooLarge(`The document has more than ${limit} characters of text.`)
     },
     close: (name) => {
       inText = false
@@ -194,7 +188,7 @@ function createSheetWriter(limit: number) {
   let length = 0
   const add = (text: string) => {
     length += text.length
-    if (length > limit) throw documentTooLargeError(`The document has more than ${limit} characters of text.`)
+    if (length > limit) throw tooLarge(`The document has more than ${limit} characters of text.`)
     const sheet = sheets.at(-1)
     if (sheet !== undefined) sheet.text += text
   }

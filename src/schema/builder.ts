@@ -136,12 +136,12 @@ function make(facts: Facts): Made {
   return Object.assign(Object.create(methods) as Schema<unknown>, facts)
 }
 
-/** Returns a schema that a function of this module makes. The caller knows the type of its output. */
+/** Makes a schema that is not derived from another one. The caller knows the type of its output. */
 function makeSchema<Kind>(method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Kind {
   return make({ ...more, judge, step: { before: undefined, method, args } }) as unknown as Kind
 }
 
-/** Does the same as `begin`, for a schema that accepts the values for which `isGood` holds, unchanged. */
+/** Does the same as {@link makeSchema}, for a schema that accepts the values for which `isGood` holds, unchanged. */
 function accept<Kind>(method: string, args: readonly unknown[], isGood: (value: unknown) => boolean, more = {}): Kind {
   return makeSchema(method, args, (value) => (isGood(value) ? value : refused), more)
 }

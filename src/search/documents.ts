@@ -1,8 +1,9 @@
 import { firstIndex } from '../core/kit/sorted.ts'
+import { pathInMount } from '../core/uri.ts'
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold, isWordTerm, tokenize } from '../text/analyser.ts'
 import { impactOf, rarityOf } from '../text/relevance.ts'
-import { countGroups, documentTermForms, documentTermPrefix, pathInMount, storedWeight, weightUnit } from './part.ts'
+import { countGroups, documentTermForms, documentTermPrefix, storedWeight, weightUnit } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { createLruCache } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { baseName } from '../core/path.ts'
-import { parseAddress, parseUri } from '../core/uri.ts'
+import { pathInMount } from '../core/uri.ts'
 import type { FoundPart, NewText, TextSet, Texts } from '../store/index.ts'
 import { analyserVersion, fold, isWordTerm, tokenize } from '../text/analyser.ts'
 import { impactOf, wordBm25 } from '../text/relevance.ts'
@@ -185,16 +185,6 @@ export function textOfPart(value: string): string {
 
 function documentTitle({ title }: Partial<DocumentFacts>, path: string): string {
   return title ?? baseName(path)
-}
-
-/** The decoded path, with `/` between its segments. For a URI outside the mount, the whole URI. */
-export function pathInMount(uri: string, mount: string): string {
-  try {
-    const { segments } = parseUri(uri)
-    return segments.slice(parseAddress(mount).segments.length).join('/')
-  } catch {
-    return uri
-  }
 }
 
 /**

@@ -246,7 +246,7 @@ function joinTerms(terms: readonly string[]): string {
   return all
 }
 
-/** The number of words between single spaces; -1 if one of them is empty or too long for a term. */
+/** -1: a word between single spaces is empty or too long for a term. */
 function countTerms(text: string): number {
   let count = 0
   for (let from = 0; from <= text.length; count++) {
@@ -291,7 +291,7 @@ function checkTextQuery(query: PartQuery): PartQuery {
   return { ...query, limit: Math.min(query.limit, storeLimits.found) }
 }
 
-/** Returns the size of a text in bytes, without its terms. */
+/** Without its terms. */
 export function textByteSize({ key, version, value, parts }: CheckedText): number {
   const own = Buffer.byteLength(key) + Buffer.byteLength(version) + Buffer.byteLength(value)
   return parts.reduce((sum, part) => sum + Buffer.byteLength(part.value), own)

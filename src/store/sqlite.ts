@@ -283,7 +283,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
   }
 }
 
-/** Starts the worker, without an environment. */
+/** The worker has no environment. */
 function startStoreWorker(place: SqliteStore['sqlite']): Worker {
   const settings = {
     name: 'hikidashi-store',

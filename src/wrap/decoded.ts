@@ -224,7 +224,7 @@ function createVerdicts(provider: Provider, judge: ReturnType<typeof createEncod
   }
 }
 
-/** The listed type: a provider that sees no text in a content may list it as binary. */
+/** Returns the listed type of a text. A provider that sees no text in a content may list it as binary. */
 async function findTextMimeType(
   provider: Provider,
   path: string,

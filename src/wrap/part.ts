@@ -181,7 +181,7 @@ async function* wholeContentChunks(content: Content): AsyncGenerator<Chunk> {
   if (start < content.length || start === 0) yield { bytes: Buffer.alloc(0), start, final: true, facts }
 }
 
-/** The bytes of a content; a text in UTF-8. */
+/** A text is encoded as UTF-8. */
 export async function readContentBytes(content: Content): Promise<Buffer> {
   if ('text' in content) return Buffer.from(content.text)
   if ('bytes' in content) return Buffer.from(content.bytes.buffer, content.bytes.byteOffset, content.bytes.byteLength)
@@ -190,7 +190,6 @@ export async function readContentBytes(content: Content): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** Returns the members of a content without its payload. */
 export function withoutPayload(content: Content): ContentMetadata {
   const { text, bytes, stream, length, ...facts } = content as ContentMetadata & Readonly<Record<Payload, unknown>>
   return facts

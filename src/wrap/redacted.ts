@@ -159,7 +159,6 @@ const tooLargeToSearch = {
     'The resource is too large to be searched for secrets as a whole, which "redact": "withhold" requires even for a part.',
 }
 
-/** Changes without those whose path contains a secret. */
 async function* withoutSecretPaths(changes: AsyncIterable<Change>): AsyncGenerator<Change> {
   for await (const change of changes) if (change.path === undefined || !isSecretPath(change.path)) yield change
 }

@@ -190,7 +190,7 @@ function failedScan(): ResourceError {
   })
 }
 
-/** The key of a content, whatever its path. */
+/** The hash of a content: OCR of equal contents is done once, whatever their paths. */
 function contentHash(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('base64url')
 }

@@ -85,7 +85,7 @@ export function tailed(provider: Provider, options: TailedOptions = {}): Provide
   }
 }
 
-/** The last lines before an index. */
+/** Creates the content of the last `count` lines before the index `to`. */
 function createTailContent(
   ending: Ending,
   count: number,

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { localLaunch, remoteLaunch } from '../../src/cli/hosts/add-launch.ts'
 import {
+  fileDiff,
   hostSettingsFile,
   reportHost,
   serversOf,
   showDiff,
   startsHikidashi,
-  unifiedDiff,
   withEntry,
   withoutEntry,
 } from '../../src/cli/hosts/change.ts'
@@ -305,15 +305,15 @@ describe('the report on a host', () => {
 describe('the diff of a settings file', () => {
   test.each([
     ['a\n', 'a\n', ''],
-    [undefined, 'a\n', '--- /dev/null\n+++ f\n@@ -0,0 +1,1 @@\n+a\n'],
-    ['a\n', undefined, '--- f\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n'],
+    [undefined, 'a\n', '--- /dev/null\n+++ f\n@@ -0,0 +1 @@\n+a\n'],
+    ['a\n', undefined, '--- f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n'],
     [
       '1\n2\n3\n4\n5\n6\n7\n8\n',
       '1\n2\n3\n4\nx\n5\n6\n7\n8\n',
       '--- f\n+++ f\n@@ -2,6 +2,7 @@\n 2\n 3\n 4\n+x\n 5\n 6\n 7\n',
     ],
-    ['a', 'a\n', '--- f\n+++ f\n@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n'],
-  ])('from %j to %j is a unified diff', (before, after, diff) => expect(unifiedDiff('f', before, after)).toBe(diff))
+    ['a', 'a\n', '--- f\n+++ f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n'],
+  ])('from %j to %j is a unified diff', (before, after, diff) => expect(fileDiff('f', before, after)).toBe(diff))
 
   test('shows no secret of other entries, and no control characters', async () => {
     const token = 'ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'
@@ -321,7 +321,7 @@ describe('the diff of a settings file', () => {
     const shown = async (isTerminal: boolean) => {
       const out: string[] = []
       const write = async (text: string | Uint8Array) => void out.push(String(text))
-      await showDiff(unifiedDiff('f', before, before.replace('}', '  "a": 1\n}')), { out: { isTerminal, write } })
+      await showDiff(fileDiff('f', before, before.replace('}', '  "a": 1\n}')), { out: { isTerminal, write } })
       return out.join('')
     }
     expect(await shown(false)).toContain('   "GITHUB_TOKEN": "[redacted]", // \u001b[2J\n+  "a": 1\n }\n')

@@ -6,7 +6,7 @@ import type { ChangedResources, View } from '../../core/view.ts'
 import { addSourceOptions, type SourceOptions, withSource, withSuggestion } from '../operations/source.ts'
 import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
-import { escapeText, readableUri } from '../terminal/text.ts'
+import { displayUri } from '../terminal/text.ts'
 
 interface DiffOptions extends SourceOptions {
   readonly since?: string
@@ -63,9 +63,7 @@ async function printChanges(
 function formatChangedResources({ created, updated, deleted }: ChangedResources): readonly string[] {
   const all = { created, updated, deleted }
   return Object.entries(all).flatMap(([word, some]) =>
-    some.map(
-      ({ uri, before }) => `${word}  ${escapeText(readableUri(uri))}${before === undefined ? '' : `  ${before}`}`,
-    ),
+    some.map(({ uri, before }) => `${word}  ${displayUri(uri)}${before === undefined ? '' : `  ${before}`}`),
   )
 }
 

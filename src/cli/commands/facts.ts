@@ -17,7 +17,7 @@ import { listTreeRoots, type TokenCount, type Totals, type TreeVisitor, walkTree
 import { commandFailure, examples, usageError } from '../terminal/exit.ts'
 import { formatCount, formatSize, formatUtcTime, type Io, resourceToJson, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { coloursFor, escapeText, readableUri } from '../terminal/text.ts'
+import { coloursFor, displayUri, escapeText } from '../terminal/text.ts'
 
 interface TreeOptions extends SourceOptions {
   readonly depth?: number
@@ -189,7 +189,7 @@ function toJson({ resource, mount, children, ...facts }: StatResult) {
 function format({ resource, mount, children, listed, watchable, templates }: StatResult, { out }: Io): string {
   const { uri, name, title, description, mimeType, size, modified, version, priority, audience, icons, meta } = resource
   const isDirectory = children !== undefined
-  const shownUri = (text: string) => escapeText(out.isTerminal ? readableUri(text) : text)
+  const shownUri = (text: string) => displayUri(text, out.isTerminal)
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['uri', shownUri(uri)],
     ['name', escapeText(name)],

@@ -4,7 +4,7 @@ import { addSourceOptions, parseCount, type SourceOptions, withSource, withSugge
 import { examples } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { type Colours, coloursFor, escapeText, readableUri } from '../terminal/text.ts'
+import { type Colours, coloursFor, displayUri, escapeText } from '../terminal/text.ts'
 
 interface GrepCommandOptions extends SourceOptions {
   readonly literal?: true
@@ -41,7 +41,7 @@ export function define(command: Command, io: Io): void {
 async function runGrepCommand(argument: string, pattern: string, options: GrepCommandOptions, io: Io): Promise<void> {
   await withSource(options, io, async ({ view, uriOf }) => {
     const uri = uriOf(argument)
-    const progress = createProgress(io, { what: `Searching ${escapeText(readableUri(uri))}`, besideOutput: true })
+    const progress = createProgress(io, { what: `Searching ${displayUri(uri)}`, besideOutput: true })
     const { limit, from = 1, context = 0, literal, ignoreCase } = options
     const given = { pattern, isLiteral: literal === true, ignoresCase: ignoreCase === true, limit, from, context }
     const report = (done: number) => progress.set({ done, what: 'lines searched' })

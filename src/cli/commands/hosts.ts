@@ -5,6 +5,7 @@ import { defined, stringItems } from '../../core/kit/object.ts'
 import { type LaunchWords, launchFor } from '../hosts/add-launch.ts'
 import {
   type FileReport,
+  fileDiff,
   type HostReport,
   hostSettingsFile,
   isInstalled,
@@ -15,7 +16,6 @@ import {
   serversOf,
   showDiff,
   startsHikidashi,
-  unifiedDiff,
   withEntry,
   withoutEntry,
 } from '../hosts/change.ts'
@@ -112,7 +112,7 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
   const isSame = before.text !== undefined && after === before.text
   if (!isSame) refuseTaken(opened, context.name, options)
   if (options.dryRun) {
-    await showDiff(unifiedDiff(before.file, before.text, after), io)
+    await showDiff(fileDiff(before.file, before.text, after), io)
     if (options.hook) await showHookDiff(host, scope, machine, isSame ? before.text : after, io)
     return isSame ? io.say(`${host.title} has it already: nothing would change.`) : undefined
   }
@@ -161,7 +161,7 @@ async function showHookDiff(host: Host, scope: HostScope, machine: Machine, chan
   const { before, format } = hook.opened
   const text = before.file === hostSettingsFile(host, scope, machine) ? (changed ?? '') : before.text
   const opened = { ...hook.opened, before: { ...before, text }, settings: format.parse(text ?? '') }
-  await showDiff(unifiedDiff(before.file, text, withHook({ ...hook, opened })), io)
+  await showDiff(fileDiff(before.file, text, withHook({ ...hook, opened })), io)
 }
 
 function refuseTaken({ host, before, settings }: OpenedHostFile, name: string, { force }: AddOptions): void {
@@ -305,7 +305,7 @@ async function remove(id: string, options: RemoveOptions, io: Io): Promise<void>
   refuseOthers(opened, name, options)
   const { before } = opened
   const after = withoutEntry(opened, name)
-  if (options.dryRun) return showDiff(unifiedDiff(before.file, before.text, after), io)
+  if (options.dryRun) return showDiff(fileDiff(before.file, before.text, after), io)
   await writeHostFile(before, after)
   const backup = backupPath(before)
   if (promptHooks[id] !== undefined) await removeHook(host, options.scope)

@@ -7,7 +7,7 @@ import { isMissingDirectory, listTreeRoots, readDirectoryPage, refuseDepth } fro
 import { commandFailure, examples } from '../terminal/exit.ts'
 import { createJsonArray, formatSize, formatUtcTime, type Io, resourceToJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
+import { createColumns, displayUri, escapeText } from '../terminal/text.ts'
 
 interface LsOptions extends SourceOptions {
   readonly long?: true
@@ -134,7 +134,7 @@ function createPrinter({ out }: Io): Printer {
   return {
     add: async (resources) => {
       if (resources.length > 0)
-        await out.write(resources.map(({ uri }) => `${formatOutputUri(uri, out.isTerminal)}\n`).join(''))
+        await out.write(resources.map(({ uri }) => `${displayUri(uri, out.isTerminal)}\n`).join(''))
     },
     end: async () => {},
   }
@@ -146,7 +146,7 @@ function createLongPrinter({ out }: Io): Printer {
     size === undefined ? '-' : formatSize(size),
     modified === undefined ? '-' : formatUtcTime(modified),
     escapeText(mimeType ?? '-'),
-    formatOutputUri(uri, out.isTerminal),
+    displayUri(uri, out.isTerminal),
     escapeText(title ?? ''),
   ]
   return {
@@ -155,9 +155,4 @@ function createLongPrinter({ out }: Io): Printer {
     },
     end: async () => {},
   }
-}
-
-/** Formats a URI: readable for a person, unchanged for a program. */
-function formatOutputUri(uri: string, toPerson: boolean): string {
-  return escapeText(toPerson ? readableUri(uri) : uri)
 }

@@ -10,7 +10,7 @@ import { addSourceOptions, parseCount, type SourceOptions, withSource, withSugge
 import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
 import { createOutput, formatSize, type Io, ioError, type Output } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { escapeText, readableUri } from '../terminal/text.ts'
+import { displayUri, escapeText } from '../terminal/text.ts'
 
 interface ReadOptions extends SourceOptions {
   readonly json?: true
@@ -63,7 +63,7 @@ function parseRange(value: string): string {
 async function runReadCommand(argument: string, options: ReadOptions, io: Io): Promise<void> {
   await withSource(options, io, async ({ view, uriOf }) => {
     const uri = withPart(uriOf(argument), options)
-    const progress = createProgress(io, { what: `Reading ${escapeText(readableUri(uri))}`, besideOutput: true })
+    const progress = createProgress(io, { what: `Reading ${displayUri(uri)}`, besideOutput: true })
     const reading = view.read(uri).finally(progress.end)
     const result = await withSuggestion(uri, reading, view).catch((error: unknown) => {
       if (!isResourceError(error, 'too-large') || error.detail.reason === 'withheld') throw error

@@ -17,7 +17,7 @@ import { readResourceText, searchMountsOf } from '../operations/search-mounts.ts
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
 import { commandFailure, examples, usageError } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
-import { type Colours, coloursFor, escapeLines, escapeText, readableUri } from '../terminal/text.ts'
+import { type Colours, coloursFor, displayUri, escapeLines, escapeText } from '../terminal/text.ts'
 
 interface SearchOptions extends SourceOptions, Omit<FoundQuery, 'query'> {
   readonly at?: string
@@ -142,5 +142,5 @@ function formatHit(hit: FoundHit, { bold, mark }: Colours): string {
     .map((line) => `    ${line}`.trimEnd())
     .filter((line) => line !== '')
   const told = [...(title === '' ? [] : [bold(title)]), ...(hit.link === undefined ? [] : [escapeText(hit.link)])]
-  return [escapeText(readableUri(hit.uri)), ...told.map((line) => `  ${line}`), ...body].join('\n')
+  return [displayUri(hit.uri), ...told.map((line) => `  ${line}`), ...body].join('\n')
 }

@@ -11,7 +11,7 @@ import {
 import { existsAt } from '../operations/stat-find.ts'
 import { CommandError, commandFailure, exitCodeHelp, exitCodes, installStopHandlers } from '../terminal/exit.ts'
 import { type Io, pluralize } from '../terminal/io.ts'
-import { escapeText, readableUri } from '../terminal/text.ts'
+import { displayUri } from '../terminal/text.ts'
 
 interface WatchOptions extends SourceOptions {
   readonly list?: true
@@ -124,7 +124,7 @@ function createPrinter({ out }: Io, json: boolean) {
 
   const lineOf = (uri: string, time: string): string => {
     if (json) return JSON.stringify(uri === '' ? { time, listed: true } : { time, uri })
-    return uri === '' ? 'listed' : `changed  ${escapeText(out.isTerminal ? readableUri(uri) : uri)}`
+    return uri === '' ? 'listed' : `changed  ${displayUri(uri, out.isTerminal)}`
   }
   const print = async (): Promise<void> => {
     isPrinting = true

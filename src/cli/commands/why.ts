@@ -20,7 +20,7 @@ import { findPathInFolder, parseCount, splitNames, uriFromArgument } from '../op
 import { CommandError, commandFailure, examples, exitCodes, usageError } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
-import { coloursFor, createColumns, escapeText, readableUri } from '../terminal/text.ts'
+import { coloursFor, createColumns, displayUri, escapeText } from '../terminal/text.ts'
 
 interface WhyOptions {
   readonly as?: readonly string[]
@@ -75,7 +75,7 @@ function formatHookRecord(record: HookRecord): string {
   const head = `${time}  ${host}  ${escapeText(folder)}\n  “${escapeText(prompt)}”`
   const given = silence === undefined ? `${tokens} tokens` : `nothing: ${silence}`
   const facts = `  ${given}; score ${score}; ${ms} ms${from === undefined ? '' : `, from the ${from}`}`
-  const rows = items.map((item) => [String(item.tokens), item.level, escapeText(readableUri(item.uri)), item.why])
+  const rows = items.map((item) => [String(item.tokens), item.level, displayUri(item.uri), item.why])
   const heads = ['tokens', 'level', 'resource', 'why']
   const table = rows.length === 0 ? [] : [createColumns([0])([heads, ...rows]).trimEnd()]
   return `${[head, facts, ...table].join('\n')}\n`

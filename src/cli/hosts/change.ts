@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { maxEdits, unifiedDiff } from '../../core/kit/line-diff.ts'
 import { defined } from '../../core/kit/object.ts'
 import { leadsOut } from '../../schema/values.ts'
 import { redactPhrase } from '../../secrets/find.ts'
@@ -113,39 +114,17 @@ function inputsFor(settings: unknown, name: string, value: JsonObject): readonly
   })
 }
 
-/** Number of context lines around a difference. */
-const context = 3
-
 /**
- * Returns the difference of two texts as a unified diff with one hunk, as `patch` reads it. Equal texts have none.
+ * Returns the difference of two states of a file as a unified diff, as `patch` reads it. Equal states have none.
  *
  * @param before Undefined if there was no file.
  */
-export function unifiedDiff(file: string, before: string | undefined, after: string | undefined): string {
+export function fileDiff(file: string, before: string | undefined, after: string | undefined): string {
   if (before === after) return ''
-  const [old, fresh] = [linesWithEnds(before ?? ''), linesWithEnds(after ?? '')]
-  let start = 0
-  while (start < old.length && start < fresh.length && old[start] === fresh[start]) start++
-  let end = 0
-  while (end < old.length - start && end < fresh.length - start && old.at(-1 - end) === fresh.at(-1 - end)) end++
-  const from = Math.max(0, start - context)
-  const rest = Math.max(0, end - context)
-  const taken = { old: old.length - from - rest, fresh: fresh.length - from - rest }
-  const lines = [
-    ...old.slice(from, start).map((line) => ` ${line}`),
-    ...old.slice(start, old.length - end).map((line) => `-${line}`),
-    ...fresh.slice(start, fresh.length - end).map((line) => `+${line}`),
-    ...old.slice(old.length - end, old.length - rest).map((line) => ` ${line}`),
-  ].map((line) => (line.endsWith('\n') ? line : `${line}\n\\ No newline at end of file\n`))
   const names = [before === undefined ? '/dev/null' : file, after === undefined ? '/dev/null' : file]
-  const header = `--- ${names[0]}\n+++ ${names[1]}\n@@ -${formatHunkRange(from, taken.old)} +${formatHunkRange(from, taken.fresh)} @@\n`
-  return header + lines.join('')
+  const hunks = unifiedDiff(before ?? '', after ?? '') ?? `More than ${maxEdits} lines differ.\n`
+  return `--- ${names[0]}\n+++ ${names[1]}\n${hunks}`
 }
-
-/** Splits a text into lines, each with its line end. */
-const linesWithEnds = (text: string) => (text === '' ? [] : text.split(/(?<=\n)/))
-
-const formatHunkRange = (from: number, count: number) => `${count === 0 ? from : from + 1},${count}`
 
 /**
  * Prints a diff. Possible secrets in context lines and removed lines are redacted, because people share diffs. Control characters

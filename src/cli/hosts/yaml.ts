@@ -1,4 +1,5 @@
 import { type Document, isScalar, parseDocument, Scalar, visit } from 'yaml'
+import { toUnicodeEscape } from '../../core/entry.ts'
 import { type Json, lineEndOf, nestedValue, type SettingsEditor, settingsError } from './types.ts'
 
 /** Edits YAML with the document of the library: comments, order and quotes stay, spaces become those of the library. */
@@ -58,6 +59,6 @@ function written(document: Document, text: string): string {
   const indentSeq = !/^( *)[^\s#][^\n]*:\s*\n\1- /m.test(text)
   return document
     .toString({ indent, indentSeq, lineWidth: 0 })
-    .replace(unusual, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .replace(unusual, toUnicodeEscape)
     .replaceAll('\n', lineEndOf(text))
 }

@@ -197,7 +197,7 @@ export function completeLastWord(program: Command, words: readonly string[]): Co
   const rest = { prefix: '', typed, given }
   if (typed.startsWith('-') && !onlyArguments) return { candidates: flagsOf(command), ...rest }
   if (position === 0 && command.commands.length > 0) return { candidates: subcommandCandidates(command), ...rest }
-  return { ...argumentValues(argumentAt(command, position)), ...rest }
+  return { ...argumentCompletions(argumentAt(command, position)), ...rest }
 }
 
 /** Returns the candidates that begin with the typed word, in their order. */
@@ -245,12 +245,12 @@ function optionCompletions({ argChoices, flags }: Option): Pick<Completions, 'ca
   return placeholderCompletions(/[<[]([^>\]]*)[>\]]/.exec(flags)?.[1] ?? '')
 }
 
-function argumentValues(argument: Argument | undefined): Pick<Completions, 'candidates' | 'kind'> {
+function argumentCompletions(argument: Argument | undefined): Pick<Completions, 'candidates' | 'kind'> {
   if (argument?.argChoices !== undefined) return { candidates: argument.argChoices.map((value) => ({ value })) }
   return placeholderCompletions(argument?.name() ?? '')
 }
 
-/** Returns the kind of a value by its name in the help. */
+/** Returns what completes a value, by its placeholder in the help, such as `file` or `uri`. */
 function placeholderCompletions(name: string): Pick<Completions, 'candidates' | 'kind'> {
   const called = name.replace(/\.\.\.$/, '')
   if (/^(?:file|files)$/.test(called)) return { candidates: [], kind: 'files' }

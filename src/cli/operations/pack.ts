@@ -7,11 +7,11 @@ import type { Assembled, Explanation, OmittedItem } from '../../context/types.ts
 import type { Catalog } from '../../core/catalog.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { parseAddress, parseUri } from '../../core/uri.ts'
+import { parseAddress, pathInMount } from '../../core/uri.ts'
 import { locatePath } from '../../providers/source.ts'
 import { commandFailure } from '../terminal/exit.ts'
 import { type Io, ioError, pluralize } from '../terminal/io.ts'
-import { coloursFor, createColumns, escapeText, readableUri } from '../terminal/text.ts'
+import { coloursFor, createColumns, displayUri, escapeText } from '../terminal/text.ts'
 import { waitForIndex } from './indexing.ts'
 
 /** Maximum number of omitted resources that are named. */
@@ -38,7 +38,7 @@ export function formatExplanation(
   const history =
     histories.length === 0
       ? 'The change frequency of the resources is not known, so it is ignored.'
-      : `The change frequency of the resources is from the history of ${histories.map(displayUri).join(', ')}.`
+      : `The change frequency of the resources is from the history of ${histories.map((uri) => displayUri(uri)).join(', ')}.`
   return [bold(head), table.trimEnd(), ...left(omitted), history].filter((part) => part !== '').join('\n\n')
 }
 
@@ -93,10 +93,6 @@ const words: Readonly<Record<Difference['what'], string>> = {
   new: 'new    ',
 }
 
-function displayUri(uri: string): string {
-  return escapeText(readableUri(uri))
-}
-
 /**
  * Counts the changes of each file in the git history, for mounted repositories and for mounted folders that are repositories.
  * `known`: the addresses of the mounts with counted changes.
@@ -117,20 +113,11 @@ export async function countFileChanges(mounts: readonly PlannedMount[], log: Log
     changes: (uri: string) => {
       for (const { address, prefix, counts } of known) {
         if (!uri.startsWith(`${address}/`)) continue
-        const path = pathBelow(address, uri)
-        return path?.startsWith(prefix) === true ? counts?.get(path.slice(prefix.length)) : undefined
+        const path = pathInMount(uri, address)
+        return path.startsWith(prefix) ? counts?.get(path.slice(prefix.length)) : undefined
       }
       return undefined
     },
-  }
-}
-
-function pathBelow(address: string, uri: string): string | undefined {
-  try {
-    return parseUri(uri).segments.slice(parseAddress(address).segments.length).join('/')
-  } catch {
-    // The URI of a pin is malformed.
-    return undefined
   }
 }
 
@@ -151,7 +138,7 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
-/** Reads and parses a text file. Errors name the file. */
+/** Errors name the file. */
 export async function parseTextFile<T>(file: string, parse: (text: string) => T): Promise<T> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw ioError('read', `The file ${file}`, error)

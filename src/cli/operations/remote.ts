@@ -246,7 +246,7 @@ async function withinSize<T>(packs: string, fetch: (signal: AbortSignal) => Prom
   }
 }
 
-/** The size of the files in a folder, in bytes. Files that are gone, and a folder that is missing, count as nothing. */
+/** In bytes. Files that are gone, and a folder that is missing, count as nothing. */
 async function sumFileSizes(folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => [])
   const sizes = names.map((name) =>

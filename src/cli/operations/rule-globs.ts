@@ -4,7 +4,7 @@ import { valueOr } from '../../core/errors.ts'
 import { compileGlob, compileReach, type PathTest } from '../../core/glob.ts'
 import { defined, memberOf } from '../../core/kit/object.ts'
 import { baseName } from '../../core/path.ts'
-import { parseAddress } from '../../core/uri.ts'
+import { decodeIfValid, parseAddress } from '../../core/uri.ts'
 import { createExclusion } from '../../providers/files/index.ts'
 
 /** A glob of a rule that misses a path that it was probably meant for, or matches nothing at all. */
@@ -141,12 +141,4 @@ function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): re
 function foldedReading(glob: string): Reading {
   const matches = compileGlob(glob.normalize('NFKC'), { ignoreCase: true })
   return { matches: (path) => matches(path.normalize('NFKC')) }
-}
-
-function decodeIfValid(glob: string): string {
-  try {
-    return decodeURIComponent(glob)
-  } catch {
-    return glob
-  }
 }

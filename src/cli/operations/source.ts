@@ -9,7 +9,7 @@ import { isResourceError, type ResourceError } from '../../core/errors.ts'
 import { iteratePages } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
-import { decodeComponent, fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
+import { decodeIfValid, fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { nearestWord } from '../../schema/refusals.ts'
 import { isInside, realPath, resolveFolder } from '../../schema/values.ts'
@@ -299,8 +299,4 @@ function segmentsOf(uri: string): readonly string[] {
 /** The last segment of a URI, decoded. */
 export function lastUriSegment(uri: string): string {
   return decodeIfValid(segmentsOf(uri).at(-1) ?? '')
-}
-
-function decodeIfValid(segment: string): string {
-  return decodeComponent(segment) ?? segment
 }

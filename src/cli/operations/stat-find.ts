@@ -3,7 +3,7 @@ import { isResourceError, valueOr } from '../../core/errors.ts'
 import { iteratePages } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import { compileTemplate } from '../../core/template.ts'
-import { decodeComponent } from '../../core/uri.ts'
+import { comparableUri } from '../../core/uri.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../../core/view.ts'
 
 /** The metadata of a resource or a directory, as `stat` prints it. */
@@ -176,18 +176,13 @@ function isDirectory({ mimeType }: Resource): boolean {
 
 /** Whether two URIs differ only in spelling: in percent-encoding, and in a slash at the end. */
 function isSameUri(a: string, b: string): boolean {
-  return a === b || normalizeUri(a) === normalizeUri(b)
-}
-
-function normalizeUri(uri: string): string {
-  const bare = uri.replace(/\/+$/, '')
-  return decodeComponent(bare) ?? bare
+  return a === b || comparableUri(a) === comparableUri(b)
 }
 
 function isAtOrBelow(uri: string, address: string): boolean {
   return (
     isSameUri(uri, address) ||
-    normalizeUri(uri).startsWith(`${normalizeUri(address)}/`) ||
+    comparableUri(uri).startsWith(`${comparableUri(address)}/`) ||
     uri.startsWith(`${address.replace(/\/$/, '')}?`)
   )
 }

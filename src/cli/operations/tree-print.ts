@@ -1,6 +1,6 @@
 import type { Resource } from '../../core/view.ts'
 import { formatSize, formatUtcTime, type Output, resourceToJson } from '../terminal/io.ts'
-import { type Colours, coloursFor, displayWidth, escapeText, padDisplay, readableUri } from '../terminal/text.ts'
+import { type Colours, coloursFor, displayUri, displayWidth, escapeText, padDisplay } from '../terminal/text.ts'
 import { lastUriSegment } from './source.ts'
 import type { TokenCount, Totals, TreePosition, TreeVisitor } from './tree-walk.ts'
 
@@ -49,7 +49,7 @@ export function createTreePrinter(out: Output, options: PrintOptions): TreePrint
     return above.join('') + (position.at(-1) === true ? last : branch)
   }
   const nameIn = (resource: Resource, position: TreePosition): string => {
-    const uri = escapeText(out.isTerminal ? readableUri(resource.uri) : resource.uri)
+    const uri = displayUri(resource.uri, out.isTerminal)
     const name = options.full || position.length === 0 ? uri : escapeText(lastUriSegment(resource.uri)) || uri
     return resource.uri.endsWith('/') && position.length > 0 && !options.full ? `${name}/` : name
   }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { createScrubber, minSecretLength, type Scrubber } from '../../core/scrub.ts'
-import { decodeComponent } from '../../core/uri.ts'
+import { decodeIfValid } from '../../core/uri.ts'
 import { findSecretsByRules } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 
@@ -98,10 +98,6 @@ function secretsWithin(text: string): readonly string[] {
     const isUserinfo = text.slice(0, start).endsWith('://') && found.includes(':')
     return isUserinfo ? [passwordIn(found), decodeIfValid(passwordIn(found))] : [found]
   })
-}
-
-function decodeIfValid(text: string): string {
-  return decodeComponent(text) ?? text
 }
 
 const plainWord = /^(?:[A-Z]?[a-z]+|[A-Z]+)(?:[-_. ]?(?:[A-Z]?[a-z]+|[A-Z]+))?$/

@@ -43,6 +43,11 @@ export function readableUri(uri: string): string {
   })
 }
 
+/** Returns a URI for output: readable for people, unchanged for a program. */
+export function displayUri(uri: string, toPerson = true): string {
+  return escapeText(toPerson ? readableUri(uri) : uri)
+}
+
 /** Code points that take two columns in a terminal: East Asian wide and full-width (UAX #11), and emoji. */
 const wide = lazyPattern(
   String.raw`[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}`,

@@ -1,7 +1,7 @@
 /** Number of unchanged lines around a change. */
 const context = 3
 /** Maximum number of lines that are added and removed between two texts. Beyond it, a difference is no shorter than the text. */
-const maxEdits = 2000
+export const maxEdits = 2000
 
 /** A stretch of changed lines, as a half-open range of the old lines and one of the new lines. */
 interface Edit {
@@ -26,7 +26,6 @@ export function unifiedDiff(before: string, after: string): string | undefined {
     .join('')
 }
 
-/** The lines of a text, each with its newline. */
 function linesWithEnds(text: string): readonly string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 }

@@ -33,7 +33,19 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-/** Returns the texts in an array; none for any other value. */
+/** Returns a text that is not empty, well-formed; undefined for any other value. */
+export function nonEmptyText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value.toWellFormed() : undefined
+}
+
+/** Parses ISO 8601 to milliseconds since 1970. A time without a zone counts as UTC, not as this machine's zone. */
+export function parseIsoTime(value: unknown): number | undefined {
+  if (typeof value !== 'string') return undefined
+  const time = Date.parse(/^\d{4}-\d\d-\d\dT[\d:.]+$/.test(value) ? `${value}Z` : value)
+  return Number.isFinite(time) ? time : undefined
+}
+
+/** Returns the strings in an array; none for any other value. */
 export function stringItems(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
 }
@@ -109,6 +121,16 @@ export function requireProvider(call: string, provider: unknown): void {
  */
 export function requireArgument(call: string, name: string, value: unknown, wanted: ExpectedType): void {
   requireKeys(call, { [name]: value }, { [name]: wanted })
+}
+
+/**
+ * Returns an option that is a whole number within its bounds.
+ *
+ * @throws ResourceError `invalid` (reason `configuration`) for any other number.
+ */
+export function requireInteger(name: string, value: number, least: number, most: number): number {
+  if (Number.isSafeInteger(value) && value >= least && value <= most) return value
+  throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'configuration')
 }
 
 /** Whether objects and arrays are nested over `levels` deep. */

@@ -44,3 +44,8 @@ export function wholeCharacters(bytes: Uint8Array): { readonly from: number; rea
   // Leave out an incomplete last character, and a lone continuation byte.
   return { from, to: last >= from && last + length > bytes.length ? last : bytes.length }
 }
+
+/** Returns the bytes of a text in UTF-8, as characters from 0 to 255. */
+export function toBinaryString(text: string): string {
+  return /[^\0-\x7f]/.test(text) ? Buffer.from(text).toString('latin1') : text
+}

@@ -74,3 +74,12 @@ export async function openWithin<T>(
 export function pathWithin(path: string, within: FolderBounds): Promise<string> {
   return openWithin(path, within, async ({ real }) => real)
 }
+
+/** Returns the path of a file or directory without symbolic links; undefined if that cannot be read. */
+export async function tryRealPath(path: string): Promise<string | undefined> {
+  try {
+    return await realpath(path)
+  } catch {
+    return undefined
+  }
+}

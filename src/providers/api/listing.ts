@@ -67,7 +67,7 @@ export async function listRoute(
   return [...items.values()]
 }
 
-/** Parses the body of an answer. @throws ResourceError `unavailable` for anything but JSON. */
+/** @throws ResourceError `unavailable` for a body that is not JSON. */
 function parseJsonBody({ body }: FetchedDocument, url: HttpUrl): unknown {
   try {
     return JSON.parse(body.toString())

@@ -1,5 +1,6 @@
 import { runGlob } from '../../core/glob.ts'
 import type { GlobStep } from '../../core/glob-syntax.ts'
+import { toBinaryString } from '../../core/kit/utf8.ts'
 import { baseName } from '../../core/path.ts'
 import { namesCredentials } from '../../secrets/credential-files.ts'
 
@@ -388,11 +389,6 @@ function withoutSpaces(line: string): string {
     } else if (line[at] !== ' ') end = at + 1
   }
   return line.slice(0, end)
-}
-
-/** Returns a path with one character per byte. */
-function toBinaryString(path: string): string {
-  return /[^\0-\x7f]/.test(path) ? Buffer.from(path).toString('latin1') : path
 }
 
 function later(a: IgnoreRule | undefined, b: IgnoreRule | undefined): IgnoreRule | undefined {

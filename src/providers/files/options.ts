@@ -2,6 +2,7 @@ import { constants } from 'node:buffer'
 import mime from 'mime'
 import { invalid } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
+import { requireInteger } from '../../core/kit/object.ts'
 import type { FolderBounds } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import type { Description } from '../../core/provider.ts'
@@ -255,8 +256,7 @@ const maxReconcileMs = 24 * 3_600_000
 /** @throws ResourceError `invalid` for a limit out of range. */
 export function completeFilesOptions(options: FilesOptions) {
   const { maxBytes = defaultMaxBytes, reconcile = defaultReconcileMs } = options
-  if (!Number.isSafeInteger(maxBytes) || maxBytes < 1 || maxBytes > mostBytes)
-    throw invalid(`maxBytes must be a whole number from 1 to ${mostBytes}.`, 'configuration')
+  requireInteger('maxBytes', maxBytes, 1, mostBytes)
   if (!Number.isFinite(reconcile) || reconcile < 100 || reconcile > maxReconcileMs)
     throw invalid(`reconcile must be a number of milliseconds from 100 to ${maxReconcileMs}.`, 'configuration')
   return {

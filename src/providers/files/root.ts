@@ -7,7 +7,7 @@ import { singleFlight, sleep } from '../../core/kit/abort.ts'
 import { eventLoopYield } from '../../core/kit/event-loop-yield.ts'
 import { homeFolder } from '../../core/kit/home.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
-import { type FolderBounds, LeadsOutError, pathWithin } from '../../core/kit/within.ts'
+import { type FolderBounds, LeadsOutError, pathWithin, tryRealPath } from '../../core/kit/within.ts'
 import type { Log } from '../../core/log.ts'
 import { gitDirectoryAround } from '../checkout.ts'
 import {
@@ -463,14 +463,6 @@ async function refuseGitDirectory(root: string, real: string): Promise<void> {
     `The root ${JSON.stringify(root)} of a files mount ${what}. Serve its history with the provider "git", or name a working tree.`,
     'configuration',
   )
-}
-
-async function tryRealPath(at: string): Promise<string | undefined> {
-  try {
-    return await fs.promises.realpath(at)
-  } catch {
-    return undefined
-  }
 }
 
 /**

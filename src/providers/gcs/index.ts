@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { CRC32C } from '@google-cloud/storage'
 import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
-import { defined, jsonIn, requireKeys } from '../../core/kit/object.ts'
+import { defined, jsonIn, nonEmptyText, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange, Provider } from '../../core/provider.ts'
 import { type BucketOptions, completeBucketOptions, createObjectsProvider } from '../objects/provider.ts'
@@ -182,12 +182,9 @@ function toObjectBody({ key, range, version }: GetQuery, answer: IncomingMessage
   if (typeof generation !== 'string') throw notGcs('an object without a generation')
   if (version !== undefined && version !== generation) throw new ObjectFault('replaced')
   const time = Date.parse(headers['last-modified'] ?? '')
-  const text = (name: string) => {
-    const value = headers[name]
-    return typeof value === 'string' && value !== '' ? value : undefined
-  }
-  const [mimeType, encoding] = [text('content-type'), text('x-goog-stored-content-encoding')]
-  const storageClass = text('x-goog-storage-class')
+  const mimeType = nonEmptyText(headers['content-type'])
+  const encoding = nonEmptyText(headers['x-goog-stored-content-encoding'])
+  const storageClass = nonEmptyText(headers['x-goog-storage-class'])
   const metadata = Object.entries(headers).flatMap(([name, value]) =>
     name.startsWith('x-goog-meta-') && typeof value === 'string' ? [[name.slice(12), value] as const] : [],
   )
@@ -198,7 +195,7 @@ function toObjectBody({ key, range, version }: GetQuery, answer: IncomingMessage
     ...(encoding === undefined || encoding === 'identity' ? {} : { encoding }),
     ...(metadata.length === 0 ? {} : { metadata: Object.fromEntries(metadata) }),
   }
-  const sums = range === undefined ? text('x-goog-hash') : undefined
+  const sums = range === undefined ? nonEmptyText(headers['x-goog-hash']) : undefined
   return {
     ...{ details: found, start, end },
     bytes: async () => {
@@ -210,7 +207,7 @@ function toObjectBody({ key, range, version }: GetQuery, answer: IncomingMessage
   }
 }
 
-/** Returns the byte range of an answer, and the size of the object. */
+/** Returns the byte range of an answer and the size of the object, and checks them against the request. */
 function parseContentRange(
   range: ByteRange | undefined,
   contentRange: string | undefined,

@@ -1,4 +1,4 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,6 +6,7 @@ import { auth } from '@googleapis/drive'
 import { errorCodeOf, invalid, unavailable } from '../../core/errors.ts'
 import { followAbortFor, withResolvers } from '../../core/kit/abort.ts'
 import { defined, jsonIn, objectOf } from '../../core/kit/object.ts'
+import { isSameText } from '../../core/kit/same-text.ts'
 import { mayUseMetadataService } from '../objects/endpoint.ts'
 import type { Credentials, OAuthClient } from './options.ts'
 import { createTransport, parseLoopbackEndpoint, type Transport, toRequestFault } from './transport.ts'
@@ -210,7 +211,7 @@ async function listenFor(state: string) {
   const server = createServer((request, response) => {
     const answer = (status: number, text: string) => reply(response, status, text)
     const query = callbackParameters(request, port())
-    if (query === undefined || !isSameText(query.get('state') ?? '', state))
+    if (query === undefined || !isSameText(query.get('state'), state))
       return answer(400, 'hikidashi does not expect this request. Run hikidashi auth gdrive again.')
     const code = query.get('code') ?? ''
     if (code !== '') {
@@ -250,11 +251,6 @@ function callbackParameters({ method, url = '', headers }: IncomingMessage, port
   const [path, query = ''] = url.split('?')
   if (method !== 'GET' || path !== '/' || headers.host !== `127.0.0.1:${port}`) return undefined
   return new URLSearchParams(query)
-}
-
-function isSameText(given: string, wanted: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(wanted)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }
 
 function reply(response: ServerResponse, status: number, text: string): void {

@@ -112,7 +112,7 @@ export interface RequestFault {
 /** Maximum size of an export by Google, in bytes. */
 export const maxExportBytes = 10 * 1024 * 1024
 
-/** Reads an error of Google's client. */
+/** Converts an error of Google's client to its status or code, its reason and the time to wait. */
 export function toRequestFault(error: unknown): RequestFault {
   const response = memberOf(error, 'response')
   const status = memberOf(response, 'status')

@@ -5,7 +5,7 @@ import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import { errorCodeOf, invalid, isResourceError, type ResourceError, unavailable } from '../../core/errors.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { defined } from '../../core/kit/object.ts'
-import { type FolderBounds, LeadsOutError, pathWithin } from '../../core/kit/within.ts'
+import { type FolderBounds, LeadsOutError, pathWithin, tryRealPath } from '../../core/kit/within.ts'
 import { checkoutAround } from '../checkout.ts'
 import { pathErrorAdvice } from '../files/place.ts'
 import type { Launcher } from './launch.ts'
@@ -486,14 +486,6 @@ async function alternatesOf(directory: Folder): Promise<readonly string[]> {
     throw repositoryError(`has an objects/info/alternates that cannot be used: ${sentence(error)}.`)
   } finally {
     info.close()
-  }
-}
-
-async function tryRealPath(path: string): Promise<string | undefined> {
-  try {
-    return await realpath(path)
-  } catch {
-    return undefined
   }
 }
 

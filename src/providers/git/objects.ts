@@ -154,7 +154,10 @@ export function createCatFileProcess(mode: Mode, start: (args: readonly string[]
 
 const closedError = () => unavailable('The git provider is closed.')
 
-/** Returns the error of the request over which a process died, unless a new process may still answer it. */
+/**
+ * Counts a death of the process against the request that it was answering. Returns the error for that request, unless a new process may still
+ * answer it.
+ */
 function recordProcessDeath(head: Request | undefined, complaint: string): ResourceError | undefined {
   if (head === undefined) return undefined
   if (isOutOfMemory(complaint)) return memoryError()
@@ -495,6 +498,7 @@ function compareNames(a: Buffer, from: number, isDirA: boolean, b: Buffer, start
   }
 }
 
+/** Returns the value that stands for the end of a name: `/` for a directory, and for a file a value before all bytes. */
 function nameEndByte(isDirectory: boolean): number {
   return isDirectory ? 0x2f : -1
 }
@@ -513,7 +517,7 @@ function indexIn(columns: Columns, name: Buffer, start: number, isDirectory: boo
   return -1
 }
 
-/** Returns the kind of a mode in octal digits; undefined for one that git does not write. */
+/** Reads the mode of an entry, in octal digits, and returns its kind; undefined for a mode that git does not write. */
 function parseEntryKind(bytes: Buffer, start: number, end: number): number | undefined {
   const length = end - start
   if (length !== 5 && length !== 6) return undefined

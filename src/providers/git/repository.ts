@@ -7,7 +7,7 @@ import { delimiter, isAbsolute, join } from 'node:path'
 import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
 import { compileGlobs, type PathTest } from '../../core/glob.ts'
 import { createSlices } from '../../core/kit/event-loop-yield.ts'
-import { defined } from '../../core/kit/object.ts'
+import { defined, requireInteger } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { findProgram, isProgram } from '../program.ts'
 import {
@@ -79,22 +79,17 @@ export function completeGitOptions(options: GitOptions): GitSettings {
     repository: options.repository,
     ...defined({ within: options.within }),
     alternates: options.alternates ?? [],
-    maxBytes: requireInteger('maxBytes', options.maxBytes ?? 16 * 1024 * 1024, mostBytes),
-    maxCommits: requireInteger('maxCommits', options.maxCommits ?? 10_000, 1_000_000),
-    timeoutMs: requireInteger('timeoutMs', options.timeoutMs ?? 10_000, 600_000),
+    maxBytes: requireInteger('maxBytes', options.maxBytes ?? 16 * 1024 * 1024, 1, mostBytes),
+    maxCommits: requireInteger('maxCommits', options.maxCommits ?? 10_000, 1, 1_000_000),
+    timeoutMs: requireInteger('timeoutMs', options.timeoutMs ?? 10_000, 1, 600_000),
     git: options.git ?? 'git',
     watch: options.watch ?? true,
-    reconcile: requireInteger('reconcile', options.reconcile ?? 30_000, 24 * 3_600_000, 100),
+    reconcile: requireInteger('reconcile', options.reconcile ?? 30_000, 100, 24 * 3_600_000),
     withheld: options.withheld ?? (() => false),
     log: options.log ?? (() => {}),
     serves: compileGlobs(refs),
     patterns: [...new Set(refs.flatMap(patternsOf))],
   }
-}
-
-function requireInteger(name: string, value: number, most: number, least = 1): number {
-  if (Number.isSafeInteger(value) && value >= least && value <= most) return value
-  throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'configuration')
 }
 
 /** Returns the ref, or the directory of all refs, that a glob can match: its segments before the first wildcard. Empty for `HEAD`. */
@@ -161,7 +156,7 @@ async function createMirror() {
   leftovers.add(folder)
   watchExit()
   let gitDir = commonDir
-  let view = createMirrorUpdater(commonDir, gitDir, links)
+  let updater = createMirrorUpdater(commonDir, gitDir, links)
   let removed = false
   return {
     folder,
@@ -182,14 +177,14 @@ async function createMirror() {
         await writeFile(join(path, 'HEAD'), `${noHead}\n`)
       }
       gitDir = isLinked ? join(commonDir, ownName) : commonDir
-      view = createMirrorUpdater(commonDir, gitDir, links)
+      updater = createMirrorUpdater(commonDir, gitDir, links)
       if (!isLinked) return
       await mkdir(gitDir, { recursive: true })
       await writeFile(join(gitDir, 'commondir'), '../..\n')
       await writeFile(join(gitDir, 'HEAD'), `${noHead}\n`)
     },
     /** Brings the directory up to date. */
-    update: (anchors: OpenRepositoryFolders, wanted: Wanted): Promise<Seen> => view.update(anchors, wanted),
+    update: (anchors: OpenRepositoryFolders, wanted: Wanted): Promise<Seen> => updater.update(anchors, wanted),
     /** Links the parts that a split index consists of: gitformat-index(5). */
     linkIndex: async (own: Folder): Promise<void> => {
       const prefix = gitDir === commonDir ? '' : `${ownName}/`
@@ -201,7 +196,7 @@ async function createMirror() {
     },
     /** The object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
     objects: (): string =>
-      view
+      updater
         .stores()
         .map((path) => (path.includes(delimiter) || path.startsWith('"') ? JSON.stringify(path) : path))
         .join(delimiter),
@@ -209,7 +204,7 @@ async function createMirror() {
     isWhole: (): boolean =>
       [
         ...['HEAD', 'config', 'objects', 'refs'].flatMap((name) => [join(commonDir, name), join(refsDir, name)]),
-        ...view.stores(),
+        ...updater.stores(),
       ].every((path) => fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined),
     remove: async (): Promise<void> => {
       removed = true
@@ -229,7 +224,7 @@ interface Wanted {
   readonly idLength: number
 }
 
-/** Creates the updater of a git directory and its common directory. */
+/** Creates the updater of the mirror, for its git directory and common directory. */
 function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   const findLinks = createLinkFinder()
   /** The paths of the object directories for git, by the identity of those of the repository. */

@@ -428,7 +428,7 @@ interface Status {
   readonly text?: string
 }
 
-/** Reads the page `status`. Returns undefined when git fails. */
+/** Returns undefined when git fails. */
 async function readStatusPage(
   table: RefTable,
   readStatus: ReadStatus,

@@ -137,7 +137,7 @@ const redirectCodes: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** User agent, so that operators of servers can find out from their logs what this is. */
 const userAgent = 'hikidashi (reads what its operator configured; https://modelcontextprotocol.io)'
 
-/** Reads the body of an answer, uncompressed. At most one content encoding is supported. */
+/** Also decompresses it. At most one content encoding is supported. */
 async function readAnswerBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): Promise<Buffer> {
   if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLong(maxBytes)
   const chunks: Buffer[] = []

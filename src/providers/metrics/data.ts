@@ -1,4 +1,5 @@
 import { defined } from '../../core/kit/object.ts'
+import { formatSampleValue } from '../../core/kit/sample-value.ts'
 import {
   distinctLabels,
   formatLabels,
@@ -19,9 +20,7 @@ const maxLabels = 200
 
 /** Converts a value to JSON; non-finite numbers become strings, as Prometheus writes them. */
 function toJsonNumber(value: number): number | string {
-  if (Number.isNaN(value)) return 'NaN'
-  if (Number.isFinite(value)) return value
-  return value > 0 ? '+Inf' : '-Inf'
+  return Number.isFinite(value) ? value : formatSampleValue(value)
 }
 
 /** Formats series as JSON: a summary in words, then each series with its labels, its own summary, gaps and points. */

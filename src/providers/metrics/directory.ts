@@ -121,7 +121,7 @@ export function metricSegment(name: string): string | undefined {
   return mark + escaped.join('')
 }
 
-/** Returns the name for a segment. Undefined: the segment is not valid for any name. */
+/** Returns the name of a metric for its path segment. Undefined: no name has this segment. */
 export function decodeMetricName(segment: string): string | undefined {
   if (!segment.startsWith(mark)) return metricSegment(segment) === segment ? segment : undefined
   const name = segment

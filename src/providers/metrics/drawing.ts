@@ -1,3 +1,4 @@
+import { toUnicodeEscape } from '../../core/entry.ts'
 import type { ValueFormat } from './units.ts'
 
 /** A tick mark of an axis: its value and its label. */
@@ -97,9 +98,7 @@ const entities: Readonly<Record<string, string>> = {
 function visible(text: string): string {
   return text
     .toWellFormed()
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff]/gu, (character) => {
-      return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`
-    })
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff]/gu, toUnicodeEscape)
 }
 
 type Attributes = Readonly<Record<string, string | number>>

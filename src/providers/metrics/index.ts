@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ServiceNetwork } from '../../core/address-guard.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
-import { defined, requireKeys } from '../../core/kit/object.ts'
+import { defined, requireInteger, requireKeys } from '../../core/kit/object.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
 import type { MetricsRegistry } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
@@ -307,9 +307,3 @@ const defaults = {
   timeoutMs: 20_000,
   maxBytes: 64 * 1024 * 1024,
 } as const
-
-/** @throws ResourceError `invalid` (reason `configuration`) unless the value is a whole number within the bounds. */
-function requireInteger(name: string, value: number, least: number, most: number): number {
-  if (Number.isSafeInteger(value) && value >= least && value <= most) return value
-  throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'configuration')
-}

@@ -1,5 +1,6 @@
 import { ResourceError } from '../../core/errors.ts'
 import { memberOf } from '../../core/kit/object.ts'
+import { parseSampleValue } from '../../core/kit/sample-value.ts'
 import { createElementReader, pageOf } from './pages.ts'
 import {
   type ApiError,
@@ -262,9 +263,4 @@ function seriesOf(labels: Labels, samples: readonly unknown[]): Series {
     values[index] = parseSampleValue(value)
   }
   return { labels, times, values }
-}
-
-function parseSampleValue(text: string): number {
-  if (text === '+Inf') return Number.POSITIVE_INFINITY
-  return text === '-Inf' ? Number.NEGATIVE_INFINITY : Number(text)
 }

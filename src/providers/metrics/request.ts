@@ -28,7 +28,7 @@ export interface PrometheusRequest {
 }
 
 /**
- * Creates an HTTP client of an API. It sends requests only to this address, as {@link createServiceGuard} allows: it follows no redirects, and
+ * The client sends requests only to this address, as {@link createServiceGuard} allows: it follows no redirects, and
  * ignores proxies of the environment.
  *
  * It passes the body of an answer to a callback, and returns the status. Throws ResourceError `unavailable` when there is no answer, and

@@ -1,4 +1,5 @@
 import { invalid } from '../../core/errors.ts'
+import { formatSampleValue } from '../../core/kit/sample-value.ts'
 
 /** Units at the end of metric names, by the conventions of Prometheus and OpenMetrics. */
 const known: ReadonlySet<string> = new Set([
@@ -73,8 +74,7 @@ export function createValueFormat(unit: string | undefined) {
     binary: unit === 'bytes',
     /** Formats one value with four digits: `1.5 MiB`, `12 ms`, `1.234k`. */
     format: (value: number): string => {
-      if (Number.isNaN(value)) return 'NaN'
-      if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
+      if (!Number.isFinite(value)) return formatSampleValue(value)
       return inScale(value, scaleFor(Math.abs(value)), 4)
     },
     /** Formats the marks of an axis at distance `apart`: all in one scale, with enough digits to differ. */

@@ -10,7 +10,7 @@ import type {
   RowQuery,
   SelectionOptions,
 } from '../relational/model.ts'
-import { nameToSegment, objectDirectory, objectNameKey, segmentToName } from '../relational/names.ts'
+import { nameToSegment, objectDirectory, objectNameKey, parseNamePrefix } from '../relational/names.ts'
 import { brokenViewError, isBrokenView, isUnusableValue } from './errors.ts'
 import { servedRoutineCondition } from './routines.ts'
 import type { MysqlSession } from './session.ts'
@@ -41,10 +41,9 @@ export async function readCatalogPage(
   { from, prefix, limit }: PageQuery,
   options: SelectionOptions,
 ): Promise<readonly CatalogItem[]> {
-  const names = prefix.split('/').slice(0, -1).map(segmentToName)
-  if (names.includes(undefined)) return []
-  const [schema, name, ...rest] = options.only === undefined ? names : [options.only, ...names]
-  if (rest.length > 0) return []
+  const selected = parseNamePrefix(prefix, options.only)
+  if (selected === undefined) return []
+  const { schema, name } = selected
   const namesIn = async (of: 'TABLE' | 'ROUTINE', from: string, condition: string) => {
     const served = servedSchemaCondition(`${of}_SCHEMA`, options.schemas)
     const within = [

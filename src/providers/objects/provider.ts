@@ -94,19 +94,19 @@ function timed(store: ObjectStore, ms: number): ObjectStore {
     head: (key, signal) => once(ms, signal, (own) => store.head(key, own)),
     link: (details, seconds, signal) => once(ms, signal, (own) => store.link(details, seconds, own)),
     get: async (query, signal) => {
-      const watch = createTimeLimit(ms, signal)
+      const limit = createTimeLimit(ms, signal)
       try {
-        const body = await watch.run((own) => store.get(query, own))
+        const body = await limit.run((own) => store.get(query, own))
         return {
           ...body,
-          bytes: () => watch.run(() => body.bytes()).finally(watch.end),
+          bytes: () => limit.run(() => body.bytes()).finally(limit.end),
           discard: () => {
-            watch.end()
+            limit.end()
             body.discard()
           },
         }
       } catch (error) {
-        watch.end()
+        limit.end()
         throw error
       }
     },
@@ -114,14 +114,14 @@ function timed(store: ObjectStore, ms: number): ObjectStore {
 }
 
 async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const watch = createTimeLimit(ms, signal)
+  const limit = createTimeLimit(ms, signal)
   try {
-    return await watch.run(work)
+    return await limit.run(work)
   } catch (error) {
     // Only a read of content is repeated after an `ObjectFault`. Here it means an invalid answer.
     throw error instanceof ObjectFault ? unavailable(invalidAnswerMessage) : error
   } finally {
-    watch.end()
+    limit.end()
   }
 }
 

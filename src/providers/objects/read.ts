@@ -36,7 +36,7 @@ interface ObjectStart {
 }
 
 /**
- * Creates the reader of objects: each answer is from one version, the whole object as it is stored, or the requested range. It throws the
+ * Each answer of the reader is from one version of the object: the whole object as it is stored, or the requested range. The reader throws the
  * errors of the store, `too-large` above the limit, and `invalid` for a range beyond the end.
  *
  * @param maxBytes Maximum number of bytes read at once.

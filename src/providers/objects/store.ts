@@ -1,3 +1,4 @@
+import { toUnicodeEscape } from '../../core/entry.ts'
 import { createLruCache } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
 import { isPath } from '../../core/path.ts'
@@ -166,5 +167,3 @@ export function createInvalidKeyRecorder(prefix: string, log: Log) {
     },
   }
 }
-
-const toUnicodeEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -205,7 +205,7 @@ const floats = new Set(['float4', 'float8'])
 const times = new Set(['timestamp', 'timestamptz'])
 const texts = new Set(['text', 'varchar', 'bpchar'])
 
-/** Returns the SQL of a column as text. */
+/** Returns the SQL that casts a column to text. */
 function castToText(column: string): string {
   return `${quoteName(column)}::text`
 }

@@ -1,5 +1,5 @@
 import type { CatalogItem, PageQuery, RelationKind, SelectionOptions } from '../relational/model.ts'
-import { segmentToName } from '../relational/names.ts'
+import { parseNamePrefix } from '../relational/names.ts'
 
 /** Fragments of SQL. None contains text of a client: values of clients are bound to parameters. */
 export function quoteName(name: string): string {
@@ -137,14 +137,6 @@ export async function readCatalogPage(
       ...said,
     }
   })
-}
-
-/** Returns the names that a prefix selects; `undefined` if there can be none. */
-function parseNamePrefix(prefix: string, only: string | undefined) {
-  const names = prefix.split('/').slice(0, -1).map(segmentToName)
-  if (names.includes(undefined)) return undefined
-  const [schema, name, ...rest] = only === undefined ? names : [only, ...names]
-  return rest.length > 0 ? undefined : { schema, name }
 }
 
 const statements = new Map<string, Statement>()

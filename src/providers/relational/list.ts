@@ -9,7 +9,7 @@ import type { ReadableTable } from './rows.ts'
 /** Number of objects per query: the maximum length of a list page. */
 const listedPageLength = 2000
 
-/** Creates the lister of a database. @param hasRows Whether rows are served for the object with a key. */
+/** @param hasRows Whether rows are served for the object with a key. */
 export function createDatabaseLister(source: DatabaseSource, hasRows: (key: string) => boolean) {
   const depth = nameSegmentCount(source.schema)
 

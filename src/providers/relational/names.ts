@@ -34,7 +34,7 @@ export function nameToSegment(name: string): string {
   return name.replace(special, escapeBytes)
 }
 
-/** Returns the name for a segment; `undefined` if the segment is invalid. */
+/** Returns `undefined` for a segment that no name has. */
 export function segmentToName(segment: string): string | undefined {
   if (segment === '') return undefined
   if (segment === '~') return ''
@@ -46,7 +46,7 @@ export function segmentToName(segment: string): string | undefined {
   return nameToSegment(name) === segment ? name : undefined
 }
 
-/** Returns the directory path of an object. */
+/** Returns the path of the directory of an object, with `/` at its end. */
 export function objectDirectory({ schema, name }: ObjectName, only: string | undefined): string {
   return only === undefined ? `${nameToSegment(schema)}/${nameToSegment(name)}/` : `${nameToSegment(name)}/`
 }
@@ -184,7 +184,15 @@ export function batchRequests<T extends ObjectName>(load: Load<T>) {
     })
 }
 
-/** Returns a text that identifies a name. */
+/** Returns a text that is the same for equal names only, as the key of a map. */
 export function objectNameKey({ schema, name }: ObjectName): string {
   return JSON.stringify([schema, name])
+}
+
+/** Returns the names that a prefix of paths selects; `undefined` if there can be none. `only`: the schema of all paths. */
+export function parseNamePrefix(prefix: string, only: string | undefined) {
+  const names = prefix.split('/').slice(0, -1).map(segmentToName)
+  if (names.includes(undefined)) return undefined
+  const [schema, name, ...rest] = only === undefined ? names : [only, ...names]
+  return rest.length > 0 ? undefined : { schema, name }
 }

@@ -156,7 +156,6 @@ async function takeSnapshot(source: DatabaseSource, context: SourceContext): Pro
   return { listed: new Map(items.map((item) => [item.key, JSON.stringify(item)])), versions }
 }
 
-/** Yields the changes between two snapshots. */
 function* diffDatabaseSnapshots(
   before: DatabaseSnapshot,
   now: DatabaseSnapshot,

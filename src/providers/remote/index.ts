@@ -18,7 +18,7 @@ import type {
 } from '../../core/provider.ts'
 import { foundMimeType, parseSearchAnswer } from '../../core/search-answer.ts'
 import { compileTemplate } from '../../core/template.ts'
-import { decodeComponent, encodePath } from '../../core/uri.ts'
+import { comparableUri, encodePath } from '../../core/uri.ts'
 import { directoryMimeType, type ResourceContent, type ViewCompletionRequest } from '../../core/view.ts'
 import { fetchTemplates, relayableMeta, rewriteSearchResults } from './entries.ts'
 import { createRemoteWatch } from './following.ts'
@@ -255,18 +255,13 @@ function isOnlyDirectory(taken: ServerSnapshot, path: string): boolean {
   return first !== undefined && entryAt(taken, path) === undefined
 }
 
-/** Whether two URIs are equal except for their spelling, or for a query that only one of them has. */
+/** Whether the URI of a content is the one that was asked for, apart from its spelling and from the query of the request. */
 function isRequestedUri(told: string, asked: string): boolean {
   return (
     told === asked ||
-    normalizeUri(told) === normalizeUri(asked) ||
-    normalizeUri(told) === normalizeUri(asked).replace(/\?.*$/s, '')
+    comparableUri(told) === comparableUri(asked) ||
+    comparableUri(told) === comparableUri(asked).replace(/\?.*$/s, '')
   )
-}
-
-function normalizeUri(uri: string): string {
-  const bare = uri.replace(/\/$/, '')
-  return decodeComponent(bare) ?? bare
 }
 
 /** Writes the answer of a search as Markdown. */

@@ -41,7 +41,7 @@ export function escapeName(name: string): string {
 
 const escapes: Readonly<Record<string, string>> = { '~0': '~', '~1': '/', '~2': '.' }
 
-/** Returns the name of a segment. `undefined`: no name has this segment. */
+/** Returns `undefined` for a segment that no name has. */
 export function unescapeName(segment: string): string | undefined {
   const name = segment.replace(/~[012]/g, (pair) => escapes[pair] ?? pair)
   return escapeName(name) === segment ? name : undefined

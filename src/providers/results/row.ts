@@ -71,7 +71,7 @@ export function tagsIn(terms: readonly string[]): readonly string[] {
   return terms.flatMap((term) => (term.startsWith('tag:') ? [term.slice('tag:'.length)] : []))
 }
 
-/** Returns a hash of the content of an analysis. Id, tags and times do not change it. */
+/** Id, tags and times of an analysis do not change its hash. */
 export function hashAnalysis(analysis: Omit<Analysis, 'id'>): string {
   const content = Object.entries(analysis).filter(([key]) => !facts.has(key))
   return sha256(canonical(Object.fromEntries(content)))

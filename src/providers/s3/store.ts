@@ -164,7 +164,7 @@ function toObjectBody(query: GetQuery, opened: Opened, signal: AbortSignal, log:
   }
 }
 
-/** Returns the byte range of an answer, and checks it against the request. */
+/** Returns the byte range of an answer and the size of the object, and checks them against the request. */
 function parseContentRange(range: ByteRange | undefined, { ContentRange, ContentLength }: GetObjectCommandOutput) {
   if (ContentRange === undefined) {
     if (ContentLength === undefined) throw notS3('an object has no length')

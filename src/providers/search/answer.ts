@@ -5,7 +5,7 @@ import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import { type FoundHit, rowsMimeType, type SearchAnswer, splitAtMarks } from '../../core/search-answer.ts'
 import { compileTemplate } from '../../core/template.ts'
-import { decodeComponent } from '../../core/uri.ts'
+import { decodeIfValid } from '../../core/uri.ts'
 import { hasTextForm } from '../../search/feed-documents.ts'
 import type { Allows, MountVisibility, SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { SearchCall } from './query.ts'
@@ -87,7 +87,7 @@ function escapeMarkdown(text: string): string {
 
 function documentName(uri: string): string {
   const last = uri.slice(uri.lastIndexOf('/') + 1)
-  return decodeComponent(last) ?? last
+  return decodeIfValid(last)
 }
 
 interface Finding {

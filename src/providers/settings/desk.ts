@@ -54,7 +54,7 @@ const noText =
   'The file is not text, so no settings can be read from it. If it is in an encoding other than UTF-8, the operator ' +
   'can name it ("encodings").'
 
-/** Reads the text of a file. @throws ResourceError `too-large` beyond the limit. */
+/** Reads a file of settings, which must be one text. @throws ResourceError `invalid` for another content, `too-large` beyond the limit. */
 async function readSettingsFile(source: Provider, path: string, maxBytes: number, context: Context) {
   const request: ReadRequest = { path, params: new Map() }
   let contents: readonly Content[]

@@ -201,7 +201,7 @@ function truncateKeyValue(value: TableRow['values'][number], most: number): Tabl
   return { json: JSON.stringify(text.slice(0, Math.max(1, Math.floor(most / 4)))), cut: Buffer.byteLength(text) }
 }
 
-/** Returns the FROM clause. Without a key, rows come in table order. A subquery computes each row of a view only once. */
+/** Returns the table or subquery after `FROM`. Without a key, rows come in table order. A subquery computes each row of a view only once. */
 function tableOrSubquery({ item }: RelationDescription, columns: readonly string[], key: readonly KnownKey[]): string {
   const name = quoteName(item.name)
   if (item.kind === 'view') return `(SELECT ${columns.map(quoteName).join(', ')} FROM main.${name})`
@@ -299,7 +299,7 @@ function base64Of(digits: string): string {
   return Buffer.from(digits, 'hex').toString('base64')
 }
 
-/** The bytes that are shown as a text. If it shows none, the text itself. */
+/** Returns the bytes that a text shows in base64; the text itself if it is not base64. */
 function decodeIfBase64(text: string): Cell {
   const digits = hexOfBase64(text)
   return digits === undefined ? text : Uint8Array.from(Buffer.from(digits, 'hex'))

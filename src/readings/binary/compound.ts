@@ -1,4 +1,5 @@
-import { documentTooLargeError, unreadableError } from '../formats.ts'
+import { tooLarge } from '../../core/errors.ts'
+import { unreadableError } from '../formats.ts'
 
 /** A folder of a compound file. Names are equal without regard to case. */
 export interface Storage {
@@ -56,7 +57,7 @@ export function openCompound(bytes: Uint8Array, limit: number): Storage {
   const readStream = ({ start, size }: DirectoryEntry): Buffer => {
     left -= size
     if (size > file.length) throw damaged('a stream in it is cut off')
-    if (left < 0) throw documentTooLargeError(`The document has streams of more than ${limit} bytes.`)
+    if (left < 0) throw tooLarge(`The document has streams of more than ${limit} bytes.`)
     if (size >= miniSize) return takeBytes(read(start, size), size)
     miniStream ??= read(root.start, root.size)
     const numbers = chain(start, size, miniShift, miniTable, (miniStream.length >> miniShift) + 1)
@@ -112,8 +113,7 @@ interface DirectoryEntry {
 const [storageKind, streamKind] = [1, 2]
 
 function entriesIn(directory: Buffer): readonly DirectoryEntry[] {
-  if (directory.length > maxEntries * entryBytes)
-    throw documentTooLargeError(`The document has more than ${maxEntries} parts.`)
+  if (directory.length > maxEntries * entryBytes) throw tooLarge(`The document has more than ${maxEntries} parts.`)
   return Array.from({ length: Math.floor(directory.length / entryBytes) }, (_, index) => {
     const entry = directory.subarray(index * entryBytes, (index + 1) * entryBytes)
     return {

@@ -1,11 +1,6 @@
-import {
-  documentTooLargeError,
-  type Reading,
-  type ReadingForm,
-  type ReadingLimits,
-  unreadableError,
-} from '../formats.ts'
-import { createDocumentWriter, type DocumentWriter } from '../writer.ts'
+import { tooLarge } from '../../core/errors.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from '../formats.ts'
+import { collapseWhitespace, createDocumentWriter, type DocumentWriter } from '../writer.ts'
 import { isCompound, openCompound } from './compound.ts'
 
 /** Types of records ([MS-PPT], 2.13.24; [MS-ODRAW] from 0xf000 on). */
@@ -171,7 +166,7 @@ function slidesIn(document: Buffer, kind: number): readonly ListedSlide[] {
     for (const record of recordsIn(list.data)) {
       if (record.type !== type.slidePlace) texts.add(record)
       else if (record.data.length >= 16) {
-        if (slides.length >= maxSlides) throw documentTooLargeError(`The document has more than ${maxSlides} slides.`)
+        if (slides.length >= maxSlides) throw tooLarge(`The document has more than ${maxSlides} slides.`)
         const slide = { place: record.data.readUInt32LE(0), number: record.data.readUInt32LE(12), texts: [] }
         texts.begin(slide.texts)
         slides.push(slide)
@@ -262,10 +257,6 @@ function splitParagraphs(text: string): readonly string[] {
     .split('\r')
     .map((line) => line.replaceAll('\x0b', '\n'))
     .filter((line) => line.trim() !== '')
-}
-
-function collapseWhitespace(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
 }
 
 function writeText(writer: DocumentWriter, { kind, text, depths }: SlideText): void {

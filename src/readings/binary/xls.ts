@@ -1,11 +1,6 @@
+import { tooLarge } from '../../core/errors.ts'
 import { decodeCodePage } from '../code-pages.ts'
-import {
-  documentTooLargeError,
-  type Reading,
-  type ReadingForm,
-  type ReadingLimits,
-  unreadableError,
-} from '../formats.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from '../formats.ts'
 import { numberKindOf } from '../number-formats.ts'
 import { createDocumentWriter, type DocumentWriter } from '../writer.ts'
 import { type CellStyle, createCells, readPackedNumber, type SheetCells } from './cells.ts'
@@ -252,7 +247,7 @@ function readStrings(pieces: SheetRecord['pieces'], limit: number): readonly str
   while (!reader.isAtEnd()) {
     const text = reader.text()
     length += text.length
-    if (length > limit) throw documentTooLargeError(`The document has more than ${limit} characters of text.`)
+    if (length > limit) throw tooLarge(`The document has more than ${limit} characters of text.`)
     strings.push(text)
   }
   return strings

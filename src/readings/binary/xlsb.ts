@@ -1,10 +1,5 @@
-import {
-  documentTooLargeError,
-  type Reading,
-  type ReadingForm,
-  type ReadingLimits,
-  unreadableError,
-} from '../formats.ts'
+import { tooLarge } from '../../core/errors.ts'
+import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } from '../formats.ts'
 import { numberKindOf } from '../number-formats.ts'
 import { mainPartOf, openZip, relationshipsOf, type Zip } from '../package.ts'
 import { createDocumentWriter } from '../writer.ts'
@@ -128,7 +123,7 @@ async function readStrings(zip: Zip, part: string | undefined, limit: number): P
     if (kind !== type.sharedText) return
     const [text] = readWideString(data, 1)
     length += text.length
-    if (length > limit) throw documentTooLargeError(`The document has more than ${limit} characters of text.`)
+    if (length > limit) throw tooLarge(`The document has more than ${limit} characters of text.`)
     strings.push(text)
   })
   return strings

@@ -119,7 +119,7 @@ export interface Verifier {
   watch?(token: string, grant: Grant, end: () => void): () => void
 }
 
-/** Returns the digest of a token. It may be stored and compared; its first characters may be logged. */
+/** The hash of a token may be stored and compared; its first characters may be logged. */
 export function hashToken(token: string): string {
   return hash('sha256', token)
 }

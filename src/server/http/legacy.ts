@@ -262,7 +262,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   }
 }
 
-/** Returns the HTTP status of an answer: in these revisions errors have 200, except for a body that is not a message. */
+/** In these revisions errors have 200, except for a body that is not a message. */
 function httpStatusForAnswer(answer: unknown): number {
   if (!isObject(answer) || answer.id !== null || !isObject(answer.error)) return 200
   return answer.error.code === wireErrorCodes.invalidRequest ? 400 : 200

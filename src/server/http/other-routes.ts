@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DegradedMount } from '../../core/changes.ts'
 import { isResourceError } from '../../core/errors.ts'
+import { formatSampleValue } from '../../core/kit/sample-value.ts'
 import type { Log, MetricFamily, MetricsRegistry } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { PostEndpoint } from '../../core/tool.ts'
@@ -99,7 +100,7 @@ export async function servePosting(
 /** The message for a missing path, and for one that the caller may not know of. */
 export const notFoundMessage = 'Nothing is served at this path.'
 
-/** Returns the HTTP status of an error outside of MCP. */
+/** For answers outside of MCP. */
 export function httpStatusForError(error: unknown): number {
   if (!isResourceError(error)) return 500
   switch (error.kind) {
@@ -161,7 +162,9 @@ const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
 export function formatExposition(all: readonly MetricFamily[]): string {
   return all
     .map(({ name, type, help, samples }) => {
-      const lines = samples.map(({ labels = {}, value }) => `${name}${formatLabels(labels)} ${formatValue(value)}\n`)
+      const lines = samples.map(
+        ({ labels = {}, value }) => `${name}${formatLabels(labels)} ${formatSampleValue(value)}\n`,
+      )
       return `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n${lines.join('')}`
     })
     .join('')
@@ -174,9 +177,4 @@ function formatLabels(labels: Readonly<Record<string, string>>): string {
 
 function escapeHelp(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
-}
-
-function formatValue(value: number): string {
-  if (Number.isFinite(value) || Number.isNaN(value)) return String(value)
-  return value > 0 ? '+Inf' : '-Inf'
 }

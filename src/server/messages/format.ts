@@ -1,3 +1,5 @@
+import { toUnicodeEscape } from '../../core/entry.ts'
+
 /**
  * Earliest and latest time that can be sent, in milliseconds since 1970: ISO 8601 writes the years 0 to 9999 without a sign, and clients
  * accept no others.
@@ -12,14 +14,6 @@ export function isTime(time: number | undefined): time is number {
 /** @param time A time for which {@link isTime} is true. */
 export function formatIsoTime(time: number): string {
   return new Date(time).toISOString()
-}
-
-/** Escapes a character as JavaScript does: `\\u202e`. */
-function toUnicodeEscape(character: string): string {
-  return Array.from(
-    { length: character.length },
-    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
-  ).join('')
 }
 
 /**

@@ -1,3 +1,4 @@
+import { toUnicodeEscape } from '../../core/entry.ts'
 import { ResourceError } from '../../core/errors.ts'
 
 /** Maximum nesting of arrays and objects. */
@@ -157,10 +158,6 @@ const lineEnds = ['\u0085', '\u2028', '\u2029']
 export function escapeLineEnds(json: string): string {
   let escaped = json
   // Each of these searches is far cheaper than a regular expression, and they rarely find anything.
-  for (const end of lineEnds) if (escaped.includes(end)) escaped = escaped.replaceAll(end, escapeOf(end))
+  for (const end of lineEnds) if (escaped.includes(end)) escaped = escaped.replaceAll(end, toUnicodeEscape(end))
   return escaped
-}
-
-function escapeOf(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }

@@ -263,7 +263,7 @@ export function createConnection(
   }
 }
 
-/** Returns the size of an answer, in bytes; undefined when it cannot be written because it is nested too deeply. */
+/** In bytes; undefined when the answer cannot be written because it is nested too deeply. */
 function answerSize(answer: Response): number | undefined {
   try {
     return Buffer.byteLength(formatJson(answer))

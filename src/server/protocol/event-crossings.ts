@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { defined, isObject, jsonIn, objectOf, objectsIn } from '../../core/kit/object.ts'
+import { formatSampleValue, parseSampleValue } from '../../core/kit/sample-value.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import type { CallOptions, ChangeReader, View } from '../../core/view.ts'
 import type { EventReader, Occurrence } from './event-reader.ts'
@@ -103,7 +104,7 @@ export function createCrossingReader(view: View, reader: ChangeReader, { uri, is
       .update(JSON.stringify([uri, labels, time]))
       .digest('base64url')
       .slice(0, 22)
-    const shown = Number.isFinite(value) ? value : value > 0 ? '+Inf' : '-Inf'
+    const shown = Number.isFinite(value) ? value : formatSampleValue(value)
     return { id, time: time * 1000, data: { uri, labels, value: shown }, position: () => positionOf(position, after) }
   }
 
@@ -194,11 +195,6 @@ function pointsIn({ labels, points }: Readonly<Record<string, unknown>>): readon
     const [time, value] = Array.isArray(pair) ? (pair as readonly unknown[]) : []
     return { time: Number(time), value: parseSampleValue(value), key, labels: Object.fromEntries(sorted) }
   })
-}
-
-function parseSampleValue(value: unknown): number {
-  if (value === '+Inf') return Number.POSITIVE_INFINITY
-  return value === '-Inf' ? Number.NEGATIVE_INFINITY : Number(value)
 }
 
 /** Separates the position of the change log from the state, and the parts of this. */

@@ -14,6 +14,7 @@ import type {
   ResourceContent,
   ResourceTemplate,
 } from '../../core/view.ts'
+import { collectContent } from '../../core/view.ts'
 import { escapeUnprintable, formatIsoTime, isTime } from '../messages/format.ts'
 import { blobStreamOf, longTextLength } from '../messages/json.ts'
 import { isAtLeast, modernRevision, type Revision } from '../messages/messages.ts'
@@ -54,7 +55,6 @@ function isRelayed({ meta }: Pick<ContentMetadata, 'meta'>): boolean {
   return meta?.[metaKeys.via] !== undefined
 }
 
-/** Returns the keys of the texts that come from a source. */
 function sourceTextKeys({ title, description }: Pick<Description, 'title' | 'description'>): readonly string[] {
   if (title === undefined) return description === undefined ? noTexts : ['description']
   return description === undefined ? ['title'] : ['title', 'description']
@@ -125,7 +125,7 @@ export async function readToWire(
   const inPieces = streams && result.contents.length === 1
   // One content after the other: a stream is collected in memory.
   for (const content of result.contents)
-    contents.push(contentToWire(inPieces ? content : await collected(content), revision, inPieces))
+    contents.push(contentToWire(inPieces ? content : await collectContent(content), revision, inPieces))
   // The message is formatted as JSON next, which blocks all other requests meanwhile.
   if (contents.some(({ text, blob }) => String(text ?? blob).length > longTextLength)) await turn()
   return { contents, ...cacheHintFields(result.cache, revision) }
@@ -136,15 +136,6 @@ const longBytes = 64 * 1024
 
 async function* onePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
-}
-
-/** Returns a content with its bytes, if it is a stream. */
-async function collected(content: ResourceContent): Promise<Exclude<ResourceContent, { readonly stream: unknown }>> {
-  if (!('stream' in content)) return content
-  const { stream, length: _, ...facts } = content
-  const chunks: Uint8Array[] = []
-  for await (const chunk of stream) chunks.push(chunk)
-  return { ...facts, bytes: Buffer.concat(chunks) }
 }
 
 export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wire {
@@ -184,7 +175,7 @@ export async function promptToWire(prompt: FilledPrompt<PromptContent>, revision
 async function promptContentToWire(content: PromptContent, revision: Revision): Promise<Wire> {
   if ('text' in content) return { type: 'text', text: content.text.toWellFormed() }
   if ('resource' in content) {
-    const resource = await collected(content.resource)
+    const resource = await collectContent(content.resource)
     const type = 'text' in resource ? undefined : mediaTypeOf(resource.mimeType, revision)
     if ('text' in resource || type === undefined || resource.mimeType === undefined)
       return { type: 'resource', resource: contentToWire(resource, revision) }

@@ -4,6 +4,7 @@ import { defined, objectSchema } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { createArgumentReader, type JsonObject, readOnlyHints, type Tool, type ToolBlock } from '../../core/tool.ts'
 import type { ResourceContent, View } from '../../core/view.ts'
+import { type CollectedContent, collectContent } from '../../core/view.ts'
 import { estimateTokens, lengthOfTokens, type OutlineEntry, outlineEntriesOf } from '../../text/excerpt.ts'
 
 const tokens = { least: 100, most: 100_000, otherwise: 8000 }
@@ -204,17 +205,7 @@ async function inParts(view: View, uri: string, signal: AbortSignal) {
   }
 }
 
-type WholeContent = ResourceContent & ({ readonly text: string } | { readonly bytes: Uint8Array })
-
-async function collectContent(content: ResourceContent): Promise<WholeContent> {
-  if (!('stream' in content)) return content
-  const chunks: Uint8Array[] = []
-  for await (const chunk of content.stream) chunks.push(chunk)
-  const { stream: _, length: __, ...facts } = content
-  return { ...facts, bytes: Buffer.concat(chunks) }
-}
-
-function show(content: WholeContent, part: RequestedPart, most: number): ToolContent {
+function show(content: CollectedContent, part: RequestedPart, most: number): ToolContent {
   const { uri, mimeType } = content
   const facts = { uri, ...defined({ mimeType }) }
   if ('text' in content) return showText(content.text, facts, part, most)

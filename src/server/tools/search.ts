@@ -16,7 +16,7 @@ import {
   staleNote,
 } from '../../core/search-answer.ts'
 import { createArgumentReader, type JsonObject, readOnlyHints, type Tool, type ToolAnswer } from '../../core/tool.ts'
-import { decodeComponent } from '../../core/uri.ts'
+import { decodeIfValid } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { oneLine } from '../../text/excerpt.ts'
 import { decodeCursor, encodeCursor, limitSchema } from './shown.ts'
@@ -268,7 +268,7 @@ function scoreOf({ uri, name, title = '', description = '' }: Resource, words: r
   const mounts = [
     [foldText(name), 1],
     [foldText(title), 0.9],
-    [foldText(decodeComponent(uri) ?? uri), 0.5],
+    [foldText(decodeIfValid(uri)), 0.5],
     [foldText(description), 0.3],
   ] as const
   let sum = 0

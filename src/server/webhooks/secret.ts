@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { invalid } from '../../core/errors.ts'
 
 /** Length of a secret, in bytes (Standard Webhooks). */
@@ -46,11 +46,4 @@ export function createSigner(secret: string): Signer {
 /** Returns a challenge, which cannot be guessed. */
 export function createChallenge(): string {
   return randomBytes(32).toString('base64url')
-}
-
-/** Compares two texts in a time that does not depend on where they differ. */
-export function isSameText(given: unknown, expected: string): boolean {
-  if (typeof given !== 'string') return false
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }

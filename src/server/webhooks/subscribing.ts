@@ -47,7 +47,7 @@ export function lifetimeIn({ ttlMs }: Params, { usual, least, most }: Lifetimes)
   return Math.min(most, Math.max(least, ttlMs))
 }
 
-/** Returns the id of a subscription: the same for the same caller, endpoint, type and arguments. It gives no access. */
+/** The same for the same caller, endpoint, type and arguments. It gives no access. */
 export function subscriptionId(principal: string, { text }: CallbackUrl, name: string, given: JsonObject): string {
   const key = JSON.stringify([principal, text, name, sorted(given)])
   return `sub_${createHash('sha256').update(key).digest('hex').slice(0, 32)}`

@@ -1,9 +1,10 @@
 import { createLruCache } from '../../core/kit/lru.ts'
 import { jsonIn, memberOf } from '../../core/kit/object.ts'
+import { isSameText } from '../../core/kit/same-text.ts'
 import type { EventDialect } from '../protocol/event-options.ts'
 import { eventError } from '../protocol/events.ts'
 import { faultCategory, newControlMessageId, type Receiver, type Sender } from './delivery.ts'
-import { createChallenge, isSameText } from './secret.ts'
+import { createChallenge } from './secret.ts'
 
 /** Time for which a verified endpoint stays verified, in milliseconds, and maximum number of verified endpoints. */
 const verifiedMs = 24 * 3_600_000

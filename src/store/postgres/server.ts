@@ -267,7 +267,7 @@ async function beat(client: pg.Client, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Parses the payload of a notification. Without a collection it is not from a store. */
+/** A notification without a collection is not from a store. */
 function parseNotification(payload = ''): { readonly collection?: string; readonly keys: RowChange } {
   try {
     const news = JSON.parse(payload) as { collection?: unknown; keys?: unknown }

@@ -271,7 +271,6 @@ const bySystem: Readonly<Record<string, StoreFault>> = {
   EDQUOT: 'full',
 }
 
-/** Returns the reason for which an operation on the file has failed. */
 export function fileErrorReason(error: unknown): StoreFault | undefined {
   if (isResourceError(error)) return error.detail.fault === 'damaged' ? 'damaged' : undefined
   const code = sqliteResultCode(error)

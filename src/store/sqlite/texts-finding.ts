@@ -26,7 +26,7 @@ function tokenOf(home: number, term: string): string {
   return `${home}~${term}`
 }
 
-/** The tokens of terms that are joined with spaces. */
+/** The tokens of terms that are joined with spaces: each term with the number of its collection before it. */
 export function termTokens(home: number, terms: string): string {
   return terms === '' ? '' : `${home}~${terms.replaceAll(' ', ` ${home}~`)}`
 }

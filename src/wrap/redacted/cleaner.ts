@@ -291,7 +291,7 @@ async function* cleanParts(
 /** The longest beginning of a table in which the names of its columns are searched, in bytes. */
 export const maxHeadBytes = 64 * 1024
 
-/** Reads chunks of a content in memory. */
+/** Reads the pieces of a content that is in memory. */
 function createMemoryReader(bytes: Buffer): ReadPiece {
   return async (start, end) => ({ bytes: bytes.subarray(start, end), start, final: end >= bytes.length })
 }

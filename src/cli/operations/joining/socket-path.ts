@@ -37,7 +37,7 @@ export function socketPathOf(words: readonly string[]): string | undefined {
     if (settings === undefined) return undefined
     const served = file === undefined && folders.length === 0 ? [first] : folders
     // The given spelling counts too, because it becomes the address of the mount.
-    const seen = [served.map((folder) => [folder, resolveLinks(folder)]), spelledFolder()]
+    const seen = [served.map((folder) => [folder, fs.realpathSync(folder)]), spelledFolder()]
     const facts = [
       programFacts(),
       rest,
@@ -48,7 +48,11 @@ export function socketPathOf(words: readonly string[]): string | undefined {
       programsHere(),
       rights(),
     ]
-    const path = join(stateFolder(), 'run', `${digest(resolveLinks(file ?? first))}-${digest(JSON.stringify(facts))}`)
+    const path = join(
+      stateFolder(),
+      'run',
+      `${digest(fs.realpathSync(file ?? first))}-${digest(JSON.stringify(facts))}`,
+    )
     return Buffer.byteLength(path) <= maxPathBytes ? path : undefined
   } catch {
     // A file or a folder is missing. The server reports that when it starts.
@@ -60,7 +64,7 @@ export function socketPathOf(words: readonly string[]): string | undefined {
 export function socketPathsOf(path: string): readonly string[] {
   const run = join(stateFolder(), 'run')
   try {
-    const mine = fs.readdirSync(run).filter((name) => name.startsWith(`${digest(resolveLinks(path))}-`))
+    const mine = fs.readdirSync(run).filter((name) => name.startsWith(`${digest(fs.realpathSync(path))}-`))
     const paths = mine.map((name) => join(run, name))
     return makePrivateFolder(run) ? paths.sort((a, b) => fs.statSync(b).mtimeMs - fs.statSync(a).mtimeMs) : []
   } catch {
@@ -122,11 +126,7 @@ function settingsOf(file: string): readonly unknown[] | undefined {
   if (fs.statSync(file).size > maxConfigBytes) return undefined
   const text = fs.readFileSync(file, 'utf8')
   // An escape (`\u0065nv`) could hide one of these words.
-  return /"env"|"audit"|\\u/.test(text) ? undefined : [resolveLinks(file), text, variablesOf(configured)]
-}
-
-function resolveLinks(path: string): string {
-  return fs.realpathSync(path)
+  return /"env"|"audit"|\\u/.test(text) ? undefined : [fs.realpathSync(file), text, variablesOf(configured)]
 }
 
 function digest(text: string): string {

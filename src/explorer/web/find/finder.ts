@@ -36,7 +36,7 @@ export interface Results {
 
 export const noResults: Results = { query: '', hits: [], total: 0, notes: [], pending: 0, next: new Map(), failed: [] }
 
-/** Returns the query of a permalink; undefined without words. */
+/** Undefined without words. */
 export function searchQueryFromRoute({
   q = '',
   mount,

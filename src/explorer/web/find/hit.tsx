@@ -1,6 +1,6 @@
 import { foldText } from '../../../core/kit/matching.ts'
 import { type FoundHit, rowsMimeType, splitAtMarks } from '../../../core/search-answer.ts'
-import { decodeComponent } from '../../../core/uri.ts'
+import { decodeIfValid } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggleFile } from '../basket/picked.ts'
 import { breadcrumbsOf } from '../listing/browse.ts'
@@ -157,12 +157,12 @@ export function markName(name: string, query: string) {
 }
 
 function decodedPath(uri: string): string {
-  return uri.includes('%') ? (decodeComponent(uri) ?? uri) : uri
+  return uri.includes('%') ? decodeIfValid(uri) : uri
 }
 
 const isRow = ({ mimeType }: FoundHit) => mimeType === rowsMimeType
 
-/** The address of the rows of the table that a row is in. */
+/** The URI of the rows of the table that a row is in. */
 const tableRowsUri = (document: string) => document.replace(/(\/rows)\/[^/]+$/, '$1')
 
 /** The name of a table, by the address of its rows. */

@@ -177,7 +177,7 @@ function mediaOf(content: PromptContent): { readonly bytes: Uint8Array; readonly
   return { bytes, mimeType }
 }
 
-/** A message as text, for copying. */
+/** Returns the text of a content: its own, that of its resource, or the URI when there is no text. */
 function contentText(content: PromptContent): string {
   if ('text' in content) return content.text
   if ('link' in content) return content.link.uri

@@ -24,7 +24,7 @@ export function Snippet({ hit, language }: { readonly hit: FoundHit; readonly la
   )
 }
 
-/** The matching words of a snippet. */
+/** In lower case, each word once. */
 export function snippetMatches({ snippet: { text, marks } }: Found): readonly string[] {
   return [...new Set(marks.map(([start, end]) => text.slice(start, end).toLowerCase()))].filter((word) => word !== '')
 }

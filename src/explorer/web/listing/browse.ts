@@ -1,6 +1,6 @@
 import { computed, effect, type Signal, signal, untracked } from '@preact/signals'
 import { isBelow } from '../../../browse/tree.ts'
-import { decodeComponent } from '../../../core/uri.ts'
+import { decodeIfValid } from '../../../core/uri.ts'
 import { announce } from '../state/announce.ts'
 import { markChanged, markSeen, onListChange } from '../state/live.ts'
 import {
@@ -263,7 +263,7 @@ export function breadcrumbsOf(uri: string): readonly { readonly label: string; r
     if (segment === '') continue
     at += segment
     const isLast = at.length >= bare.replace(/\/$/, '').length
-    crumbs.push({ label: decodeComponent(segment) ?? segment, uri: isLast ? uri : `${at}/` })
+    crumbs.push({ label: decodeIfValid(segment), uri: isLast ? uri : `${at}/` })
     at += '/'
   }
   return crumbs

@@ -1,7 +1,7 @@
 import { isBelow, isFolder } from '../../../browse/tree.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { foldText } from '../../../core/kit/matching.ts'
-import { decodeComponent } from '../../../core/uri.ts'
+import { decodeIfValid } from '../../../core/uri.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
 
 /**
@@ -79,7 +79,7 @@ export function distinctTitle({ name, title }: Pick<Resource, 'name' | 'title'>)
 /** A URI with its valid escapes of non-ASCII characters and of spaces decoded. */
 export function readableUri(uri: string): string {
   if (!uri.includes('%')) return uri
-  return uri.replace(/(?:%20|%[89A-Fa-f][0-9A-Fa-f])+/g, (escaped) => decodeComponent(escaped) ?? escaped)
+  return uri.replace(/(?:%20|%[89A-Fa-f][0-9A-Fa-f])+/g, decodeIfValid)
 }
 
 export const sortKeys = ['name', 'type', 'size', 'modified', 'priority'] as const

@@ -34,7 +34,7 @@ export function isNarrowed(selection: RowFilters): boolean {
   return splitFilterWords(selection.filter).length > 0 || facets.some((facet) => selection[facet] !== undefined)
 }
 
-/** The time of `since`, in milliseconds since 1970. `undefined`: it is invalid. */
+/** Converts a time, or an age such as `12h`, to milliseconds since 1970. `undefined`: it is neither. */
 export function parseTimeOrAge(since: string | undefined, now: number): number | undefined {
   const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(since ?? '') ?? []
   if (count !== undefined)

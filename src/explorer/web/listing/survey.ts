@@ -33,7 +33,7 @@ export async function readFolderSummary(view: View, uri: string, signal: AbortSi
   return summarizeFolder(items, nextCursor !== undefined)
 }
 
-/** Reads the indexing status of a search. `undefined`: the answer contains no status. */
+/** `undefined`: the answer contains no status. */
 export async function readSearchStatus(
   view: View,
   { status }: SearchMount,

@@ -214,7 +214,7 @@ export function createPageSubscriptions(endpoint: Endpoint, options: ChangesOpti
 const silenceTimeoutMs = 50_000
 
 /**
- * Opens a stream of changes, and resolves when the server has acknowledged it.
+ * Resolves when the server has acknowledged the stream.
  *
  * @throws ResourceError if the stream is refused, or ends before that.
  */

@@ -144,7 +144,7 @@ function useTailFirst(uri: string, text: string | undefined): number | 'counting
   return counted?.text === text ? counted.first : 'counting'
 }
 
-/** The number of the first line of a part. */
+/** 1 for a part in bytes, and for the whole content. */
 function firstLineNumber(part: PreviewPart | undefined): number {
   return part?.unit === 'lines' ? part.first : 1
 }

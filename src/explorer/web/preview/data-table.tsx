@@ -257,7 +257,7 @@ function measureColumns(head: readonly string[], body: Rows, width: number): rea
   })
 }
 
-/** Approximate width of a text: East Asian characters count twice. */
+/** Approximate width of a cell, in characters: East Asian ones count twice. Only the beginning of the text counts. */
 function estimateCellWidth(text: string): number {
   let width = 0
   for (const character of text.slice(0, 60)) width += (character.codePointAt(0) ?? 0) >= 0x1100 ? 2 : 1

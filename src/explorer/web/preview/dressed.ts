@@ -1,4 +1,4 @@
-import { decodeComponent } from '../../../core/uri.ts'
+import { decodeIfValid } from '../../../core/uri.ts'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { linkTo } from '../state/route.ts'
 import { requireConnection } from '../state/session.ts'
@@ -230,5 +230,5 @@ function nodesOf(lines: readonly HighlightedLine[]): readonly Node[] {
 }
 
 function decodeFragment(text: string): string {
-  return (decodeComponent(text) ?? text).toLowerCase()
+  return decodeIfValid(text).toLowerCase()
 }

@@ -247,7 +247,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
   return { read, readFirst }
 }
 
-/** The text or the bytes of a content. `undefined`: it is a stream. */
+/** `undefined`: the content is a stream. */
 export function textOrBytes(content: ResourceContent): string | Uint8Array | undefined {
   if ('text' in content) return content.text
   return 'bytes' in content ? content.bytes : undefined
@@ -268,7 +268,7 @@ function firstQuery(uri: string, resource: Resource | undefined): string | undef
   return isWhole && /^(image|audio|video)\/|pdf/.test(type) ? 'bytes=0-65535' : 'lines=1-'
 }
 
-/** Joins two contents, of which the second follows the first. */
+/** Returns `before` unchanged unless both are text, or both bytes. */
 function appendContent(
   before: readonly ResourceContent[],
   after: readonly ResourceContent[],

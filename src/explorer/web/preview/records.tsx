@@ -1,4 +1,4 @@
-import { defined, isObject, stringItems } from '../../../core/kit/object.ts'
+import { defined, isObject, parseIsoTime, stringItems } from '../../../core/kit/object.ts'
 import './schema.css'
 import { useMemo } from 'preact/hooks'
 import { lastSegment, type WireObject } from '../../../client/wire.ts'
@@ -9,7 +9,7 @@ import { escapeInvisible, formatNumber, formatTime, langOf, language } from '../
 import { TableHead } from './controls.tsx'
 import { SearchableRegion } from './find.tsx'
 import { uriWithoutPart } from './load.ts'
-import { type ListedAnalysis, parseIsoTime } from './model/documents.ts'
+import type { ListedAnalysis } from './model/documents.ts'
 import { resolveReference } from './model/reference.ts'
 import { t } from './words.ts'
 

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { isObject, objectsIn, stringItems } from '../../../core/kit/object.ts'
+import { isObject, nonEmptyText, objectsIn, stringItems } from '../../../core/kit/object.ts'
 import { Button } from '../shell/fields.tsx'
 import { lazyComponent } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
@@ -209,8 +209,4 @@ function renderDefinition(key: WireObject): ComponentChildren {
   const text =
     nonEmptyText(key.definition) ?? nonEmptyText(key.expression) ?? nonEmptyText(key.name) ?? JSON.stringify(key)
   return <code>{escapeInvisible(text)}</code>
-}
-
-function nonEmptyText(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }

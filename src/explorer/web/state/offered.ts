@@ -13,7 +13,7 @@ const kinds = signal<ReadonlyMap<string, MountKind>>(new Map())
 
 const bare = (uri: string) => uri.replace(/\/$/, '')
 
-/** Returns the kind of a mount; undefined if the server does not tell it. */
+/** `undefined`: the server does not tell the kind. */
 export function findMountKind(uri: string): MountKind | undefined {
   return kinds.value.get(bare(uri))
 }

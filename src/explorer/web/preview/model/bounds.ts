@@ -147,6 +147,9 @@ export interface MarkdownHtml {
 
 /** Returns the beginning of a text as written, for a text that cannot be laid out. */
 export function plainHtml(text: string): MarkdownHtml {
-  const escaped = text.slice(0, 100_000).replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`)
-  return { html: `<pre>${escaped}</pre>`, isCut: true }
+  return { html: `<pre>${escapeHtml(text.slice(0, 100_000))}</pre>`, isCut: true }
+}
+
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 }

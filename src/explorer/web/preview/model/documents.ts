@@ -1,5 +1,5 @@
 /** Documents of JSON that have a preview of their own: lists of analyses, notebooks, and the tables of a database. */
-import { isObject, stringItems } from '../../../../core/kit/object.ts'
+import { isObject, nonEmptyText, parseIsoTime, stringItems } from '../../../../core/kit/object.ts'
 import { encodePath, encodeSegment } from '../../../../core/uri.ts'
 
 /** An analysis in a list of a results mount (`recent`, `by-tag/…`). */
@@ -28,7 +28,7 @@ export function analysesOf(value: unknown, uri: string): readonly ListedAnalysis
     listed.push({
       uri: at,
       report: `${at}/report`,
-      title: textIn(result.title) ?? String(result.id ?? result.path),
+      title: nonEmptyText(result.title) ?? String(result.id ?? result.path),
       confidence: optionalNumber(result.confidence),
       thresholdsMet: typeof result.thresholdsMet === 'boolean' ? result.thresholdsMet : undefined,
       cost: optionalNumber(result.totalCost),
@@ -50,14 +50,7 @@ function tagUri(mount: string, tag: string): string {
   return `${mount}by-tag/${encodeSegment(name)}`
 }
 
-const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 const optionalNumber = (value: unknown) => (typeof value === 'number' ? value : undefined)
-
-/** A time in milliseconds since 1970, from its text (ISO 8601). */
-export function parseIsoTime(value: unknown): number | undefined {
-  const time = typeof value === 'string' ? Date.parse(value) : Number.NaN
-  return Number.isNaN(time) ? undefined : time
-}
 
 /** Maximum number of cells and outputs that a preview draws. */
 export const maxCells = 500

@@ -1,5 +1,5 @@
 import { Marked, type MarkedExtension, type TokenizerAndRendererExtension, type Tokens } from 'marked'
-import { type MarkdownHtml, maxDepth, maxFormulaLength, plainHtml, truncateTokens } from './bounds.ts'
+import { escapeHtml, type MarkdownHtml, maxDepth, maxFormulaLength, plainHtml, truncateTokens } from './bounds.ts'
 
 /**
  * Maximum length of plain text that is searched for the next formula, in characters. Without a limit the time would grow with the
@@ -67,7 +67,7 @@ function inlineFormula(text: string): FormulaToken | undefined {
   return { type: 'formula', raw, tex: (quoted ?? inner).trim(), isDisplayed: mark === '$$' }
 }
 
-/** The next dollar sign without a backslash before it. */
+/** Returns the index of the next dollar sign without a backslash before it; undefined if there is none within {@link maxFormulaLength}. */
 function findDollarSign(text: string, from: number): number | undefined {
   const last = Math.min(text.length, from + maxFormulaLength)
   for (let at = from; at < last; at++) {
@@ -79,10 +79,6 @@ function findDollarSign(text: string, from: number): number | undefined {
 
 function formulaHtml({ tex, isDisplayed }: FormulaToken): string {
   return `<code class="language-math-${isDisplayed ? 'displayed' : 'inline'}">${escapeHtml(tex)}</code>`
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
 /** Maximum number of numbered footnotes in a document. Further footnotes are shown as written. */

@@ -148,7 +148,7 @@ function parseTimeCell(cell: string): number | undefined {
   return Number.isFinite(parsed) ? parsed / 1000 : undefined
 }
 
-/** Merges several series. The result has the times of all of them. */
+/** The result has the times of all series. */
 function mergeSeriesRuns(runs: readonly SeriesRun[]): Pick<Chart, 'times' | 'series'> {
   // Each gap gets at least one time without a value, so that no line is drawn across it.
   const middles = runs.map(({ gaps }) => gaps.map(([from, to]) => (from + to) / 2))

@@ -1,0 +1,8 @@
+import { timingSafeEqual } from 'node:crypto'
+
+/** Whether a value is the expected text. The time of the comparison does not depend on where they differ. */
+export function isSameText(given: unknown, expected: string): boolean {
+  if (typeof given !== 'string') return false
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
