@@ -17,8 +17,6 @@ const long = {
   averagePassages: 2,
   /** Number of documents that are ranked, as a share of the number of ranked passages. */
   perBlock: 1 / 3,
-  /** Number of documents whose paths are compared to choose the ranked documents, for each ranked document. */
-  compared: 3,
   /** Number of ranked passages of each document. */
   passages: 3,
   /** Maximum number of occurrences of words in documents that are looked up; the rarest words come first. */
@@ -66,30 +64,20 @@ export async function rankDocuments(
   labelScore: ((path: string) => number) | undefined,
 ): Promise<RankedDocuments> {
   const terms = await rated(texts, words, size, filter.among)
-  const wanted = Math.ceil(block * long.perBlock)
   const [heads, passages] = await Promise.all([
-    texts.weigh({ terms, ...filter, limit: long.compared * wanted }),
+    texts.weigh({ terms, ...filter, limit: Math.ceil(block * long.perBlock) }),
     texts.find({ terms: passageTerms, ...filter, limit: long.among * block }),
   ])
-  const candidates = heads.map(({ id, weight, key, mount, parts }) => ({
-    ...{ uri: key, path: pathInMount(key, mount) },
-    ...{ first: id, count: parts, score: weight / weightUnit },
+  const ranked = heads.map(({ key, mount, weight }) => ({
+    uri: key,
+    path: pathInMount(key, mount),
+    score: weight / weightUnit,
   }))
-  const byWords = candidates.map(({ path }) => pathScore(path, words))
+  const byWords = ranked.map(({ path }) => pathScore(path, words))
   const bestPath = byWords.reduce((most, score) => Math.max(most, score), 0) || 1
-  const paths = new Map(
-    candidates.map(({ uri, path }, index) => [
-      uri,
-      (ofPath.share * (byWords[index] ?? 0)) / bestPath + ofPath.labelShare * (labelScore?.(path) ?? 0),
-    ]),
-  )
-  const best = candidates.reduce((most, { score }) => Math.max(most, score), 0)
-  const chosen = candidates
-    .map((document) => ({ ...document, total: document.score + best * (paths.get(document.uri) ?? 0) }))
-    .sort((a, b) => b.total - a.total || a.first - b.first)
-    .slice(0, wanted)
-  const scores = new Map(chosen.map(({ uri, score }) => [uri, score]))
-  const documents = chosen.map(({ first, count }) => ({ first, count, ids: [] as number[] }))
+  const shareOf = (path: string, score: number) =>
+    (ofPath.share * score) / bestPath + ofPath.labelShare * (labelScore?.(path) ?? 0)
+  const documents = heads.map(({ id, parts }) => ({ first: id, count: parts, ids: [] as number[] }))
   documents.sort((a, b) => a.first - b.first)
   for (const id of passages) {
     const document = documents[firstIndex(0, documents.length, (index) => (documents[index]?.first ?? 0) > id) - 1]
@@ -98,8 +86,8 @@ export async function rankDocuments(
   }
   return {
     ids: documents.flatMap(({ first, ids }) => (ids.length === 0 ? [first] : ids)),
-    scores,
-    paths,
+    scores: new Map(ranked.map(({ uri, score }) => [uri, score])),
+    paths: new Map(ranked.map(({ uri, path }, index) => [uri, shareOf(path, byWords[index] ?? 0)])),
   }
 }
 

@@ -6,7 +6,7 @@ import {
   type ServiceNetwork,
   sendGuarded,
 } from '../core/address-guard.ts'
-import { invalid, ResourceError } from '../core/errors.ts'
+import { invalid, unavailable } from '../core/errors.ts'
 import { type HttpUrl, httpUrlBelow, parseHttpUrl } from '../core/http-url.ts'
 import { followAbortFor, singleFlight } from '../core/kit/abort.ts'
 import type { Texts } from '../store/index.ts'
@@ -158,10 +158,6 @@ async function readBody(response: IncomingMessage, signal: AbortSignal): Promise
 }
 
 const late = () => unavailable('It did not answer in time.')
-
-function unavailable(message: string): ResourceError {
-  return new ResourceError('unavailable', message)
-}
 
 /** Returns the vectors in an answer: one for each text, all of the same length. */
 function checked(found: unknown, count: number): readonly (readonly number[])[] {

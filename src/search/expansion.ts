@@ -3,7 +3,7 @@ import { fold, tokenize } from '../text/analyser.ts'
 import { impactOf, rarityOf } from '../text/relevance.ts'
 import { countGroups, type FoundPassage } from './part.ts'
 import { createRanker, type Ranker, type RatedTerm, type WordForm } from './rank.ts'
-import { byScore, type Ranking, type ScoredPassage } from './rank-passages.ts'
+import { fused, type Ranking, type ScoredPassage } from './rank-passages.ts'
 
 /**
  * Pseudo relevance feedback: the words that the best passages share find further passages, which do not have the words of the query. It
@@ -18,7 +18,7 @@ const feedback = {
   /** Number of words that are added, and maximum share of all passages that have one. */
   terms: 20,
   mostPassages: 0.1,
-  /** The constant of reciprocal rank fusion, and the weight of the second ranking beside the first. */
+  /** The constant of the fusion, and the weight of the second ranking beside the first. */
   fusion: 20,
   share: 0.7,
 }
@@ -71,13 +71,12 @@ export function fusedTail(
 ): readonly ScoredPassage[] {
   const head = new Set(ranked.slice(0, feedback.after).map(({ found }) => found.id))
   const last = ranked[feedback.after - 1]?.score ?? 0
-  const fused = new Map<number, ScoredPassage>()
-  for (const [list, share] of [[ranked, 1] as const, [second, feedback.share] as const])
-    for (const [rank, { found }] of list.filter((one) => !head.has(one.found.id)).entries()) {
-      const before = fused.get(found.id)?.score ?? 0
-      fused.set(found.id, { found, score: before + (share * last * feedback.fusion) / (feedback.fusion + rank) / 2 })
-    }
-  return [...fused.values()].sort(byScore)
+  const tailOf = (list: readonly ScoredPassage[]) => list.filter(({ found }) => !head.has(found.id))
+  const weight = (last * feedback.fusion) / 2
+  return fused(feedback.fusion, [
+    [tailOf(ranked), weight],
+    [tailOf(second), weight * feedback.share],
+  ])
 }
 
 /** The words that the best documents share, with the sum of their impacts (BM25 without the rarity) in the best passage of each. */

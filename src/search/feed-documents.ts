@@ -287,7 +287,8 @@ export async function hasParameter(mount: MountReader, parameter: string, signal
 async function textIn(content: Content, maxBytes: number): Promise<IndexedText> {
   if ('text' in content) {
     const bytes = Buffer.from(content.text)
-    const text = wholeText(bytes.subarray(0, maxBytes), content.text)
+    const isWhole = bytes.length <= maxBytes
+    const text = isWhole ? content.text : new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true })
     return { text, isCut: isPartOf(content, bytes.length, maxBytes) }
   }
   const bytes =
@@ -315,10 +316,6 @@ function decodeText(bytes: Buffer): string {
   } catch {
     return ''
   }
-}
-
-function wholeText(cut: Buffer, text: string): string {
-  return cut.length === Buffer.byteLength(text) ? text : new TextDecoder().decode(cut, { stream: true })
 }
 
 async function readFirstBytes(stream: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {

@@ -30,8 +30,6 @@ export interface MountFeedOptions extends Pick<ReadingSettings, 'mount' | 'way' 
   readonly index: SearchIndex
   /** Maximum length of the indexed beginning of a text, in bytes. Default 8 MiB. */
   readonly maxBytes: number
-  /** Number of documents that are read at once. Default 2. */
-  readonly concurrent: number
   /** Interval of comparisons if the source cannot report changes, in milliseconds. Default 60,000. */
   readonly intervalMs: number
   /** Maximum number of indexed parts of one entry, such as rows of a table. Default 10,000. */
@@ -43,8 +41,9 @@ export interface MountFeedOptions extends Pick<ReadingSettings, 'mount' | 'way' 
 
 const firstWaitMs = 500
 const maxWaitMs = 60_000
-/** Number of documents indexed at once, and number of indexed documents requested at once. */
+/** Number of documents indexed at once, number of these that are read at once, and number of indexed documents requested at once. */
 const batchSize = 16
+const concurrent = 2
 const pageSize = 1000
 const defaultWindow = 50_000
 /** Number of consecutive failures of documents after which the source itself counts as unavailable. */
@@ -174,7 +173,7 @@ export function createMountFeed(options: MountFeedOptions) {
     // Do not count documents in a directory that is being compared: the comparison counts them at its end.
     const counted = paths.filter((path) => comparison === undefined || !path.startsWith(comparison.directory))
     const uris = total === undefined ? [] : counted.map(mount.uriOf)
-    const reading = mapConcurrently(paths, options.concurrent, async (path) => {
+    const reading = mapConcurrently(paths, concurrent, async (path) => {
       const entry = await mount.find(path, signal)
       if (entry !== undefined && (await mount.parts?.(path, signal)) !== undefined) {
         tasks.hear([{ path: `${path}/` }])
@@ -213,7 +212,7 @@ export function createMountFeed(options: MountFeedOptions) {
       for (let at = 0; at < entries.length; at += batchSize) {
         signal.throwIfAborted()
         const batch = entries.slice(at, at + batchSize)
-        const found = await mapConcurrently(batch, options.concurrent, (entry) => read(entry, signal))
+        const found = await mapConcurrently(batch, concurrent, (entry) => read(entry, signal))
         const gone = batch.filter((_, index) => found[index] === undefined)
         await remove(gone.map(({ path }) => mount.uriOf(path)))
         await writer.add(found.filter((one) => one !== undefined && one !== 'later'))

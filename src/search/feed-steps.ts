@@ -139,23 +139,23 @@ export function createNameIndexer(
   keep: (documents: readonly SearchDocument[]) => Promise<unknown>,
 ) {
   const options = { mount, ...defined({ scrubber }) }
+  const put = async (entries: readonly Entry[], signal: AbortSignal): Promise<void> => {
+    for (let at = 0; at < entries.length; at += nameBatchSize) {
+      signal.throwIfAborted()
+      await keep(entries.slice(at, at + nameBatchSize).map((entry) => documentWithoutText(entry, options)))
+      await breathe()
+    }
+  }
   return {
     /** Indexes the names of entries. */
-    put: async (entries: readonly Entry[], signal: AbortSignal): Promise<void> => {
-      for (let at = 0; at < entries.length; at += nameBatchSize) {
-        signal.throwIfAborted()
-        await keep(entries.slice(at, at + nameBatchSize).map((entry) => documentWithoutText(entry, options)))
-        await breathe()
-      }
-    },
+    put,
     /** Indexes the names of all new entries of a directory after a path. They then count as known by name. */
     putBehind: async (directory: string, path: string, known: Map<string, string>, signal: AbortSignal) => {
       let fresh: Entry[] = []
       const putFresh = async () => {
-        await keep(fresh.map((entry) => documentWithoutText(entry, options)))
+        await put(fresh, signal)
         for (const entry of fresh) known.set(mount.uriOf(entry.path), nameVersion)
         fresh = []
-        await breathe()
       }
       for await (const entry of mount.list({ prefix: directory, after: path }, signal)) {
         signal.throwIfAborted()

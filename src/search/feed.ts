@@ -18,7 +18,7 @@ export interface IndexedMount {
 
 interface FeedOptions
   extends Pick<MountFeedOptions, 'index' | 'window' | 'scrubber' | 'log'>,
-    Partial<Pick<MountFeedOptions, 'maxBytes' | 'concurrent' | 'intervalMs' | 'maxParts'>> {
+    Partial<Pick<MountFeedOptions, 'maxBytes' | 'intervalMs' | 'maxParts'>> {
   readonly mounts: readonly IndexedMount[]
   /** Store of the index. Of the processes that share it, one feeds the index and writes its progress for the others. */
   readonly store: Store
@@ -252,7 +252,7 @@ export function startFeed(options: FeedOptions) {
     signal.addEventListener('abort', note, { once: true })
     try {
       await removeOthers(signal)
-      const rest = { maxBytes: defaultIndexedBytes, concurrent: 2, intervalMs: 60_000, maxParts: 10_000, ...options }
+      const rest = { maxBytes: defaultIndexedBytes, intervalMs: 60_000, maxParts: 10_000, ...options }
       feeding = options.mounts.map(({ mount, way }) => createMountFeed({ ...rest, mount, way }))
       isStarting = false
       await Promise.all([

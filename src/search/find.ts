@@ -23,8 +23,6 @@ const leastTerms = 3
 const mostOfForm = 5000
 /** Maximum number of passages that one search examines, if the caller continues. */
 const mostFound = 200_000
-/** Share of all passages above which a word is too frequent to count more where the query repeats it. */
-const mostRepeated = 0.5
 
 /** Note with hits that have only single characters of the words. */
 const looseHits =
@@ -175,8 +173,7 @@ async function prepareQuery(
   const loose = looseParts(query.compounds, found)
   const known = found.map((term) => (loose.has(term.term) ? { ...term, loose: true } : term))
   const rated = known.map(({ count, times, ...term }): RatedTerm => {
-    const isRepeated = isWordTerm(term.term) && count <= mostRepeated * size.parts
-    const share = term.weight * (isRepeated ? 1 + Math.log(times) : 1)
+    const share = term.weight * (isWordTerm(term.term) ? 1 + Math.log(times) : 1)
     return { ...term, share, weight: share * rarityOf(count, size.parts) }
   })
   const counted = known.map(({ count }) => count)

@@ -10,7 +10,7 @@ import type { Snippet } from './search-index.ts'
 const inOneTurn = 50
 /** Weight of the quoted texts of a query in a passage, as a share of the best score. */
 const quotedShare = 0.25
-/** The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
+/** The constant of the fusion with the ranking by vectors. */
 const fusion = 60
 /**
  * Number of best documents whose other passages are scored too, and number of those passages, because the score of a document
@@ -67,14 +67,25 @@ export async function rankPassages(
   })
   const ordered = withShares(scored, whole?.paths, ranking.phrases).sort(byScore)
   if (near.length === 0) return ordered
-  const ranks = new Map(near.map((id, rank) => [id, rank]))
-  const share = (rank: number | undefined) => (rank === undefined ? 0 : 1 / (fusion + 1 + rank))
-  return ordered
-    .map(({ found, score }, rank) => ({
-      found,
-      score: (1 - vectorWeight) * share(score > 0 ? rank : undefined) + vectorWeight * share(ranks.get(found.id)),
-    }))
-    .sort(byScore)
+  const known = new Map(ordered.map((one) => [one.found.id, one]))
+  return fused(fusion, [
+    [ordered.filter(({ score }) => score > 0), 1 - vectorWeight],
+    [near.flatMap((id) => known.get(id) ?? []), vectorWeight],
+  ])
+}
+
+/** Fuses rankings, each with its weight, by reciprocal rank (Cormack, Clarke and Büttcher, SIGIR 2009). */
+export function fused(
+  constant: number,
+  rankings: readonly (readonly [ranked: readonly ScoredPassage[], weight: number])[],
+): readonly ScoredPassage[] {
+  const passages = new Map<number, ScoredPassage>()
+  for (const [ranked, weight] of rankings)
+    for (const [rank, { found }] of ranked.entries()) {
+      const score = (passages.get(found.id)?.score ?? 0) + weight / (constant + 1 + rank)
+      passages.set(found.id, { found, score })
+    }
+  return [...passages.values()].sort(byScore)
 }
 
 /** Reads passages and scores them. Yields to the event loop after each batch. */

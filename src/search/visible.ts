@@ -93,13 +93,8 @@ export function createVisibility(texts: Texts) {
 
   const judge = async (judged: VisibleDocuments, allows: Allows, signal: AbortSignal | undefined): Promise<void> => {
     let since = performance.now()
-    for (
-      let at = firstIndex(0, entries.length, (index) => (entries[index]?.id ?? 0) > judged.upTo);
-      at < entries.length;
-      at++
-    ) {
-      const entry = entries[at]
-      if (entry === undefined) break
+    const first = firstIndex(0, entries.length, (index) => (entries[index]?.id ?? 0) > judged.upTo)
+    for (const [at, entry] of entries.slice(first).entries()) {
       if (allows({ uri: entry.key, mount: entry.mount })) enter(judged, entry)
       judged.upTo = entry.id
       if (at % together.judged !== 0 || performance.now() - since < turnMs) continue

@@ -99,7 +99,7 @@ function classify(point: number): CharacterClass {
  * Version of the rules by which texts are split, folded and tokenised. Increase it with any change: older documents are then
  * indexed again.
  */
-export const analyserVersion = 6
+export const analyserVersion = 7
 
 /**
  * Kind of a term. `word`: a whole word or identifier. `part`: a part of an identifier. `bigram`: two characters of a script without spaces.

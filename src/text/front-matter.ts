@@ -16,11 +16,10 @@ export type FrontMatter = Pick<Description, 'title' | 'description' | 'priority'
  * in either form. A full parser could be kept busy by malicious input.
  */
 export function frontMatterOf(start: string): FrontMatter {
-  const lines = start.replace(/^\ufeff/, '').split(/\r?\n/)
-  const end = lines[0]?.trimEnd() === '---' ? endOfFrontMatter(lines) : -1
+  const lines = (splitFrontMatter(start).head ?? '').split(/\r?\n/)
   let found: FrontMatter = {}
-  for (let i = 1; i < end; i++) {
-    const [, key, rest = ''] = /^([A-Za-z]+)[ \t]*:(?:[ \t]+(.*))?$/.exec(lines[i] ?? '') ?? []
+  for (const [i, line] of lines.entries()) {
+    const [, key, rest = ''] = /^([A-Za-z]+)[ \t]*:(?:[ \t]+(.*))?$/.exec(line) ?? []
     if (key === 'title') found = { ...found, ...defined({ title: parseShortText(rest, maxTitle) }) }
     else if (key === 'description')
       found = { ...found, ...defined({ description: parseShortText(rest, maxDescription) }) }
@@ -33,11 +32,9 @@ export function frontMatterOf(start: string): FrontMatter {
 /** Splits a text into its front matter (`head`, without the lines of `---`) and the rest (`body`). */
 export function splitFrontMatter(text: string): { readonly head?: string; readonly body: string } {
   const whole = text.replace(/^\ufeff/, '')
-  if (!whole.startsWith('---')) return { body: whole }
-  const [found, head] = /^---[ \t]*\r?\n([\s\S]*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/m.exec(whole) ?? []
-  // With the flag `m`, the match may begin at a later line.
-  if (found === undefined || head === undefined || !whole.startsWith(found)) return { body: whole }
-  return { head, body: whole.slice(found.length) }
+  // The flag `y` holds the match at the beginning.
+  const [found = '', head] = /---[ \t]*\r?\n([\s\S]*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/my.exec(whole) ?? []
+  return { ...defined({ head }), body: whole.slice(found.length) }
 }
 
 /** Returns the value of a scalar: the text between its quotes, or the text before a comment. Blocks, references and tags are not supported. */
@@ -115,6 +112,20 @@ export function deepNestingIn(text: string, limit: number): number | undefined {
   return undefined
 }
 
+/** Returns a function that takes the lines of Markdown one after the other, and returns whether the line belongs to a fenced block of code. */
+export function createFence(): (line: string) => boolean {
+  let fence: string | undefined
+  return (line) => {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
+    if (fence === undefined) fence = mark
+    else if (mark?.startsWith(fence) === true && line.trim() === mark) {
+      fence = undefined
+      return true
+    }
+    return fence !== undefined
+  }
+}
+
 /** Number of bytes of a file that are read for its heading. */
 export const headingBytes = 8192
 /** The longest title, in characters. */
@@ -127,16 +138,10 @@ const maxHeading = 200
 export function headingIn(start: string): string | undefined {
   const lines = start.replace(/^\ufeff/, '').split(/\r?\n/)
   let paragraph: string[] = []
-  let fence: string | undefined
+  const isFenced = createFence()
   for (let i = afterFrontMatter(lines); i < lines.length; i++) {
     const line = lines[i] ?? ''
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
-    if (fence !== undefined) {
-      if (mark?.startsWith(fence) === true && line.trim() === mark) fence = undefined
-      continue
-    }
-    if (mark !== undefined) {
-      fence = mark
+    if (isFenced(line)) {
       paragraph = []
       continue
     }
@@ -160,18 +165,12 @@ export function headingIn(start: string): string | undefined {
   return undefined
 }
 
-/** The index of the line that ends the front matter (YAML or TOML); -1: no line does. */
-function endOfFrontMatter([first = '', ...lines]: readonly string[]): number {
+/** The index of the line after the front matter (YAML or TOML). Unterminated front matter leaves no lines. */
+function afterFrontMatter([first = '', ...lines]: readonly string[]): number {
   const mark = first.trimEnd()
+  if (mark !== '---' && mark !== '+++') return 0
   const end = lines.findIndex((line) => line.trimEnd() === mark || (mark === '---' && line.trimEnd() === '...'))
-  return end === -1 ? -1 : end + 1
-}
-
-/** The index of the line after the front matter. Unterminated front matter leaves no lines. */
-function afterFrontMatter(lines: readonly string[]): number {
-  if (!/^(?:---|\+\+\+)\s*$/.test(lines[0] ?? '')) return 0
-  const end = endOfFrontMatter(lines)
-  return end === -1 ? lines.length : end + 1
+  return end === -1 ? lines.length + 1 : end + 2
 }
 
 /** Removes Markdown and HTML from a heading. `undefined` if nothing is left. */

@@ -1,18 +1,27 @@
-import { widthAt } from './analyser.ts'
-
-/** Keywords of declarations in most languages, as a part of a regular expression. */
-const declarators =
-  'function|class|interface|type|enum|struct|trait|impl|fn|func|def|module|namespace|object|record|protocol|extension|message|' +
-  'service|create (?:or replace )?(?:table|view|function)|CREATE (?:OR REPLACE )?(?:TABLE|VIEW|FUNCTION)'
-
-/** Modifiers of declarations in most languages, as a part of a regular expression. */
-const modifiers =
-  'export|default|declare|public|private|protected|internal|static|abstract|final|async|unsafe|open|override|sealed|inline'
+import { defined } from '../core/kit/object.ts'
+import { oneLine, shorten } from './excerpt.ts'
+import { createFence } from './front-matter.ts'
 
 const most = { lines: 80, line: 160, heading: 120, json: 262_144, depth: 2 }
+/** Maximum length of a line that can begin a declaration or a test, in UTF-16 units. */
+const longestStart = 500
 
-const declarations = new RegExp(`^\\s{0,4}(?:(?:${modifiers}|pub)\\s+){0,6}(?:${declarators})\\b.{0,400}$`)
-const values = /^export (?:const|let|default|\{|\*).{0,400}$/
+/** Modifiers and keywords of declarations in most languages, as parts of a regular expression. */
+const modifiers =
+  'export|default|declare|public|private|protected|internal|static|abstract|final|async|unsafe|open|override|sealed|inline|' +
+  'pub(?:\\([a-z]+\\))?|virtual|extern'
+const declarators =
+  'function|class|interface|type|enum|struct|trait|impl|fn|func|def|defp|defmodule|mod|module|namespace|object|record|protocol|' +
+  'extension|message|service|create (?:or replace )?(?:table|view|function)|CREATE (?:OR REPLACE )?(?:TABLE|VIEW|FUNCTION)'
+
+/** The beginning of a line that declares something, which is right often enough in most languages. */
+const declaration = new RegExp(
+  `^\\s{0,4}(?:(?:${modifiers})\\s+){0,6}(?:${declarators})\\b[ *]*[(\\w$"\`<]|^export (?:const|let|default|[*{])|` +
+    '^(?:const|let|var) [\\w$]+ *(?::[^=]{0,100})?= *(?:async *)?(?:\\(|function|[\\w$]+ *=>)',
+)
+
+/** Headings of plain text in Japanese. */
+const japaneseHeading = /^(?:第[0-9０-９一二三四五六七八九十百]{1,5}[章節条編部]|[■◆●▼]\s*\S)/
 
 /** Tests have no declarations: each is a call with its name. */
 const tests = /^\s{0,8}(?:test|it|describe|suite|bench)(?:\.\w+)*\(/
@@ -25,14 +34,48 @@ export function sectionStartsIn(
 ): readonly boolean[] {
   const hasTests = !isProse(path, mimeType)
   const isStart = createStartTest(path, mimeType)
-  return lines.map((line) => isStart(line) || (hasTests && line.length < 500 && tests.test(line)))
+  return lines.map((line) => isStart(line) || (hasTests && line.length < longestStart && tests.test(line)))
 }
 
 /** Returns a function that takes the lines one after the other, and returns whether a heading or a declaration begins there. */
 function createStartTest(path: string, mimeType: string | undefined): (line: string) => boolean {
-  if (!isProse(path, mimeType)) return (line) => line.length < 500 && (declarations.test(line) || values.test(line))
+  if (!isProse(path, mimeType)) return (line) => isDeclaration(line) || japaneseHeading.test(line)
   const isFenced = createFence()
-  return (line) => !isFenced(line) && /^(?:#{1,6}|={1,5}) +\S/.test(line)
+  return (line) => !isFenced(line) && (/^(?:#{1,6}|={1,5}) +\S/.test(line) || japaneseHeading.test(line))
+}
+
+function isDeclaration(line: string): boolean {
+  return line.length < longestStart && declaration.test(line)
+}
+
+export interface OutlineEntry {
+  /** Line number, from 1. */
+  readonly line: number
+  readonly text: string
+}
+
+/**
+ * Returns the headings or declarations of a text. Of more than `count`, the highest headings, or else lines that are spread over the whole
+ * text.
+ */
+export function outlineEntries(
+  lines: readonly string[],
+  path: string,
+  mimeType: string | undefined,
+  count: number,
+): readonly OutlineEntry[] {
+  const all = numbered(lines, createStartTest(path, mimeType))
+  if (all.length <= count) return all
+  const highest = all.filter(({ text }) => /^[#=]{1,2} /.test(text))
+  const some = highest.length > 0 ? highest : all
+  const step = Math.max(1, some.length / count)
+  return some.filter((_, index) => index === 0 || Math.floor(index / step) !== Math.floor((index - 1) / step))
+}
+
+function numbered(lines: readonly string[], isShown: (line: string) => boolean): readonly OutlineEntry[] {
+  // The lines are cut first, because one may be as long as the text.
+  const shownOf = (line: string) => shorten(line.slice(0, 4 * most.line).trimEnd(), most.line)
+  return lines.flatMap((line, index) => (isShown(line) ? [{ line: index + 1, text: shownOf(line) }] : []))
 }
 
 /**
@@ -53,21 +96,17 @@ function outlineBody(lines: readonly string[], text: string, path: string, mimeT
     const keys = keysIn(text)
     if (keys !== undefined) return keys
   }
-  const starts = numbered(lines, createStartTest(path, mimeType))
-  const found = isProse(path, mimeType) ? starts : starts.map((line) => line.replace(/\s*[{(=:]+\s*$/, ''))
-  return found.length > 0 ? found : numbered(lines, (line) => line.trim() !== '').slice(0, 5)
-}
-
-function numbered(lines: readonly string[], isShown: (line: string) => boolean): readonly string[] {
-  return lines.flatMap((line, index) => (isShown(line) ? [`${index + 1}: ${shortLine(line.trimEnd())}`] : []))
+  const starts = outlineEntries(lines, path, mimeType, most.lines)
+  const shown = starts.length > 0 ? starts : numbered(lines, (line) => line.trim() !== '').slice(0, 5)
+  return shown.map(({ line, text: start }) => `${line}: ${start.replace(/\s*[{(=:]+$/, '')}`)
 }
 
 function summarizeTable(lines: readonly string[]): readonly string[] {
   const full = lines.filter((line) => line.trim() !== '')
   return [
-    `columns: ${shortLine(full[0] ?? '')}`,
+    `columns: ${shorten(full[0] ?? '', most.line)}`,
     `rows: ${Math.max(0, full.length - 1)}`,
-    ...numbered(full.slice(0, 3), () => true).slice(1),
+    ...full.slice(1, 3).map((row, index) => `${index + 2}: ${shorten(row.trimEnd(), most.line)}`),
   ]
 }
 
@@ -84,18 +123,14 @@ function keysIn(text: string): readonly string[] | undefined {
 function* described(path: string, value: unknown, depth: number): Generator<string> {
   const name = path === '' ? 'value' : path
   if (Array.isArray(value)) {
-    yield shortLine(`${name}: array of ${value.length}`)
+    yield shorten(`${name}: array of ${value.length}`, most.line)
     if (depth < most.depth && value.length > 0) yield* described(`${path}[0]`, value[0], depth + 1)
   } else if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value)
-    yield shortLine(`${name}: object of ${entries.length}`)
+    yield shorten(`${name}: object of ${entries.length}`, most.line)
     if (depth < most.depth)
       for (const [key, inner] of entries) yield* described(path === '' ? key : `${path}.${key}`, inner, depth + 1)
-  } else yield shortLine(`${name}: ${value === null ? 'null' : typeof value}`)
-}
-
-function shortLine(line: string, units = most.line): string {
-  return line.length <= units ? line : `${line.slice(0, units - 1).replace(/[\ud800-\udbff]$/, '')}…`
+  } else yield shorten(`${name}: ${value === null ? 'null' : typeof value}`, most.line)
 }
 
 /** Files of prose, whose parts begin with headings. */
@@ -103,19 +138,6 @@ const proseNames = /\.(?:md|mdx|markdown|adoc|rst|org)$/i
 
 function isProse(path: string, mimeType: string | undefined): boolean {
   return mimeType === 'text/markdown' || proseNames.test(path)
-}
-
-/** Returns a function that reads Markdown line by line, and returns whether the line is inside a code fence. The closing line is not. */
-function createFence(): (line: string) => boolean {
-  let fence: string | undefined
-  return (line) => {
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
-    if (mark !== undefined) {
-      if (fence === undefined) fence = mark
-      else if (mark.startsWith(fence)) fence = undefined
-    }
-    return fence !== undefined
-  }
 }
 
 /** A part of a text that is found by itself. */
@@ -150,18 +172,17 @@ export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
   let start = 1
   let size = 0
   let number = 0
-  let heading: Heading | undefined
-  let next: Heading | undefined
+  let heading: string | undefined
+  let next: string | undefined
   let made = 0
 
   const finish = function* (end: number): Generator<Passage> {
     const joined = lines.join('\n')
     if (joined.trim() !== '') {
-      const named = heading === undefined ? {} : { heading: heading.text }
       for (const piece of splitLongLine(joined, sizes)) {
         made++
-        const first = start + lineBreaks(joined, 0, piece.from)
-        yield { text: piece.text, start: first, end: first + lineBreaks(piece.text, 0, piece.text.length), ...named }
+        const first = start + lineBreaks(joined.slice(0, piece.from))
+        yield { text: piece.text, start: first, end: first + lineBreaks(piece.text), ...defined({ heading }) }
       }
     }
     lines = []
@@ -174,9 +195,8 @@ export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
     const found = outline(line)
     const isEmpty = line.trim() === ''
     const isFull = size + line.length > sizes.most && size > 0
-    const isGap =
-      (isEmpty && size >= sizes.enough) ||
-      (found !== undefined && size >= (found.always && made < manyPassages ? 1 : sizes.few))
+    const least = kind === 'markdown' && made < manyPassages ? 1 : sizes.few
+    const isGap = (isEmpty && size >= sizes.enough) || (found !== undefined && size >= least)
     if (found !== undefined) next = found
     if (isFull || isGap) yield* finish(number)
     else if (found !== undefined && lines.every((each) => each.trim() === '')) heading = found
@@ -203,10 +223,8 @@ function* iterateLines(text: string): Generator<string> {
   }
 }
 
-function lineBreaks(text: string, from: number, to: number): number {
-  let count = 0
-  for (let at = text.indexOf('\n', from); at !== -1 && at < to; at = text.indexOf('\n', at + 1)) count++
-  return count
+function lineBreaks(text: string): number {
+  return text.split('\n').length - 1
 }
 
 /** Cuts a line that is longer than a passage: after a sentence, else between words, else between characters. */
@@ -235,20 +253,14 @@ function endOfPiece(text: string, from: number, sizes: typeof usualSizes): numbe
   if (gap >= least) return from + gap + 1
   const end = from + sizes.most
   // Not within a surrogate pair.
-  return widthAt(text, end - 1) === 2 ? end - 1 : end
+  return /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end
 }
 
 /** How a text is split. */
 type Kind = 'markdown' | 'code' | 'table' | 'plain'
 
-interface Heading {
-  readonly text: string
-  /** Whether a passage begins here even if the passage before is short. */
-  readonly always: boolean
-}
-
 /** Takes the lines one after the other, and returns the heading if something with a name begins at the line. */
-type Outline = (line: string) => Heading | undefined
+type Outline = (line: string) => string | undefined
 
 const tableEndings = /\.(?:csv|tsv|jsonl|ndjson|log)$/i
 const codeEndings =
@@ -277,8 +289,8 @@ function markdownOutline(): Outline {
     const depth = isFenced(line) ? 0 : (/^ {0,3}(#{1,6})[ \t]/.exec(line)?.[1]?.length ?? 0)
     if (depth === 0) return undefined
     stack.length = Math.min(stack.length, depth - 1)
-    stack.push(shortenHeading(line.trim().slice(depth).replace(/#+$/, '')))
-    return { text: shortenHeading(stack.join(' > ')), always: true }
+    stack.push(headingOf(line).slice(depth).replace(/#+$/, '').trim())
+    return headingOf(stack.join(' > '))
   }
 }
 
@@ -286,28 +298,18 @@ function markdownOutline(): Outline {
 function tableOutline(): Outline {
   let isFirst = true
   return (line) => {
-    const found =
-      isFirst && line.trim() !== '' && !/^[[{]/.test(line) ? { text: shortenHeading(line), always: false } : undefined
+    const found = isFirst && line.trim() !== '' && !/^[[{]/.test(line) ? headingOf(line) : undefined
     isFirst = false
     return found
   }
 }
 
-const declaration = new RegExp(
-  `^ {0,4}(?:(?:${modifiers}|pub(?:\\([a-z]+\\))?|virtual|extern) ){0,6}(?:${declarators}|function\\*|defp|defmodule|mod) *[(\\w$"\`<*]`,
-)
-const named = /^(?:export )?(?:const|let|var) [\w$]+ *(?::[^=]{0,100})?= *(?:async *)?(?:\(|function|[\w$]+ *=>)/
-
-/** A declaration, recognised by the beginning of its line: that is right often enough in most languages. */
-function codeOutline(line: string): Heading | undefined {
-  if (line.length > 500 || !(declaration.test(line) || named.test(line))) return undefined
-  return { text: shortenHeading(line.replace(/[{:=(]?\s*$/, '')), always: false }
+/** The heading of a declaration: its line without the bracket that opens it. */
+function codeOutline(line: string): string | undefined {
+  return isDeclaration(line) ? headingOf(line.replace(/[{:=(]?\s*$/, '')) : undefined
 }
 
-function shortenHeading(text: string): string {
-  const bare = text
-    .slice(0, 4 * most.heading)
-    .replace(/\s+/g, ' ')
-    .trim()
-  return shortLine(bare, most.heading)
+/** A bounded heading of one line: the line may be as long as the text. */
+function headingOf(line: string): string {
+  return oneLine(line.slice(0, 4 * most.heading), most.heading)
 }

@@ -33,20 +33,6 @@ function countsIn(text: string): ReadonlyMap<number, number> {
   return counts
 }
 
-function sumOf(counts: ReadonlyMap<number, number>): number {
-  let sum = 0
-  for (const count of counts.values()) sum += count
-  return sum
-}
-
-export function createTermCount(terms: readonly string[]): (text: string) => TermCounts {
-  const wanted = terms.map(fnv1aHash)
-  return (text) => {
-    const counts = countsIn(text)
-    return { counts: wanted.map((hash) => counts.get(hash) ?? 0), length: sumOf(counts) }
-  }
-}
-
 /** The frequencies of the terms of a text, in little memory: the hashes of its terms in ascending order, and the number of each. */
 export interface Bag {
   readonly hashes: Int32Array
@@ -58,14 +44,15 @@ export interface Bag {
 }
 
 export function bagOf(text: string): Bag {
-  const counts = countsIn(text)
-  const hashes = Int32Array.from(counts.keys()).sort()
-  return {
-    hashes,
-    counts: Uint32Array.from(hashes, (hash) => counts.get(hash) ?? 0),
-    length: sumOf(counts),
-    units: text.length,
-  }
+  const found = countsIn(text)
+  const hashes = Int32Array.from(found.keys()).sort()
+  const counts = Uint32Array.from(hashes, (hash) => found.get(hash) ?? 0)
+  return { hashes, counts, length: counts.reduce((sum, count) => sum + count, 0), units: text.length }
+}
+
+export function createTermCount(terms: readonly string[]): (text: string) => TermCounts {
+  const countOf = createBagCount(terms)
+  return (text) => countOf(bagOf(text))
 }
 
 /** Counts terms in bags, as {@link createTermCount} does in texts. */

@@ -3,7 +3,8 @@ import { jsonIn, objectSchema } from '../core/kit/object.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
 import type { ResultFile } from '../core/shared.ts'
 import type { ProvidedTool, ToolLink, ToolOutcome, ToolPart, ToolRequest } from '../core/tool.ts'
-import { estimateTokens, lengthOfTokens, outlineEntriesOf } from '../text/excerpt.ts'
+import { estimateTokens, lengthOfTokens } from '../text/excerpt.ts'
+import { outlineEntries } from '../text/structure.ts'
 import type { Spill } from './spill.ts'
 
 export interface SpilledOptions {
@@ -157,13 +158,13 @@ function linkOf(uri: string, file: ResultFile | undefined): ToolLink {
 }
 
 /** Describes a file: its URI, its length, how to read a part, its outline and its beginning. */
-function describeResultFile({ name, body }: ResultFile, uri: string | undefined, most: number): string {
+function describeResultFile({ name, mimeType, body }: ResultFile, uri: string | undefined, most: number): string {
   const whole = uri ?? name
   if (typeof body !== 'string') return `${whole}  (${body.length} bytes)`
   const lines = body.split('\n')
   const sample = body.slice(0, sampled)
   const tokens = Math.ceil((estimateTokens(sample) * body.length) / Math.max(1, sample.length))
-  const outline = name.endsWith('.json') ? keysOf(lines) : outlineEntriesOf(lines)
+  const outline = name.endsWith('.json') ? keysOf(lines) : outlineEntries(lines, name, mimeType, maxOutline)
   const begun = body.slice(0, lengthOfTokens(body, most)).toWellFormed()
   return [
     `${whole}  (${lines.length} lines, about ${tokens} tokens)`,

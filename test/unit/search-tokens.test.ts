@@ -284,6 +284,9 @@ describe('passages of a text', () => {
       expect(passages.at(-1)?.end).toBeGreaterThanOrEqual(long.trimEnd().split('\n').length)
       expect(passages.length).toBeLessThan(16_000)
     }
+    // A heading may be as long as the text.
+    const [heading] = passagesOf(`# ${'#'.repeat(1_000_000)}x`, 'markdown')
+    expect(heading?.heading?.length).toBeLessThan(200)
     expect(new Set([...passagesOf(csv, 'table')].map(({ heading }) => heading))).toEqual(new Set(['id,name']))
   })
 

@@ -5,13 +5,16 @@ import { metaKeys } from '../../core/meta.ts'
 import { createArgumentReader, type JsonObject, readOnlyHints, type Tool, type ToolBlock } from '../../core/tool.ts'
 import type { ResourceContent, View } from '../../core/view.ts'
 import { type CollectedContent, collectContent } from '../../core/view.ts'
-import { estimateTokens, lengthOfTokens, type OutlineEntry, outlineEntriesOf } from '../../text/excerpt.ts'
+import { estimateTokens, lengthOfTokens } from '../../text/excerpt.ts'
+import { type OutlineEntry, outlineEntries } from '../../text/structure.ts'
 
 const tokens = { least: 100, most: 100_000, otherwise: 8000 }
 /** Maximum size of an image or a sound in an answer, in bytes. */
 const maxMediaBytes = 1024 * 1024
 /** Maximum number of contents of one resource in an answer. */
 const maxContents = 100
+/** Maximum number of headings and declarations in an outline. */
+const maxOutline = 60
 /** Number of lines to request of a resource that is too large to be read as a whole. */
 const firstLineCount = 2000
 
@@ -221,7 +224,7 @@ function show(content: CollectedContent, part: RequestedPart, most: number): Too
 
 function showText(
   text: string,
-  facts: JsonObject & { readonly uri: string },
+  facts: JsonObject & { readonly uri: string; readonly mimeType?: string },
   part: RequestedPart,
   most: number,
 ): ToolContent {
@@ -235,7 +238,8 @@ function showText(
   const next = isCut ? nextOf(shown, chosen, last) : part.next
   const isByLines = part.unit === 'lines'
   const lines = isByLines ? { firstLine: chosen.line, lastLine: last } : {}
-  const outline = isCut && isByLines ? outlineEntriesOf(chosen.text.split('\n')) : []
+  const outline =
+    isCut && isByLines ? outlineEntries(chosen.text.split('\n'), facts.uri, facts.mimeType, maxOutline) : []
   const entries = outline.map((one) => ({ ...one, line: one.line + chosen.line - 1 }))
   const range = isByLines
     ? `lines ${chosen.line} to ${last}${chosen.total === undefined ? '' : ` of ${chosen.total}`}`

@@ -181,17 +181,14 @@ function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Languag
     if (text === undefined || (ends && !hasWholeCharacters(sample, label))) return []
     return { label, score: likelihood(text, model) - base + (languages.includes(of) ? bonus : 0), least: leastEast }
   })
-  const guesses = east.filter(({ score }) => score >= high * leastPerByte)
-  for (const label of westernEncodings) {
+  const west = westernEncodings.map((label) => {
     const text = decodeBytes(sample, label, 'strict')
     const score = text === undefined ? Number.NEGATIVE_INFINITY : westernness(text)
-    // Keep only the likelier western encoding: two of them differ in few characters, so neither would lead clearly.
-    const rival = guesses.findIndex((guess) => isWestern(guess.label))
-    const known = languages.includes('western') ? bonus : 0
-    if (rival === -1) guesses.push({ label, score: score + known, least: leastWest })
-    else if (score + known > (guesses[rival]?.score ?? 0))
-      guesses[rival] = { label, score: score + known, least: leastWest }
-  }
+    return { label, score: score + (languages.includes('western') ? bonus : 0), least: leastWest }
+  })
+  // Keep only the likelier western encoding: two of them differ in few characters, so neither would lead clearly.
+  const likelier = west.sort((a, b) => b.score - a.score).slice(0, 1)
+  const guesses = [...east.filter(({ score }) => score >= high * leastPerByte), ...likelier]
   const [best, next] = guesses.sort((a, b) => b.score - a.score)
   if (best === undefined || best.score < best.least) return undefined
   return best.score - Math.max(0, next?.score ?? 0) >= Math.min(lead, best.least) ? best.label : undefined
