@@ -207,6 +207,7 @@ function isControl(code: number): boolean {
   return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code === 0x2028 || code === 0x2029
 }
 
+/** Converts units back to text, decoded. */
 export function unitsToText(units: Units, start: number, end: number): string {
   let text = ''
   for (let at = start; at < end; at++) text += String.fromCodePoint(Math.abs(units[at] ?? 0))

@@ -28,6 +28,7 @@ interface SourceEffects<Options> {
   readonly options: EffectRules<Omit<Options, keyof MountOptions>>
 }
 
+/** The mount that `findings` of a source examines, before it is opened. */
 export interface FindingContext {
   readonly address: string
   /** The folder of the configuration. */
@@ -155,7 +156,7 @@ interface AccountClient {
   readonly secret: string | undefined
 }
 
-/** The OAuth client with which a person lets a mount read an account, and the file of the token. */
+/** How a person lets a mount read an account: the OAuth client, the file of the token, and the request for consent. */
 export interface SourceAccount {
   /** Returns the client of a mount; undefined if it names none. */
   clientOf(options: never, folder: string): Promise<AccountClient | undefined>
@@ -267,6 +268,7 @@ export type OpenSource<Source extends { readonly shape: z.Shape }, Opened extend
   context: OpenContext,
 ) => Promise<Opened>
 
+/** What the configuration gives to every mount besides its own options. */
 export interface MountSettings {
   readonly log: Log
   /** Removes known secrets, for providers that redact. */

@@ -122,7 +122,7 @@ export interface FoundPassage {
   readonly title: string
 }
 
-/** The store takes weights as integers: multiples of 1 / `weightUnit`. */
+/** Number of units of the store in a weight of 1: the store takes weights as integers. */
 export const weightUnit = 1000
 
 export function storedWeight(weight: number): number {

@@ -39,6 +39,7 @@ function sumOf(counts: ReadonlyMap<number, number>): number {
   return sum
 }
 
+/** Returns a function that counts terms in a text. */
 export function createTermCount(terms: readonly string[]): (text: string) => TermCounts {
   const wanted = terms.map(fnv1aHash)
   return (text) => {

@@ -166,6 +166,7 @@ export interface OwnServer {
   readonly missing?: string
 }
 
+/** A settings file of a host, and the entries of hikidashi in it. */
 export interface FileReport {
   readonly scope: HostScope
   readonly file: string

@@ -131,6 +131,7 @@ export function limitedCommand(
 /** Reason why a job has no result: it exceeded its time-out, or the worker crashed. */
 export type TaskFailure = 'late' | 'crashed'
 
+/** Result of a job, or the reason why it has none. */
 export type TaskOutcome<Result> = { readonly result: Result } | { readonly failure: TaskFailure }
 
 const maxWaiting = 1000

@@ -579,6 +579,7 @@ const maxRememberedNames = 10_000
 const maxDepth = 256
 const maxPath = 4096
 
+/** Reads the trees of a repository, and finds entries in them. Trees read recently are cached. */
 export function createTreeReader(objects: ObjectDatabase, idBytes: number, onEntries?: (entries: number) => void) {
   const known = createLruCache<GitTree>(maxRememberedBytes, ({ weight }) => weight)
   /** The ids of trees by the requested name: the id of a commit in the form `id^{tree}`. */

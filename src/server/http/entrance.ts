@@ -119,7 +119,7 @@ interface Over {
   readonly answer: Response
 }
 
-/** Rate limits of requests: for all together, and per share. */
+/** Limits requests: their rate, for all together and per share, and the open connections of each principal. */
 export function createRequestLimits({ rate, perPrincipal }: ServedLimits, meter: Meter) {
   const own = createSustainedRateLimit(perPrincipal?.rate)
   const all = createSustainedRateLimit(rate)

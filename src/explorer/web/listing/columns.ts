@@ -20,6 +20,7 @@ export interface Columns {
   readonly types: readonly string[]
 }
 
+/** Creates columns without resources: `add` appends some. */
 export function createColumns(mounts: readonly Resource[]) {
   const resources: Resource[] = []
   const texts: string[] = []
