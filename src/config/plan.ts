@@ -174,8 +174,8 @@ export function searchedMounts(mounts: readonly PlannedMount[]): readonly Planne
 }
 
 /**
- * Creates a function that returns the OAuth scopes that a token needs for a URI, from the configuration alone. A URI outside all mounts needs
- * no scopes.
+ * Creates a function that returns the OAuth scopes that a token needs for a URI, from the configuration alone. A URI outside all
+ * mounts needs no scopes.
  *
  * @throws ResourceError `invalid` for addresses that overlap.
  */

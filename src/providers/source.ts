@@ -206,14 +206,14 @@ export function defineSource<const Shape extends z.Shape>(source: SourceSchema<S
   return source
 }
 
-/** Facts about the files of a provider that are served as documents. */
+/** Rules for the files of a provider that are served as documents. */
 export interface DocumentRules {
   /** Globs over Markdown documents whose first heading is their title. Default none. */
   readonly headings?: readonly string[]
   /** Globs over files that are served although their names are those of credentials. Default none. */
   readonly except?: readonly string[]
   /** Whether the provider itself names the translations of a document. */
-  readonly findsTwins?: boolean
+  readonly findsTranslations?: boolean
   /** Globs over documents with front matter, if the mount names none. Default none. */
   readonly frontMatter?: readonly string[]
 }
@@ -255,7 +255,7 @@ export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 
   /** The languages in which documents may have translations. Undefined if the mount names none, and empty if access rules hide some paths. */
   readonly languages?: readonly string[]
   /** Serves the files of a provider as documents, as the options of the mount say (`documentsShape`). */
-  documents(provider: Provider, facts?: DocumentRules): Promise<Provider>
+  documents(provider: Provider, rules?: DocumentRules): Promise<Provider>
 }
 
 /**

@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Change, Entry, EntryPart } from '../core/provider.ts'
@@ -145,7 +145,7 @@ export function createNameIndexer(
       for (let at = 0; at < entries.length; at += nameBatchSize) {
         signal.throwIfAborted()
         await keep(entries.slice(at, at + nameBatchSize).map((entry) => documentWithoutText(entry, options)))
-        await breathe()
+        await yieldToEventLoop()
       }
     },
     /** Indexes the names of all new entries of a directory after a path. They then count as known by name. */
@@ -155,7 +155,7 @@ export function createNameIndexer(
         await keep(fresh.map((entry) => documentWithoutText(entry, options)))
         for (const entry of fresh) known.set(mount.uriOf(entry.path), nameVersion)
         fresh = []
-        await breathe()
+        await yieldToEventLoop()
       }
       for await (const entry of mount.list({ prefix: directory, after: path }, signal)) {
         signal.throwIfAborted()

@@ -227,7 +227,7 @@ function documentTerms(counts: Map<string, number>, length: number, named: Reado
   return byLevel.reverse().flat()
 }
 
-/** The beginning of all forms of a term in documents, which no other term has, so that one look-up counts all. */
+/** Prefix of all forms of a term in documents, which no other term has, so that one look-up counts all. */
 export function documentTermPrefix(term: string): string {
   return `${mark}${term}${separator}`
 }

@@ -527,8 +527,8 @@ export interface CommitResolver {
   /**
    * Finds the commit that a path begins with, and the rest of the path. Undefined when the path begins with none.
    *
-   * @throws ResourceError `invalid` (reason `uri`) for the name of both a branch and a tag, `not-found` (see `isMissing`) when the
-   * object of the ref is missing.
+   * @throws ResourceError `invalid` (reason `uri`) for the name of both a branch and a tag, `not-found` (see `isMissingObjectError`) when
+   * the object of the ref is missing.
    */
   find(
     path: string,
@@ -556,7 +556,7 @@ export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase
     return found?.oid
   }
 
-  /** Like {@link at}, but throws when the object of the ref may have been pruned since the refs were read: see `isMissing`. */
+  /** Like {@link at}, but throws when the object of the ref may have been pruned since: see `isMissingObjectError`. */
   const stillAt = async (ref: Pick<Ref, 'oid'>): Promise<string | undefined> => {
     const commit = await at(ref)
     if (commit === undefined && (await objects.info(ref.oid)) === undefined) throw missingObjectError(ref.oid)

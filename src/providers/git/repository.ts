@@ -161,7 +161,7 @@ async function createMirror() {
   leftovers.add(folder)
   watchExit()
   let gitDir = commonDir
-  let view = createMirrorUpdater(commonDir, gitDir, links)
+  let updater = createMirrorUpdater(commonDir, gitDir, links)
   let removed = false
   return {
     folder,
@@ -182,14 +182,14 @@ async function createMirror() {
         await writeFile(join(path, 'HEAD'), `${noHead}\n`)
       }
       gitDir = isLinked ? join(commonDir, ownName) : commonDir
-      view = createMirrorUpdater(commonDir, gitDir, links)
+      updater = createMirrorUpdater(commonDir, gitDir, links)
       if (!isLinked) return
       await mkdir(gitDir, { recursive: true })
       await writeFile(join(gitDir, 'commondir'), '../..\n')
       await writeFile(join(gitDir, 'HEAD'), `${noHead}\n`)
     },
     /** Brings the directory up to date. */
-    update: (anchors: OpenRepositoryFolders, wanted: Wanted): Promise<Seen> => view.update(anchors, wanted),
+    update: (anchors: OpenRepositoryFolders, wanted: Wanted): Promise<Seen> => updater.update(anchors, wanted),
     /** Links the parts that a split index consists of: gitformat-index(5). */
     linkIndex: async (own: Folder): Promise<void> => {
       const prefix = gitDir === commonDir ? '' : `${ownName}/`
@@ -201,7 +201,7 @@ async function createMirror() {
     },
     /** The object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
     objects: (): string =>
-      view
+      updater
         .stores()
         .map((path) => (path.includes(delimiter) || path.startsWith('"') ? JSON.stringify(path) : path))
         .join(delimiter),
@@ -209,7 +209,7 @@ async function createMirror() {
     isWhole: (): boolean =>
       [
         ...['HEAD', 'config', 'objects', 'refs'].flatMap((name) => [join(commonDir, name), join(refsDir, name)]),
-        ...view.stores(),
+        ...updater.stores(),
       ].every((path) => fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined),
     remove: async (): Promise<void> => {
       removed = true

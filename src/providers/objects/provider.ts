@@ -94,19 +94,19 @@ function timed(store: ObjectStore, ms: number): ObjectStore {
     head: (key, signal) => once(ms, signal, (own) => store.head(key, own)),
     link: (details, seconds, signal) => once(ms, signal, (own) => store.link(details, seconds, own)),
     get: async (query, signal) => {
-      const watch = createTimeLimit(ms, signal)
+      const timeLimit = createTimeLimit(ms, signal)
       try {
-        const body = await watch.run((own) => store.get(query, own))
+        const body = await timeLimit.run((own) => store.get(query, own))
         return {
           ...body,
-          bytes: () => watch.run(() => body.bytes()).finally(watch.end),
+          bytes: () => timeLimit.run(() => body.bytes()).finally(timeLimit.end),
           discard: () => {
-            watch.end()
+            timeLimit.end()
             body.discard()
           },
         }
       } catch (error) {
-        watch.end()
+        timeLimit.end()
         throw error
       }
     },
@@ -114,14 +114,14 @@ function timed(store: ObjectStore, ms: number): ObjectStore {
 }
 
 async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const watch = createTimeLimit(ms, signal)
+  const timeLimit = createTimeLimit(ms, signal)
   try {
-    return await watch.run(work)
+    return await timeLimit.run(work)
   } catch (error) {
     // Only a read of content is repeated after an `ObjectFault`. Here it means an invalid answer.
     throw error instanceof ObjectFault ? unavailable(invalidAnswerMessage) : error
   } finally {
-    watch.end()
+    timeLimit.end()
   }
 }
 

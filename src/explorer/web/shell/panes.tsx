@@ -165,7 +165,7 @@ export function ErrorBoundary({ children }: { readonly children: ComponentChildr
 /** The screen until there is a connection. */
 export function ConnectionScreen() {
   if (accessRequirement.value !== undefined)
-    return <main class="gate">{<AccessCard wish={accessRequirement.value} />}</main>
+    return <main class="gate">{<AccessCard requirement={accessRequirement.value} />}</main>
   return (
     <main class="gate">
       {connectionFailure.value === undefined ? <p class="gate-waiting">{t('connecting')}</p> : <FailureCard />}
@@ -205,7 +205,7 @@ function whyOf(error: unknown): string {
 }
 
 /** Asks for what the server requires: a field for a token, or the advice to open the address that `hikidashi ui` prints. */
-function AccessCard({ wish: { what, isRefused, give } }: { readonly wish: AccessRequirement }) {
+function AccessCard({ requirement: { what, isRefused, give } }: { readonly requirement: AccessRequirement }) {
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => field.current?.focus(), [])
   if (what === 'address')
@@ -272,7 +272,7 @@ export function AccessDialog() {
   if (wanted === undefined) return null
   return (
     <dialog ref={dialog} class="gate-dialog" onCancel={(event) => event.preventDefault()}>
-      <AccessCard wish={wanted} />
+      <AccessCard requirement={wanted} />
     </dialog>
   )
 }
