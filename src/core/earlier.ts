@@ -38,7 +38,7 @@ export interface DeltaMetadata {
   readonly reason?: 'unknown' | 'shorter' | 'not-text'
 }
 
-/** The key under which a text is kept. */
+/** The key under which a version of a text is stored. */
 function textVersionKey(address: string, path: string, version: string): string {
   return createHash('sha256')
     .update(JSON.stringify([address, path, version]))

@@ -55,7 +55,6 @@ function withoutControls(bytes: Uint8Array): Uint8Array {
   return (bytes.length - rest.length) * bytesPerControl <= bytes.length ? rest : bytes
 }
 
-/** Reads the source of a page of HTML. */
 export function readHtmlPage(html: string, form: ReadingForm, limits: ReadingLimits): Reading {
   const writer = createDocumentWriter(form, limits.characters)
   const page = createPage(writer)

@@ -141,7 +141,7 @@ function makeSchema<Kind>(method: string, args: readonly unknown[], judge: Judge
   return make({ ...more, judge, step: { before: undefined, method, args } }) as unknown as Kind
 }
 
-/** Does the same as `begin`, for a schema that accepts the values for which `isGood` holds, unchanged. */
+/** Does the same as {@link makeSchema}, for a schema that accepts the values for which `isGood` holds, unchanged. */
 function accept<Kind>(method: string, args: readonly unknown[], isGood: (value: unknown) => boolean, more = {}): Kind {
   return makeSchema(method, args, (value) => (isGood(value) ? value : refused), more)
 }

@@ -80,7 +80,7 @@ const tooLarge = 'It is also too large to be stored: this is its beginning. Ask 
 const notKept = 'It could not be stored, because the store does not answer: this is its beginning.'
 
 /**
- * Keeps the files of a result. The tool has already run, so a store that does not answer must not fail the call. `told` is a sentence for the
+ * Stores the files of a result. The tool has already run, so a store that does not answer must not fail the call. `told` is a sentence for the
  * caller.
  */
 async function storeResultFiles(spill: Spill, principal: Principal, files: readonly ResultFile[]) {
@@ -134,7 +134,6 @@ function binaryOf(part: ToolPart, index: number): readonly { readonly part: Tool
   return [{ part, file: { name, title: name, mimeType, body: found.bytes } }]
 }
 
-/** Makes the names of the files of a result unique. */
 function makeNamesUnique(files: readonly ResultFile[]): readonly ResultFile[] {
   const taken = new Set<string>()
   return files.map((file, index) => {

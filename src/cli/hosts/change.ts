@@ -142,7 +142,6 @@ export function unifiedDiff(file: string, before: string | undefined, after: str
   return header + lines.join('')
 }
 
-/** Splits a text into lines, each with its line end. */
 const linesWithEnds = (text: string) => (text === '' ? [] : text.split(/(?<=\n)/))
 
 const formatHunkRange = (from: number, count: number) => `${count === 0 ? from : from + 1},${count}`

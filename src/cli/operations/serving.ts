@@ -180,7 +180,7 @@ function linkOptions({ lifetime }: { readonly lifetime?: number }, config: Local
   }
 }
 
-/** Returns the token file, if clients over HTTP need tokens. */
+/** Returns the option `tokens`, if clients over HTTP need tokens; otherwise no option. */
 export function tokenFileOption(auth: { readonly tokens?: string } | undefined): { readonly tokens?: string } {
   return auth?.tokens === undefined ? {} : { tokens: auth.tokens }
 }

@@ -154,7 +154,10 @@ export function createCatFileProcess(mode: Mode, start: (args: readonly string[]
 
 const closedError = () => unavailable('The git provider is closed.')
 
-/** Returns the error of the request over which a process died, unless a new process may still answer it. */
+/**
+ * Counts a death of the process against the request that it was answering. Returns the error for that request, unless a new process may
+ * still answer it.
+ */
 function recordProcessDeath(head: Request | undefined, complaint: string): ResourceError | undefined {
   if (head === undefined) return undefined
   if (isOutOfMemory(complaint)) return memoryError()
@@ -495,6 +498,7 @@ function compareNames(a: Buffer, from: number, isDirA: boolean, b: Buffer, start
   }
 }
 
+/** Returns the value that stands for the end of a name: `/` for a directory, and for a file a value before all bytes. */
 function nameEndByte(isDirectory: boolean): number {
   return isDirectory ? 0x2f : -1
 }

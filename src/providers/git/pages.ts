@@ -335,7 +335,7 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
 }
 
 /** @throws ResourceError `invalid` for a parameter "path" that is not a path. */
-export function pathParameter(params: Params): string | undefined {
+function pathParameter(params: Params): string | undefined {
   const path = params.get('path')
   if (path === undefined || (path !== '' && isPath(path))) return path
   throw invalid(

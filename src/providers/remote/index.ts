@@ -255,7 +255,7 @@ function isOnlyDirectory(taken: ServerSnapshot, path: string): boolean {
   return first !== undefined && entryAt(taken, path) === undefined
 }
 
-/** Whether two URIs are equal except for their spelling, or for a query that only one of them has. */
+/** Whether the URI of a content is the one that was asked for, apart from its spelling and from the query of the request. */
 function isRequestedUri(told: string, asked: string): boolean {
   return (
     told === asked ||

@@ -54,7 +54,6 @@ function isRelayed({ meta }: Pick<ContentMetadata, 'meta'>): boolean {
   return meta?.[metaKeys.via] !== undefined
 }
 
-/** Returns the keys of the texts that come from a source. */
 function sourceTextKeys({ title, description }: Pick<Description, 'title' | 'description'>): readonly string[] {
   if (title === undefined) return description === undefined ? noTexts : ['description']
   return description === undefined ? ['title'] : ['title', 'description']
