@@ -268,7 +268,7 @@ export type OpenSource<Source extends { readonly shape: z.Shape }, Opened extend
   context: OpenContext,
 ) => Promise<Opened>
 
-/** What the configuration gives to every mount besides its own options. */
+/** Settings that every mount has besides its own options. */
 export interface MountSettings {
   readonly log: Log
   /** Removes known secrets, for providers that redact. */

@@ -99,7 +99,7 @@ function scalarOf({ type, value, offset, length }: JsonNode, text: string): Scal
   return { kind: 'scalar', text: lexeme, json, start: offset, end, writing: 'quoted' }
 }
 
-/** What a request wants of a settings file: the file as it is, a part of it as JSON, or names that complete a pointer. */
+/** The part of a settings file that a request asks for: the file as it is, a part of it as JSON, or names that complete a pointer. */
 export type SettingsPart =
   | { readonly kind: 'source' }
   | { readonly kind: 'json'; readonly steps: readonly string[] }

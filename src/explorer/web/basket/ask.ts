@@ -14,7 +14,7 @@ export type BasketFormat = (typeof formats)[number]
 export const encodings = ['o200k_base', 'cl100k_base'] as const
 export type TokenEncoding = (typeof encodings)[number]
 
-/** What the reader chose for the assembly of a context. */
+/** Settings for the assembly of a context, which the reader chooses. */
 export interface AssemblySettings {
   readonly budget: number
   readonly encoding: TokenEncoding
