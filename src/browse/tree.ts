@@ -42,7 +42,7 @@ export function withOpenFolder<F>(tree: Tree<F>, uri: string): Tree<F> {
   return withFolder(tree, uri, { isOpen: true, failure: undefined })
 }
 
-/** Returns the tree with one more change counted for each of the directories. */
+/** Marks directories as stale: returns the tree with one more change counted for each of them. */
 export function withStaleFolders<F>(tree: Tree<F>, uris: readonly string[]): Tree<F> {
   if (uris.length === 0) return tree
   const folders = new Map(tree.folders)

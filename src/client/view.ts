@@ -255,7 +255,11 @@ const maxPages = 100_000
 
 const start: WalkPosition = { pages: 0, mark: '' }
 
-/** @throws ResourceError `invalid` for a cursor that this client did not make. */
+/**
+ * Parses a cursor of this client to the position of a walk. Without a cursor, the walk begins.
+ *
+ * @throws ResourceError `invalid` for a cursor that this client did not make.
+ */
 export function parseCursor(cursor: string | undefined): WalkPosition {
   if (cursor === undefined) return start
   const parts = /^(\d{1,6})\.([\w-]{12})\.(.*)$/s.exec(cursor)

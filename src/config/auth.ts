@@ -119,6 +119,7 @@ const issuer = z
     ),
   })
 
+/** Schema of `http.auth`. */
 export const auth = z
   .strictObject({
     resource: endpoint.optionalKey(

@@ -201,7 +201,7 @@ async function withDocuments(
   provider: Provider,
   options: DocumentOptions,
   { redaction, log, scrubber, store, languages }: Omit<OpenContext, 'address' | 'folder' | 'documents'>,
-  { headings = [], except, findsTwins = false, frontMatter: usual }: DocumentRules = {},
+  { headings = [], except, findsTranslations = false, frontMatter: usual }: DocumentRules = {},
 ): Promise<Provider> {
   const { language, encodings, frontMatter = usual, readings = true, redact = 'off' } = options
   // Loaded only with redaction, because the detectors are large.
@@ -222,7 +222,7 @@ async function withDocuments(
         })
   const made = documents(provider, {
     // For other sources than files none by default, because each possible translation takes a request.
-    languages: findsTwins ? [] : (languages ?? []),
+    languages: findsTranslations ? [] : (languages ?? []),
     ...defined({ language, encodings }),
     ...(frontMatter === undefined ? {} : { frontMatter: [frontMatter].flat() }),
     headings,

@@ -174,7 +174,8 @@ export function searchedMounts(mounts: readonly PlannedMount[]): readonly Planne
 }
 
 /**
- * Returns the OAuth scopes that a token needs for a URI, from the configuration alone. A URI outside all mounts needs no scopes.
+ * Creates a function that returns the OAuth scopes that a token needs for a URI, from the configuration alone. A URI outside all
+ * mounts needs no scopes.
  *
  * @throws ResourceError `invalid` for addresses that overlap.
  */
@@ -201,6 +202,7 @@ interface SearchMount extends Mount {
   readonly provider: Provider & IndexFeeder
 }
 
+/** Returns the mounts of a catalog that are searches. */
 export function searchesOf({ mounts }: Pick<Catalog, 'mounts'>): readonly SearchMount[] {
   return mounts.filter((mount): mount is SearchMount => mount.provider.feedStatus !== undefined)
 }
@@ -276,7 +278,7 @@ export function mountNoun(config: MountConfig): string {
   return noun
 }
 
-/** Whether rules and scopes let a principal see anything of a mount. */
+/** Creates a test whether the rules and scopes of a mount let a principal see anything of it. */
 export function createVisibilityTest({ access, scopes = [] }: MountConfig): (principal: Principal) => boolean {
   const rules = access === undefined ? undefined : compileAccess(access)
   return (principal) =>

@@ -77,6 +77,7 @@ const profile = z.strictObject({
     ),
 })
 
+/** Schema of the settings for clients: tools, and profiles by name. */
 export const clients = z.strictObject({
   tools: z
     .enum(['auto', 'on', 'off', 'chatgpt'])

@@ -104,7 +104,10 @@ export async function listTrust(env: Env = process.env): Promise<readonly TrustR
     .sort((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.at < b.at ? -1 : 1))
 }
 
-/** Whether the file of a configuration still has the content that was trusted. */
+/**
+ * Returns the state of a trust record: `trusted` while the file has the trusted content, `changed` if it has another one, `gone` if it
+ * cannot be read.
+ */
 export async function trustState({ file, sha256 }: TrustRecord): Promise<'trusted' | 'changed' | 'gone'> {
   const content = await readFile(file).catch(() => undefined)
   if (content === undefined) return 'gone'

@@ -74,7 +74,8 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
     }
     if (index % 256 === 255 || reading !== undefined) await turn()
     signal?.throwIfAborted()
-    const same = reading !== undefined && 'text' in reading ? await twinOf(candidate, reading, collapse) : undefined
+    const same =
+      reading !== undefined && 'text' in reading ? await duplicateOf(candidate, reading, collapse) : undefined
     if (same === undefined) formed.push(await formsOfCandidate(candidate, reading, forming, index))
     else {
       const { resource, explanation } = candidate
@@ -138,8 +139,8 @@ function joinParts(parts: readonly string[], { head, tail }: Renderer): string {
   return parts.length === 0 ? '' : [head, ...parts, tail].join('')
 }
 
-/** Returns the URI of an earlier resource with nearly the same text. Required resources have no twin: they are always included. */
-async function twinOf(
+/** Returns the URI of an earlier resource with nearly the same text. None for a required resource, which is always included. */
+async function duplicateOf(
   { resource, required }: Candidate,
   { text, sha256 }: { readonly text: string; readonly sha256: string },
   collapse: CopyFinder,

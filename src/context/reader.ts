@@ -208,7 +208,7 @@ export function canonicalUri(uri: string): string {
   }
 }
 
-/** Whether a URI is one of these, or lies below one that ends in `/`. All spellings of a resource are equal. */
+/** Creates a test whether a URI is one of these, or lies below one that ends in `/`. All spellings of a resource are equal. */
 export function createUriMatcher(uris: readonly string[]): (uri: string) => boolean {
   if (uris.length === 0) return () => false
   const all = uris.map(canonicalUri)

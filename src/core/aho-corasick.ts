@@ -66,12 +66,14 @@ interface Units {
   seek(begins: Uint8Array, at: number, to: number): number
 }
 
+/** The UTF-16 code units of a text, as the input of a search. */
 // These two functions are alike on purpose: one loop over both kinds of input would be several times slower.
 export const unitsInText = (text: string): Units => ({
   at: (index) => text.charCodeAt(index),
   seek: (begins, from, to) => seekInText(text, begins, from, to),
 })
 
+/** Returns the first index from `from` on at which a pattern may begin in a text; `to - 2` if there is none. */
 export function seekInText(text: string, begins: Uint8Array, from: number, to: number): number {
   let first = text.charCodeAt(from)
   let second = text.charCodeAt(from + 1)
@@ -84,6 +86,7 @@ export function seekInText(text: string, begins: Uint8Array, from: number, to: n
   return Math.max(from, to - 2)
 }
 
+/** Bytes, as the input of a search. */
 export const unitsInBytes = (bytes: Uint8Array): Units => ({
   at: (index) => bytes[index] as number,
   seek: (begins, from, to) => {

@@ -38,6 +38,7 @@ import { runSourceInSpan } from './trace.ts'
 import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
 import type { CallOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
 
+/** A provider at an address, with access rules and limits. */
 export type Mount = MountOptions
 
 export interface CatalogOptions {

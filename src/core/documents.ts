@@ -70,6 +70,7 @@ export function documentFormatOf(path: string, mimeType: string | undefined): Do
   return formats.find((format) => types[format].some((beginning) => type.startsWith(beginning)))
 }
 
+/** Returns the forms in which documents of a format can be read, the plainest first. */
 export function readingFormsOf(format: DocumentFormat): readonly ReadingForm[] {
   return format === 'pdf' ? ['text'] : ['text', 'markdown']
 }

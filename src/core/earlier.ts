@@ -28,7 +28,7 @@ export function earlierInMemory(): EarlierTexts {
   }
 }
 
-/** Facts about an answer to a read since a version, in `_meta`. */
+/** Metadata of an answer to a read since a version, in `_meta`. */
 export interface DeltaMetadata {
   /** The version that the caller has. */
   readonly since: string

@@ -48,6 +48,7 @@ export interface ByteRange {
   readonly end?: number
 }
 
+/** A content without its text or bytes: its path, type, version, size and range. */
 export interface ContentMetadata {
   /** Path of this content, when it differs from the requested one (a read may return several contents). */
   readonly path?: string

@@ -37,6 +37,7 @@ export interface KeptRun {
   readonly mounts: Readonly<Record<string, KeptMountChanges>>
 }
 
+/** Key of the stored run of the log of changes. */
 export const keptRunKey = 'changes'
 
 /** Hides the other paths of an entry, so that a source lists each entry under one path only. */

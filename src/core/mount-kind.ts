@@ -71,10 +71,12 @@ export function kindIn(meta: Readonly<Record<string, unknown>> | undefined): Mou
   }
 }
 
+/** Whether a value is a label in at least English. */
 export function isLabel(value: unknown): value is MountLabel {
   return isObject(value) && isLabelText(value.en) && (value.ja === undefined || isLabelText(value.ja))
 }
 
+/** Whether a value is the text of a label: neither blank nor longer than {@link maxLabelLength}. */
 export function isLabelText(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && value.length <= maxLabelLength
 }

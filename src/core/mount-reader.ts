@@ -69,7 +69,10 @@ export const indexer: Principal = { id: 'hikidashi-index', roles: [] }
 const principal = indexer
 /** Denies the other paths of an entry to the indexer, so that an entry with several paths is indexed under its own path only. */
 const denied = () => false
-/** The test for hidden paths of a mount without rules: no path is hidden. Compared by identity. */
+/**
+ * Does the same as {@link denied} for a mount without rules. Compared by identity: it tells a source that the mount hides no path, so that
+ * none has to be asked for.
+ */
 export const hidesNothing = () => false
 
 export function createMountReader(mount: Mounted, watch: MountWatch | undefined): MountReader {

@@ -6,6 +6,7 @@ import type { Change, ChangedKind, Degradation, Principal, Provider } from './pr
 import { formatUri } from './uri.ts'
 import type { ViewChange } from './view.ts'
 
+/** A principal that is notified of changes. */
 export interface Listener {
   readonly principal: Principal
   readonly notify: (change: ViewChange) => void

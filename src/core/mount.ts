@@ -73,6 +73,7 @@ export interface Mounted {
   templateOf(uriTemplate: string, context: Context): Promise<MountTemplate | undefined>
 }
 
+/** A template of a provider, as declared and compiled. */
 export interface MountTemplate {
   readonly declared: Template
   readonly compiled: UriTemplate

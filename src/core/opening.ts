@@ -7,11 +7,11 @@ import type { CallOptions, ChangeHistory, ChangeListener, PromptView, Subscripti
 
 export type PendingOpen<T> = ReturnType<typeof createPendingOpen<T>>
 
-/** A resource that is opened once, when it is first needed or when `start` is called. */
+/** Creates a holder of a value, such as a catalog, that is opened once: when it is first needed, or when `start` is called. */
 export function createPendingOpen<T>(open: () => Promise<T>) {
   let opened: T | undefined
   let opening: Promise<T> | undefined
-  /** Starts to open the resource, unless that has begun already. Rejects with the error of the opening. */
+  /** Starts to open the value, unless that has begun already. Rejects with the error of the opening. */
   const start = (): Promise<T> => {
     opening ??= open().then((value) => {
       opened = value

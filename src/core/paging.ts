@@ -117,7 +117,7 @@ export function pageLength(paging: Paging, page: number): number {
   return Math.min(paging.most, paging.first * growth ** Math.min(page, 8))
 }
 
-/** Collects one page, and reports when it is full. */
+/** Creates a builder that collects one page, and reports when it is full. */
 export function createPageBuilder<T>(paging: Paging, page: number) {
   const items: T[] = []
   const length = pageLength(paging, page)

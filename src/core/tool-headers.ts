@@ -2,7 +2,7 @@ import { isObject, memberOf } from './kit/object.ts'
 import type { JsonObject } from './tool.ts'
 
 /**
- * Parameters of a tool whose values an HTTP request repeats in headers, so that a gateway can route by them (`x-mcp-header`; MCP
+ * A header in which an HTTP request repeats the value of a parameter of a tool, so that a gateway can route by it (`x-mcp-header`; MCP
  * 2026-07-28, basic/transports/streamable-http).
  */
 export interface ParamHeader {

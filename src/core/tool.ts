@@ -224,6 +224,7 @@ export function createArgumentReader(sent: JsonObject, schema: JsonObject) {
 
 export type ArgumentReader = ReturnType<typeof createArgumentReader>
 
+/** The hints of a tool that only reads, and only what this server has. */
 export const readOnlyHints = { readOnly: true, destructive: false, idempotent: true, openWorld: false } as const
 
 /** The result of storing a record: its id, status and times, without its content. */
@@ -267,6 +268,7 @@ export interface Freshness {
   readonly asOf?: number
 }
 
+/** Progress of the index of one mount. */
 export interface MountProgress extends Freshness {
   readonly address: string
   readonly state: MountIndexState

@@ -28,6 +28,7 @@ interface SourceEffects<Options> {
   readonly options: EffectRules<Omit<Options, keyof MountOptions>>
 }
 
+/** The mount that `findings` of a source examines, before it is opened. */
 export interface FindingContext {
   readonly address: string
   /** The folder of the configuration. */
@@ -155,7 +156,7 @@ interface AccountClient {
   readonly secret: string | undefined
 }
 
-/** The OAuth client with which a person lets a mount read an account, and the file of the token. */
+/** How a person lets a mount read an account: the OAuth client, the file of the token, and the request for consent. */
 export interface SourceAccount {
   /** Returns the client of a mount; undefined if it names none. */
   clientOf(options: never, folder: string): Promise<AccountClient | undefined>
@@ -205,14 +206,14 @@ export function defineSource<const Shape extends z.Shape>(source: SourceSchema<S
   return source
 }
 
-/** Facts about the files of a provider that are served as documents. */
+/** Rules for the files of a provider that are served as documents. */
 export interface DocumentRules {
   /** Globs over Markdown documents whose first heading is their title. Default none. */
   readonly headings?: readonly string[]
   /** Globs over files that are served although their names are those of credentials. Default none. */
   readonly except?: readonly string[]
   /** Whether the provider itself names the translations of a document. */
-  readonly findsTwins?: boolean
+  readonly findsTranslations?: boolean
   /** Globs over documents with front matter, if the mount names none. Default none. */
   readonly frontMatter?: readonly string[]
 }
@@ -254,7 +255,7 @@ export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 
   /** The languages in which documents may have translations. Undefined if the mount names none, and empty if access rules hide some paths. */
   readonly languages?: readonly string[]
   /** Serves the files of a provider as documents, as the options of the mount say (`documentsShape`). */
-  documents(provider: Provider, facts?: DocumentRules): Promise<Provider>
+  documents(provider: Provider, rules?: DocumentRules): Promise<Provider>
 }
 
 /**
@@ -267,6 +268,7 @@ export type OpenSource<Source extends { readonly shape: z.Shape }, Opened extend
   context: OpenContext,
 ) => Promise<Opened>
 
+/** Settings that every mount has besides its own options. */
 export interface MountSettings {
   readonly log: Log
   /** Removes known secrets, for providers that redact. */

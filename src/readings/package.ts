@@ -79,7 +79,10 @@ function readZipEntries(file: yauzl.ZipFile): Promise<ReadonlyMap<string, yauzl.
   })
 }
 
-/** Names of parts are equal without regard to case and to percent-encoding (ECMA-376, part 2, section 6.2.2). */
+/**
+ * Returns the name of a part in the form in which names are compared: without regard to case and to percent-encoding (ECMA-376, part 2,
+ * section 6.2.2).
+ */
 export function normalizePartName(name: string): string {
   const plain = name.replaceAll('\\', '/').replace(/^\/+/, '').toLowerCase()
   try {

@@ -29,6 +29,7 @@ const long = {
  * score. Figures: decision 12.
  */
 const ofPath = { averageLength: 8, share: 0.25, labelShare: 0.4 }
+/** The documents that fit a query best: their scores, and the passages to rank. */
 export interface RankedDocuments {
   /** The best passages of the documents, in no order. */
   readonly ids: readonly number[]

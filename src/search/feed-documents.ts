@@ -60,10 +60,7 @@ type WayOf = Pick<ReadingSettings, 'way' | 'maxBytes'>
  * Returns a digest of the version and the facts of a document, which changes with them. Undefined when the source has neither version nor
  * time: the document then has to be read to detect changes.
  */
-export function documentStamp(
-  { path: _, icons: __, description: ___, ...entry }: Entry,
-  way: string,
-): string | undefined {
+function documentStamp({ path: _, icons: __, description: ___, ...entry }: Entry, way: string): string | undefined {
   const { version, size, modified, ...facts } = entry
   if (version === undefined && modified === undefined) return undefined
   const marks = version === undefined ? [size, modified] : [version]

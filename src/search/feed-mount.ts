@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { isResourceError } from '../core/errors.ts'
 import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
@@ -134,7 +134,7 @@ export function createMountFeed(options: MountFeedOptions) {
     }
   }
 
-  const naming = createNameIndexer(mount, options.scrubber, keep)
+  const nameIndexer = createNameIndexer(mount, options.scrubber, keep)
 
   const put = async (documents: readonly SearchDocument[]): Promise<void> => {
     const kept = await keep(documents)
@@ -218,7 +218,7 @@ export function createMountFeed(options: MountFeedOptions) {
         await writer.add(found.filter((one) => one !== undefined && one !== 'later'))
         if (comparison !== undefined) comparison.looked += batch.length
         // Yield first, so that requests to the server do not wait.
-        await breathe()
+        await yieldToEventLoop()
         // A text that was read before a change must not be written after it.
         await renewHeard(signal, touched, writer.flush)
       }
@@ -237,7 +237,7 @@ export function createMountFeed(options: MountFeedOptions) {
     let changed: Entry[] = []
     let fresh: Entry[] = []
     const readChanged = async () => {
-      if (fresh.length > batchSize) await naming.put(fresh, signal)
+      if (fresh.length > batchSize) await nameIndexer.put(fresh, signal)
       await readAll(newestFirst(changed), touched, signal)
       changed = []
       fresh = []
@@ -269,9 +269,9 @@ export function createMountFeed(options: MountFeedOptions) {
       if (listed % pageSize === 0) await renewHeard(signal, touched)
       if (changed.length < window) continue
       if (!isNamedAhead) {
-        await naming.put(fresh, signal)
+        await nameIndexer.put(fresh, signal)
         fresh = []
-        await naming.putBehind(directory, entry.path, known, signal)
+        await nameIndexer.putBehind(directory, entry.path, known, signal)
         isNamedAhead = true
       }
       await readChanged()

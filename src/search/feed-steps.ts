@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Change, Entry, EntryPart } from '../core/provider.ts'
@@ -143,7 +143,7 @@ export function createNameIndexer(
     for (let at = 0; at < entries.length; at += nameBatchSize) {
       signal.throwIfAborted()
       await keep(entries.slice(at, at + nameBatchSize).map((entry) => documentWithoutText(entry, options)))
-      await breathe()
+      await yieldToEventLoop()
     }
   }
   return {

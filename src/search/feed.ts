@@ -10,6 +10,7 @@ import type { Lease, Store } from '../store/store.ts'
 import { isInMount, shortDigest } from './feed-documents.ts'
 import { createMountFeed, type MountFeed, type MountFeedOptions } from './feed-mount.ts'
 
+/** A mount whose documents are indexed. */
 export interface IndexedMount {
   readonly mount: MountReader
   /** Changes whenever the settings for reading the source do. */

@@ -122,7 +122,7 @@ export interface FoundPassage {
   readonly title: string
 }
 
-/** The store takes weights as integers: multiples of 1 / `weightUnit`. */
+/** Number of units of the store in a weight of 1: the store takes weights as integers. */
 export const weightUnit = 1000
 
 export function storedWeight(weight: number): number {
@@ -217,7 +217,7 @@ function documentTerms(counts: Map<string, number>, length: number, named: Reado
   return byLevel.reverse().flat()
 }
 
-/** The beginning of all forms of a term in documents, which no other term has, so that one look-up counts all. */
+/** Prefix of all forms of a term in documents, which no other term has, so that one look-up counts all. */
 export function documentTermPrefix(term: string): string {
   return `${mark}${term}${separator}`
 }

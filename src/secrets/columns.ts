@@ -8,11 +8,6 @@ import { looksLikePassword } from './values.ts'
 export const secretNamePattern =
   /pass|pwd|pw\b|secret|token|key|cred|auth|pin|cvv|cookie|session|jwt|kennwort|senha|contra|[^\0-\x7f]/gi
 
-export function mayNameSecret(text: string): boolean {
-  secretNamePattern.lastIndex = 0
-  return secretNamePattern.test(text)
-}
-
 interface SecretColumn {
   readonly at: number
   readonly kind: Exclude<KeyKind, undefined>

@@ -24,6 +24,7 @@ interface RedactorOptions {
   readonly file?: string
 }
 
+/** Creates a redactor with a worker of its own; {@link sharedRedactor} is that of the process. */
 export function createRedactor(options: RedactorOptions = {}): Redactor {
   const { file = join(import.meta.dirname, '../../dist/secrets/worker.js') } = options
   const host = createTaskWorker<RedactionJob, ScanAnswer>(file, {

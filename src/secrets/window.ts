@@ -17,6 +17,7 @@ export interface Window {
   readonly head?: string
 }
 
+/** A part of a text, without its secrets. */
 export interface CleanPart {
   readonly text: string
   /** End of the part in the window; the next part begins there. */

@@ -157,6 +157,7 @@ async function computeHolding(wanted: Computation, lease: Lease | 'gone', signal
   }
 }
 
+/** Stores a value unless there is one already, and returns the stored one. Undefined if the store does not answer. */
 async function putIfAbsent({ rows, key }: Computation, made: OnceValue): Promise<OnceOutcome | undefined> {
   try {
     const written = await rows.put({ ...made, key }, { absent: true })

@@ -24,7 +24,7 @@ const batch = 500
 export async function openPostgres(options: PostgresStore['postgres'], log: Log): Promise<Engine> {
   const schema = schemaOf(options.schema ?? 'hikidashi')
   const server = connectTo(options)
-  const listening = createNotificationListener(server, schema.channel, (connected) =>
+  const listener = createNotificationListener(server, schema.channel, (connected) =>
     log(
       connected ? 'info' : 'warn',
       connected ? 'The store reports changes again.' : 'The connection on which the store reports changes is lost.',
@@ -42,7 +42,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
     }
   }
   const close = async () => {
-    await listening.close()
+    await listener.close()
     await server.close()
   }
 
@@ -56,7 +56,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
     }
     log('warn', error.message)
   }
-  return { ...operationsOn(ask, schema.quoted), ...textOperationsOn(ask, schema.quoted), watch: listening.watch, close }
+  return { ...operationsOn(ask, schema.quoted), ...textOperationsOn(ask, schema.quoted), watch: listener.watch, close }
 }
 
 /** The quoted name of a schema for statements, and the channel of its notifications. */

@@ -47,6 +47,11 @@ export function checkKey(key: string): void {
   checkText(key, 'key', storeLimits.key)
 }
 
+/**
+ * Checks a row, and returns it complete, with each term once.
+ *
+ * @throws ResourceError `invalid`.
+ */
 export function normalizeRow({ key, value, expires, terms = [] }: NewRow): WholeRow {
   checkKey(key)
   if (value.byteLength > storeLimits.value)
@@ -59,12 +64,13 @@ export function normalizeRow({ key, value, expires, terms = [] }: NewRow): Whole
   return { key, value, terms: each, ...defined({ expires }) }
 }
 
-/** The terms without duplicates. */
+/** Checks terms, and returns them without duplicates. */
 export function normalizeTerms(terms: readonly string[]): readonly string[] {
   for (const term of terms) checkText(term, 'term', storeLimits.term)
   return [...new Set(terms)]
 }
 
+/** Checks a query, and returns it with a limit of at most `storeLimits.rows`. */
 export function normalizeQuery(query: RowQuery): RowQuery {
   if (query.prefix !== undefined && query.prefix !== '') checkText(query.prefix, 'prefix', storeLimits.key)
   // The position at which a listing continues need not be a key: every string that sorts is valid.
@@ -73,6 +79,7 @@ export function normalizeQuery(query: RowQuery): RowQuery {
   return { ...query, limit: normalizeLimit(query.limit) }
 }
 
+/** Checks a limit, and returns it, at most `storeLimits.rows`. */
 export function normalizeLimit(limit: number): number {
   if (!(Number.isInteger(limit) && limit >= 0)) throw valueError('A limit must be a whole number.', 'argument')
   return Math.min(limit, storeLimits.rows)
@@ -85,7 +92,7 @@ function checkText(text: string, what: string, most: number): void {
   if (Buffer.byteLength(text) > most) throw valueError(`The ${what} has more than ${most} bytes.`, 'too-large')
 }
 
-/** Why a store could not do an operation, as `detail.reason`. */
+/** Why a store could not do an operation, as `detail.fault` of the error. */
 export type StoreFault = 'gone' | 'busy' | 'full' | 'read-only' | 'damaged'
 
 /** The remedy for a store that cannot be written, as the end of a sentence. */

@@ -7,7 +7,7 @@ import type { Texts } from './texts.ts'
  * `contract` (test/support) runs against both.
  *
  * Every method throws only ResourceError: `unavailable` if the engine is gone, locked for too long, full or read-only
- * (`reason`: `gone`, `busy`, `full`, `read-only`), `internal` if its file is damaged (`reason`: `damaged`), `invalid` for a
+ * (`fault`: `gone`, `busy`, `full`, `read-only`), `internal` if its file is damaged (`fault`: `damaged`), `invalid` for a
  * value that cannot be stored. It recovers by itself when the cause is gone.
  */
 export interface Store {

@@ -250,13 +250,13 @@ async function checkAbsent(run: Run, path: string, promise?: PromiseId): Promise
 /** Requests listed paths, and directories of them, in another case and Unicode normalization. Nothing may be found there. */
 async function checkSpelling(run: Run, listed: ListedEntries, isAbsent: (path: string) => boolean): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
-  const twinsOf = (path: string) => [path.normalize('NFC'), path.normalize('NFD'), swapCase(path)]
+  const spellingsOf = (path: string) => [path.normalize('NFC'), path.normalize('NFD'), swapCase(path)]
   // Prefer paths whose spelling changes with the normalization: there may be few of them.
   const telling = listed.entries.filter((entry) => entry.path.normalize('NFC') !== entry.path.normalize('NFD'))
   for (const { path } of [...sample(telling, few), ...sample(listed.entries, few)])
-    for (const twin of twinsOf(path)) if (isAbsent(twin)) await checkAbsent(run, twin, 'spelling')
+    for (const other of spellingsOf(path)) if (isAbsent(other)) await checkAbsent(run, other, 'spelling')
   for (const directory of sample(listed.directories, few))
-    for (const prefix of twinsOf(directory)) {
+    for (const prefix of spellingsOf(directory)) {
       if (listed.entries.some((entry) => entry.path.startsWith(prefix))) continue
       await run.walk('spelling', { prefix }, (entry) => {
         run.fail('spelling', `a listing below ${formatValue(prefix)} yielded it`, entry.path)

@@ -23,6 +23,7 @@ export interface LimitedOptions {
   readonly observe?: (outcome: SourceOutcome) => void
 }
 
+/** How a request to the source ended: with an answer, with the kind of an error, or because the caller aborted (`ended`). */
 export type SourceOutcome = 'ok' | ErrorKind | 'ended'
 
 const defaults = { timeoutMs: 30_000, concurrent: 32, waiting: 256, failures: 5, pauseMs: 1000, maxPauseMs: 60_000 }

@@ -71,6 +71,7 @@ export function tailIn(params: Params): number | undefined {
   return count
 }
 
+/** Returns the error for a wrong parameter `tail`. */
 export function invalidTail(message: string): ResourceError {
   return invalid(message, 'parameter', { parameter: name })
 }

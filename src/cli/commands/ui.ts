@@ -58,13 +58,13 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
   const { createReadingCaches } = await import('../../context/memory.ts')
   const { remoteLimits } = await import('../../context/types.ts')
   const guarded = createGuardedPage({
-    onOpen: () => void handover?.remove().catch(() => {}),
+    onOpen: () => void redirectPage?.remove().catch(() => {}),
     onReuse: () =>
       io.say(
         'A second browser used the address. If that was not you, somebody else saw it. The address no longer works: run this command again.',
       ),
   })
-  let handover: Handover | undefined
+  let redirectPage: RedirectPage | undefined
   const page = await createPageHandler({ path: guarded.path, isPrivate: true }).catch(rethrowAsFailure)
   await feedSearches(source)
   const turns = createAssembleTurns()
@@ -92,26 +92,26 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
     try {
       const address = `${running.url.slice(0, running.url.lastIndexOf('/'))}/#token=${guarded.token}`
       await io.out.write(`${address}\n`)
-      handover = options.open ? await handOver(address) : undefined
-      announce(handover !== undefined, io)
+      redirectPage = options.open ? await handOver(address) : undefined
+      announce(redirectPage !== undefined, io)
       const end = await Promise.race([stop.stopped, source.over])
       if (end !== undefined) throw commandFailure(end.message)
     } finally {
       await running.close()
     }
   } finally {
-    await handover?.remove().catch(() => {})
+    await redirectPage?.remove().catch(() => {})
     stop.done()
   }
 }
 
 /** Opens an address in the browser. `undefined`: no browser could be opened. */
-async function handOver(address: string): Promise<Handover | undefined> {
+async function handOver(address: string): Promise<RedirectPage | undefined> {
   const opener = browserCommand(process.platform, process.env)
   if (opener === undefined) return undefined
-  const handover = await createRedirectPage(address).catch(() => undefined)
-  if (handover === undefined || (await openInBrowser(handover.url, opener))) return handover
-  await handover.remove()
+  const redirectPage = await createRedirectPage(address).catch(() => undefined)
+  if (redirectPage === undefined || (await openInBrowser(redirectPage.url, opener))) return redirectPage
+  await redirectPage.remove()
   return undefined
 }
 
@@ -150,7 +150,7 @@ export function browserCommand(
 
 /**
  * Opens an address in the browser of the user. Every user of the machine can read the address while the browser starts, so it
- * must contain no secret (`createHandover`). Resolves with whether a program accepted the address; it does not wait for the page.
+ * must contain no secret (`createRedirectPage`). Resolves with whether a program accepted the address; it does not wait for the page.
  */
 export function openInBrowser(url: string, opener = browserCommand(process.platform, process.env)): Promise<boolean> {
   if (opener === undefined) return Promise.resolve(false)
@@ -185,7 +185,7 @@ export async function createRedirectPage(
   }
 }
 
-type Handover = Awaited<ReturnType<typeof createRedirectPage>>
+type RedirectPage = Awaited<ReturnType<typeof createRedirectPage>>
 
 /** Returns an HTML page that redirects to an address. It has a link for browsers that do not redirect. */
 function pageFor(address: string): string {

@@ -46,6 +46,7 @@ export function parseHookOptions(words: readonly string[]): HookOptions | undefi
   }
 }
 
+/** Default time-out of the answer to a hook, in milliseconds. */
 export const defaultWaitMs = 1000
 
 const parseOptionalNumber = (text: string | undefined) => (text === undefined ? undefined : Number(text))

@@ -15,6 +15,7 @@ import { findRuleMisses, hasRuleGlobs, type RuleMiss, type SeenName } from './ru
 /** Maximum number of names below a folder that are examined to count omitted files. */
 const maxNamesCounted = 100_000
 
+/** Result of the check of one mount. */
 export interface MountReport {
   readonly address: string
   readonly provider: string

@@ -74,8 +74,7 @@ export function isPublished(): boolean {
   return readPackage().private !== true
 }
 
-/** Commands and settings that add a server to hosts, for a user to copy. */
-
+/** A server for which commands and settings are printed, so that a user can add it to hosts. */
 export interface ServerToAdd {
   /** Name of the server in the host. */
   readonly name: string

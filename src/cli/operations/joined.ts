@@ -26,7 +26,7 @@ interface Joinable {
 /** Maximum size of the first message of a client, in bytes, and the time for it in milliseconds. */
 const first = { maxBytes: 4 * 1024 * 1024, timeoutMs: 10_000 }
 
-let memory: ReadingCache | undefined
+let readingCache: ReadingCache | undefined
 
 /** Serves a client of another process: a host as over stdio, or a hook with one question. */
 export async function serveOtherProcess(
@@ -48,10 +48,10 @@ export async function serveOtherProcess(
   const answer = await opening
     .whenOpen()
     .then((catalog) => {
-      memory ??= createReadingCaches()('hook')
+      readingCache ??= createReadingCaches()('hook')
       const view = cleanView(catalog.view(service.principal ?? localPrincipal), secrets)
       const { prompt, budget, minScore } = request as unknown as BriefRequest
-      return briefFor(view, { prompt, now: Date.now(), memory, ...defined({ budget, minScore }) })
+      return briefFor(view, { prompt, now: Date.now(), memory: readingCache, ...defined({ budget, minScore }) })
     })
     .catch((error: unknown) => ({ silence: error instanceof Error ? error.message : 'unknown' }))
   socket.end(`${JSON.stringify(answer)}\n`)

@@ -154,6 +154,7 @@ export interface ServeOptions {
   readonly logFormat: (typeof logFormats)[number]
 }
 
+/** Returns the options of the HTTP server: those of the configuration, replaced or extended by those of `serve`. */
 export function httpOptions(
   { config }: LocalSetUp,
   { allowHost = [], tokens, insecure = false, replica }: ServeOptions,
@@ -211,6 +212,7 @@ export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: Ser
   throw commandFailure(`${message} ${fix}`)
 }
 
+/** Returns a sentence about the options of `serve` that correct a refused option of the HTTP server; empty if there are none. */
 export function optionAdvice(option: string | number | undefined): string {
   if (option === 'listen') return ' Choose another one: --http 0 takes a free port of the loopback interface.'
   if (option === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach it: --insecure.'

@@ -7,6 +7,7 @@ interface Follower extends AbortController {
   release(): void
 }
 
+/** Creates a controller whose signal aborts with the first of several signals. Release it when its work has ended. */
 export function followAbort(...signals: readonly AbortSignal[]): Follower {
   const controller = new AbortController()
   function abort(this: AbortSignal) {

@@ -14,6 +14,7 @@ export interface ProcessGroup {
   end(): Promise<void>
 }
 
+/** Limit of the memory of a group of processes. */
 export interface MemoryLimit {
   /** Maximum memory of all processes of a group together, in bytes. */
   readonly memoryBytes: number

@@ -131,6 +131,7 @@ export function limitedCommand(
 /** Reason why a job has no result: it exceeded its time-out, or the worker crashed. */
 export type TaskFailure = 'late' | 'crashed'
 
+/** Result of a job, or the reason why it has none. */
 export type TaskOutcome<Result> = { readonly result: Result } | { readonly failure: TaskFailure }
 
 const maxWaiting = 1000
@@ -138,7 +139,7 @@ const maxWaiting = 1000
 const idleMs = 10_000
 const startMs = 60_000
 /** Maximum duration of a job on a busy machine, as a multiple of its time-out. */
-const patience = 4
+const busyFactor = 4
 
 interface Task<Job, Result> {
   readonly job: Job
@@ -146,7 +147,7 @@ interface Task<Job, Result> {
 }
 
 /**
- * Creates a host that runs jobs one after the other in a worker thread, so that they do not block the calling thread.
+ * Creates a runner of jobs, which runs them one after the other in a worker thread, so that they do not block the calling thread.
  *
  * @param file The file that the worker runs. It posts `ready` when it can take jobs, and then one answer for each job, in order.
  */
@@ -164,7 +165,7 @@ export function createTaskWorker<Job, Result>(file: string, { timeoutMs, memoryM
 
   const watchJob = () => {
     const before = process.cpuUsage()
-    const last = performance.now() + patience * timeoutMs
+    const last = performance.now() + busyFactor * timeoutMs
     const look = () => {
       const { user, system } = process.cpuUsage(before)
       const left = Math.min(timeoutMs - (user + system) / 1000, last - performance.now())

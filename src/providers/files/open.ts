@@ -11,7 +11,7 @@ export const open: OpenSource<typeof source> = async (options, context) => {
     // The heading of a file in another encoding is known only after decoding.
     headings: rules.flatMap(({ title, match }) => (title === 'heading' ? [match].flat() : [])),
     except,
-    findsTwins: true,
+    findsTranslations: true,
   })
 }
 

@@ -151,6 +151,7 @@ export interface OpenedEntry {
   readonly links: number
 }
 
+/** Whether the caller may see a path. */
 export type Allows = (path: string) => boolean
 
 /** Finds files that may be served. Every method throws `not-found` for anything else, whatever the reason. */

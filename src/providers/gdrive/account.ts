@@ -3,7 +3,7 @@ import type { OptionsOfModule, SourceAccount } from '../source.ts'
 import { gdriveClient, tokenFileOf } from './config.ts'
 import { requestConsent } from './credentials.ts'
 
-/** The OAuth client with which a person lets a mount of Drive read their files. */
+/** How a person lets a mount of Drive read their files: the OAuth client, the file of the token, and the request for consent. */
 export const account: SourceAccount = {
   clientOf: gdriveClient,
   tokenFileOf,

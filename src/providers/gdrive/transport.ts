@@ -83,7 +83,7 @@ async function readResponseBody(response: Response, limit: number): Promise<Buff
 }
 
 /**
- * Returns the address of a server that replaces Google: only on this machine, so that no token is ever sent elsewhere.
+ * Parses the address of a server that replaces Google. It must be on this machine, so that no token is ever sent elsewhere.
  *
  * @throws ResourceError `invalid` (reason `configuration`).
  */

@@ -58,6 +58,7 @@ interface GitItems {
 
 type GitDirectories = ReturnType<typeof createGitDirectories>
 
+/** Finds the directories of the provider, which hold files of a commit, names of refs, or both, and lists their items. */
 export function createGitDirectories(
   commits: CommitResolver,
   trees: TreeReader,

@@ -155,8 +155,8 @@ export function createCatFileProcess(mode: Mode, start: (args: readonly string[]
 const closedError = () => unavailable('The git provider is closed.')
 
 /**
- * Counts a death of the process against the request that it was answering. Returns the error for that request, unless a new process may still
- * answer it.
+ * Counts a death of the process against the request that it was answering. Returns the error for that request, unless a new process may
+ * still answer it.
  */
 function recordProcessDeath(head: Request | undefined, complaint: string): ResourceError | undefined {
   if (head === undefined) return undefined

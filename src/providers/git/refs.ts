@@ -114,6 +114,7 @@ export function compareRefs(a: RefList, i: number, b: RefList, j: number): numbe
   }
 }
 
+/** Whether two refs have the same object id. */
 export function isSameId(a: RefList, i: number, b: RefList, j: number): boolean {
   const [from, start] = [a.starts[i] ?? 0, b.starts[j] ?? 0]
   return a.idLength === b.idLength && a.bytes.compare(b.bytes, start, start + b.idLength, from, from + a.idLength) === 0
@@ -417,6 +418,7 @@ const maxListBytes = 256 * 1024 * 1024
 /** Number of refs that git lists in a small part of a second. With more of them, the maximum age is longer in proportion, up to ten times. */
 const quicklyListed = 50_000
 
+/** Reads the served refs of a repository. The last list is cached for a short time. */
 export function createRefs(options: RefsOptions) {
   const { launcher, serves, idLength } = options
   let known: { readonly since: number; readonly table: Promise<RefTable> } | undefined
@@ -525,8 +527,8 @@ export interface CommitResolver {
   /**
    * Finds the commit that a path begins with, and the rest of the path. Undefined when the path begins with none.
    *
-   * @throws ResourceError `invalid` (reason `uri`) for the name of both a branch and a tag, `not-found` (see `isMissing`) when the
-   * object of the ref is missing.
+   * @throws ResourceError `invalid` (reason `uri`) for the name of both a branch and a tag, `not-found` (see `isMissingObjectError`) when
+   * the object of the ref is missing.
    */
   find(
     path: string,
@@ -543,6 +545,7 @@ export interface CommitResolver {
 const fewestDigits = 7
 const maxCandidates = 64
 
+/** Creates the resolver of names of commits. Whether a commit is reachable is cached. */
 export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase, idLength: number): CommitResolver {
   /** Cache of whether a commit is reachable, by the fingerprint of the refs and the commit id. */
   const reachable = createLruCache<{ readonly yes: boolean }>(50_000)
@@ -553,7 +556,7 @@ export function createCommitResolver(launcher: Launcher, objects: ObjectDatabase
     return found?.oid
   }
 
-  /** Like {@link at}, but throws when the object of the ref may have been pruned since the refs were read: see `isMissing`. */
+  /** Like {@link at}, but throws when the object of the ref may have been pruned since: see `isMissingObjectError`. */
   const stillAt = async (ref: Pick<Ref, 'oid'>): Promise<string | undefined> => {
     const commit = await at(ref)
     if (commit === undefined && (await objects.info(ref.oid)) === undefined) throw missingObjectError(ref.oid)

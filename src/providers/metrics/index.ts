@@ -49,8 +49,8 @@ const inAll = 12_000
  * Provider of monitoring data as time series: of Prometheus, or any service with its HTTP API; or of this process itself.
  *
  * It lists `series/NAME` for each metric, and the source's `alerts`, `rules` and `targets` if it has them; `query` takes PromQL. Series are
- * JSON with a summary, CSV or a picture. The output is downsampled to a readable number of points, keeps every extreme ({@link downsample}),
- * and states how many series were left out.
+ * JSON with a summary, CSV or a picture. The output is downsampled to a readable number of points, keeps every extreme
+ * ({@link downsampleAnswer}), and states how many series were left out.
  *
  * Reads throw ResourceError `invalid` (reason `parameter` or `query`), and `too-large` for a query that asks for more than
  * the source returns.

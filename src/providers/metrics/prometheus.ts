@@ -40,7 +40,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
   const client = createPrometheusClient(options)
   const forWhole = createPrometheusClient({ ...options, maxBytes: Math.min(options.maxBytes, maxWholeBytes) })
   // Prometheus times out shortly before this client does, so it can report that the query takes too long.
-  const patience = `${Math.max(1, Math.floor(timeoutMs * 0.8))}ms`
+  const serverTimeout = `${Math.max(1, Math.floor(timeoutMs * 0.8))}ms`
 
   /** Returns the `data` of the API's answer at a path. */
   const get = async (path: string, fields: FormFields, signal: AbortSignal): Promise<unknown> => {
@@ -90,7 +90,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
             ['step', String(when.step)],
           ]
     const path = 'at' in when ? 'query' : 'query_range'
-    const all: FormFields = [['query', text], ...fields, ['timeout', patience]]
+    const all: FormFields = [['query', text], ...fields, ['timeout', serverTimeout]]
     return ask({ path, fields: all, signal }, own ? text : undefined)
   }
 

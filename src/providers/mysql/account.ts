@@ -3,7 +3,7 @@ import type { ServerSettings } from '../relational/open.ts'
 import { refusedOpeningError } from './errors.ts'
 import { type Query, quoteName } from './sql.ts'
 
-/** Facts about a connection, read when it is opened. */
+/** Properties of a connection, read when it is opened. */
 export interface AccountProperties {
   readonly isMaria: boolean
   readonly version: readonly [major: number, minor: number]

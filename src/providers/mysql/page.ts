@@ -145,6 +145,7 @@ const local = new Set([
   'COLUMNSTORE',
 ])
 
+/** Whether rows of a table or view may be served: those of a table that this server holds itself, and those of a view if `views` is set. */
 export function hasRows(kind: RelationKind, engine: string | undefined, views: boolean): boolean {
   return kind === 'view' ? views : engine !== undefined && local.has(engine.toUpperCase())
 }

@@ -1,7 +1,7 @@
 import type { CatalogItem, PageQuery, RelationKind, SelectionOptions } from '../relational/model.ts'
 import { parseNamePrefix } from '../relational/names.ts'
 
-/** Fragments of SQL. None contains text of a client: values of clients are bound to parameters. */
+/** Quotes an identifier. No fragment of SQL in this file contains text of a client: values of clients are bound to parameters. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
@@ -12,7 +12,9 @@ export function quoteText(text: string): string {
   return text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted
 }
 
-/** Condition that the schema `n` is served: it is in the parameter, or the parameter is null and `n` is not a system schema. */
+/**
+ * Returns the SQL condition that the schema `n` is served: it is in the parameter, or the parameter is null and `n` is not a system schema.
+ */
 export function servedSchemaCondition(parameter: string): string {
   return `CASE WHEN ${parameter}::text[] IS NULL
     THEN n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'

@@ -16,7 +16,7 @@ import { resolveFolder, resolveSecret, type SecretSource } from '../../schema/va
 import type { OptionsOf } from '../source.ts'
 
 /** A time-out of at least 100 ms, because connections over a network take some time. */
-const patience = durationFrom('100ms', '1h')
+const timeout = durationFrom('100ms', '1h')
 
 /** Keys that select the rows of a database to serve. */
 export const rowsShape = {
@@ -56,10 +56,10 @@ export const relationalShape = {
 
 /** The time-outs that every mount over a database has. */
 export const timeoutShape = {
-  statementTimeout: patience.optionalKey('Time-out of one statement. By default "10s".'),
-  lockTimeout: patience.optionalKey('Time-out of a statement that waits for a lock. By default "2s".'),
-  waitTimeout: patience.optionalKey('Time-out of a request that waits for a free connection. By default "5s".'),
-  idleTimeout: patience.optionalKey('Time after which an unused connection is closed. By default "1m".'),
+  statementTimeout: timeout.optionalKey('Time-out of one statement. By default "10s".'),
+  lockTimeout: timeout.optionalKey('Time-out of a statement that waits for a lock. By default "2s".'),
+  waitTimeout: timeout.optionalKey('Time-out of a request that waits for a free connection. By default "5s".'),
+  idleTimeout: timeout.optionalKey('Time after which an unused connection is closed. By default "1m".'),
 }
 
 /** Returns a key for the maximum number of connections. */
@@ -80,7 +80,7 @@ export function rowsKey<Shape extends z.Shape>(shape: Shape) {
 export const serverShape = {
   ...relationalShape,
   ...connectionsShape('How many connections there are at most, besides one that listens for changes. By default 4.'),
-  connectTimeout: patience.optionalKey('Time-out of connecting. By default "5s".'),
+  connectTimeout: timeout.optionalKey('Time-out of connecting. By default "5s".'),
   ...timeoutShape,
   tls: z
     .union(

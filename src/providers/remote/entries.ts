@@ -65,6 +65,7 @@ function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, 
   return described && { name: shorten(name, maxTextLengths.name), ...described }
 }
 
+/** Returns a description of the server, shortened and with the mark of this process. Undefined: it came from this process. */
 export function describeEntry(facts: Description, mark: string): Description | undefined {
   const { title, description, mimeType, priority, audience, icons, meta = {} } = facts
   const via = viaOf(meta)

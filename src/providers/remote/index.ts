@@ -98,7 +98,7 @@ export function remote(options: RemoteOptions): Provider {
     return declared.some(({ template: { template } }) => isOfTemplate(path, template))
   }
 
-  const following = createRemoteWatch({
+  const remoteWatch = createRemoteWatch({
     open: session.open,
     listing,
     sideLists: [
@@ -181,10 +181,10 @@ export function remote(options: RemoteOptions): Provider {
       ),
     ...(prompts === undefined ? {} : { prompts: createRelayedPrompts(prompts, session, mark) }),
     ...(tools === undefined ? {} : { tools: createRelayedTools(tools, session, { mark, log }) }),
-    watch: following.watch,
-    follow: following.follow,
-    unfollow: following.unfollow,
-    degraded: following.degraded,
+    watch: remoteWatch.watch,
+    follow: remoteWatch.follow,
+    unfollow: remoteWatch.unfollow,
+    degraded: remoteWatch.degraded,
     close: async () => {
       closing.abort()
       await session.close()

@@ -147,7 +147,7 @@ export function toPromptPart(content: PromptContent, mark: string): PromptPart {
   return content
 }
 
-/** Facts for fetching the prompts or tools of a server. */
+/** Options for fetching the prompts or tools of a server. */
 export interface ListFetchOptions {
   /** Mark that this process puts on everything it relays. */
   readonly mark: string

@@ -38,6 +38,7 @@ const most = { exact: 20, same: 1000, similar: 5, candidates: 16 }
 /** Minimum similarity to the prompt. */
 const leastSimilarity = 0.5
 
+/** Finds the results for a prompt: those with the same prompt, or else those with similar ones. */
 export async function findMatch(records: Collection, question: Question): Promise<ResultMatch> {
   const exact = await findExact(records, question)
   if (exact.length > 0) return { match: 'exact', found: exact.map((record) => ({ record, similarity: 1 })) }
@@ -112,6 +113,11 @@ const json = 'application/json'
 /** Maximum number of results per list. */
 const listed = { recent: 50, tag: 200 }
 
+/**
+ * Returns the content at a path.
+ *
+ * @throws ResourceError `not-found`.
+ */
 export async function readPath(parsed: ResultPath, params: Params, records: Collection): Promise<Content> {
   switch (parsed.kind) {
     case 'recent':

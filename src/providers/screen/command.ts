@@ -10,6 +10,7 @@ export interface CaptureCommand {
   readonly from: 'stdout' | 'base64' | 'file'
 }
 
+/** The machine whose displays are captured: its system and the environment of this process. */
 export interface Machine {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>

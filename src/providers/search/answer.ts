@@ -112,7 +112,7 @@ interface Searched {
 /** Maximum number of hits examined for one answer, and maximum time in milliseconds. */
 const mostLooks = 20_000
 const mostMs = 10_000
-/** How long to wait for a source whose answer only completes a hit, in milliseconds: whether the document still exists, and its templates. */
+/** Time-out of a source whose answer only completes a hit, in milliseconds: whether the document still exists, and its templates. */
 export const sourceTimeoutMs = 1000
 
 const stoppedNote = 'Not all matches were examined. Use rarer words.'

@@ -25,7 +25,7 @@ const maxLength = 1000
 const maxGlobLength = 256
 const defaultLimit = 20
 const maxLimit = 100
-/** Maximum number of hits over all pages. */
+/** Maximum of the parameter `after`: how many hits may come before a page. */
 export const maxAfter = 1000
 
 /** Parameters that narrow a search and choose the form of its answer. */

@@ -23,8 +23,8 @@ import {
 import { parseYaml } from './yaml.ts'
 
 /** Parses JSON with comments and trailing commas. Of duplicate keys, both are in the tree. */
-function parseJson(text: string, budget: NodeCounter): SettingsTree {
-  checkJsonBudget(text, budget)
+function parseJson(text: string, counter: NodeCounter): SettingsTree {
+  checkJsonBudget(text, counter)
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
   const [error] = errors
@@ -56,13 +56,13 @@ const words: Readonly<Record<string, string>> = {
 const token = { openBrace: 1, closeBrace: 2, openBracket: 3, closeBracket: 4, comma: 5, colon: 6, end: 17 } as const
 
 /** Counts depth and values by the tokens alone, because the recursive parser would not stop in time. */
-function checkJsonBudget(text: string, budget: NodeCounter): void {
+function checkJsonBudget(text: string, counter: NodeCounter): void {
   const scanner = createScanner(text, true)
   let depth = 0
   for (let kind: number = scanner.scan(); kind !== token.end; kind = scanner.scan()) {
-    if (kind === token.openBrace || kind === token.openBracket) budget.enter(++depth, scanner.getTokenOffset())
+    if (kind === token.openBrace || kind === token.openBracket) counter.enter(++depth, scanner.getTokenOffset())
     else if (kind === token.closeBrace || kind === token.closeBracket) depth--
-    else if (kind !== token.comma && kind !== token.colon) budget.enter(depth + 1, scanner.getTokenOffset())
+    else if (kind !== token.comma && kind !== token.colon) counter.enter(depth + 1, scanner.getTokenOffset())
   }
 }
 
@@ -99,7 +99,7 @@ function scalarOf({ type, value, offset, length }: JsonNode, text: string): Scal
   return { kind: 'scalar', text: lexeme, json, start: offset, end, writing: 'quoted' }
 }
 
-/** Request for a settings file: the file as it is, a part of it as JSON, or names that complete a pointer. */
+/** The part of a settings file that a request asks for: the file as it is, a part of it as JSON, or names that complete a pointer. */
 export type SettingsPart =
   | { readonly kind: 'source' }
   | { readonly kind: 'json'; readonly steps: readonly string[] }
@@ -124,7 +124,7 @@ export type SettingsAnswer =
 /** Reply of the worker: the answer, or an error. The error has no text, because that might hold a part of the file. */
 export type Reply = SettingsAnswer | { readonly error: true }
 
-const parsers: Readonly<Record<Format, (text: string, budget: NodeCounter) => SettingsTree>> = {
+const parsers: Readonly<Record<Format, (text: string, counter: NodeCounter) => SettingsTree>> = {
   json: parseJson,
   yaml: parseYaml,
   toml: parseToml,

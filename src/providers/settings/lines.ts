@@ -30,7 +30,7 @@ interface Draft {
  * `#`. Sections are tables, and are not nested. A repeated key is a list; a key without a value is `null`. Indented lines after
  * a key continue its value. A comment after a value belongs to the value, because programs differ in that.
  */
-export function parseIni(text: string, budget: NodeCounter): SettingsTree {
+export function parseIni(text: string, counter: NodeCounter): SettingsTree {
   const sections = new Map<string, Map<string, Draft[]>>()
   const keysOf = (name: string) => {
     const keys = sections.get(name) ?? new Map<string, Draft[]>()
@@ -44,7 +44,7 @@ export function parseIni(text: string, budget: NodeCounter): SettingsTree {
     if (bare === '' || /^[;#]/.test(bare)) continue
     const head = /^\[([^\]]*)\][ \t]*(?:[;#].*)?$/.exec(bare)?.[1]
     if (head !== undefined) {
-      budget.enter(1, line.start)
+      counter.enter(1, line.start)
       keys = keysOf(head.trim())
       last = undefined
       continue
@@ -55,7 +55,7 @@ export function parseIni(text: string, budget: NodeCounter): SettingsTree {
       last.present = true
       continue
     }
-    budget.enter(2, line.start)
+    counter.enter(2, line.start)
     const { key, from } = splitIni(line.text)
     const end = line.start + line.text.trimEnd().length
     last = {
@@ -110,7 +110,7 @@ function iniValue({ start, end, present }: Draft, text: string): Scalar {
  * Parses properties as Java does: `key=value`, `key:value` or `key value`, comments after `#` or `!`, lines joined by a final
  * `\`, escapes such as `\uXXXX`. Keys are flat, including their dots. Of a repeated key, the last value applies.
  */
-export function parseProperties(text: string, budget: NodeCounter): SettingsTree {
+export function parseProperties(text: string, counter: NodeCounter): SettingsTree {
   const entries: TableEntry[] = []
   let joined: Line | undefined
   for (const line of linesWithStart(text)) {
@@ -123,7 +123,7 @@ export function parseProperties(text: string, budget: NodeCounter): SettingsTree
       continue
     }
     joined = undefined
-    budget.enter(1, start)
+    counter.enter(1, start)
     entries.push(splitProperty(whole))
   }
   if (joined !== undefined) entries.push(splitProperty(joined))
@@ -156,7 +156,7 @@ const assignment = /^\ufeff?[ \t]*(#[ \t]*)?(?:export[ \t]+)?([A-Za-z_][\w.-]*)[
  * several lines. Nothing is expanded. An unquoted value ends at a `#`; its span goes to the end of the line, because other programs
  * take what follows for a part of it. Other lines are unknown.
  */
-export function parseDotenv(text: string, budget: NodeCounter): SettingsTree {
+export function parseDotenv(text: string, counter: NodeCounter): SettingsTree {
   const entries: TableEntry[] = []
   const commented: TableEntry[] = []
   const unknown: { start: number; end: number }[] = []
@@ -169,7 +169,7 @@ export function parseDotenv(text: string, budget: NodeCounter): SettingsTree {
       if (head !== undefined || !/^\s*#/.test(line.text)) unknown.push({ start: line.start, end })
       continue
     }
-    budget.enter(1, line.start)
+    counter.enter(1, line.start)
     const from = line.start + head.length
     const value = (comment === undefined ? quotedValue(text, from) : undefined) ?? plainValue(text, from, end)
     if (comment === undefined) entries.push({ key, value })

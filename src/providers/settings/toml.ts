@@ -17,8 +17,8 @@ type TomlValue = Table | TomlValue[] | Scalar
  * Parses TOML. smol-toml validates and decodes it, but gives no positions of values, so this parser reads them a second time.
  * When the two differ, nothing is shown.
  */
-export function parseToml(text: string, budget: NodeCounter): SettingsTree {
-  checkTomlNesting(text, budget)
+export function parseToml(text: string, counter: NodeCounter): SettingsTree {
+  checkTomlNesting(text, counter)
   let meant: unknown
   try {
     meant = parse(text, { integersAsBigInt: true, maxDepth: 200 })
@@ -30,11 +30,11 @@ export function parseToml(text: string, budget: NodeCounter): SettingsTree {
   const root = readToml(text)
   if (!means(root, meant))
     throw createParseFault('This syntax of TOML is not supported. Write the value in another form.', 0)
-  return { root: convertTomlValue(root, 1, budget) }
+  return { root: convertTomlValue(root, 1, counter) }
 }
 
 /** Limits the nesting, because the parser recurses for each bracket. Brackets in texts and comments are counted, too. */
-function checkTomlNesting(text: string, budget: NodeCounter): void {
+function checkTomlNesting(text: string, counter: NodeCounter): void {
   let depth = 0
   for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|\n/g)) {
     if (bracket === '\n') continue
@@ -42,7 +42,7 @@ function checkTomlNesting(text: string, budget: NodeCounter): void {
       if (++depth > 500) throw createParseFault('It is nested too deeply to be read.', index, 500)
     } else depth = Math.max(0, depth - 1)
   }
-  budget.enter(0, 0)
+  counter.enter(0, 0)
 }
 
 function offsetOf(text: string, line: number, column: number): number {
@@ -55,14 +55,14 @@ function offsetOf(text: string, line: number, column: number): number {
   return Math.min(text.length, start + Math.max(0, column - 1))
 }
 
-function convertTomlValue(value: TomlValue, depth: number, budget: NodeCounter): Node {
-  budget.enter(depth, 0)
+function convertTomlValue(value: TomlValue, depth: number, counter: NodeCounter): Node {
+  counter.enter(depth, 0)
   if (Array.isArray(value))
-    return { kind: 'list', items: value.map((item) => convertTomlValue(item, depth + 1, budget)) }
+    return { kind: 'list', items: value.map((item) => convertTomlValue(item, depth + 1, counter)) }
   if (!(value instanceof Map)) return value
   const entries = Array.from(
     value,
-    ([key, member]): TableEntry => ({ key, value: convertTomlValue(member, depth + 1, budget) }),
+    ([key, member]): TableEntry => ({ key, value: convertTomlValue(member, depth + 1, counter) }),
   )
   return { kind: 'table', entries }
 }

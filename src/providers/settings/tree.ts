@@ -125,6 +125,7 @@ interface ParseFault {
   readonly fault: SettingsFault
 }
 
+/** Creates the value that a parser throws. */
 export function createParseFault(what: string, offset: number, limit?: number): ParseFault {
   return { fault: { what, offset, ...defined({ limit }) } }
 }

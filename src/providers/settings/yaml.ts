@@ -31,7 +31,7 @@ const maxBrackets = 1000
  * Reads YAML 1.2 with the core schema, whatever version a directive names: `no` is a text, a date is a text, an unknown tag
  * changes nothing. Several documents make a list. Merge keys (`<<`) are followed. An alias is the node that it stands for.
  */
-export function parseYaml(text: string, budget: NodeCounter): SettingsTree {
+export function parseYaml(text: string, counter: NodeCounter): SettingsTree {
   refuseBrackets(text)
   refuseVersions(text)
   const parsed = parseAllDocuments(text, options)
@@ -47,7 +47,7 @@ export function parseYaml(text: string, budget: NodeCounter): SettingsTree {
   const roots: Node[] = []
   for (const document of documents) {
     refuseErrors(document.errors)
-    roots.push(createYamlNodeReader(text, budget)(document.contents, 1, 0))
+    roots.push(createYamlNodeReader(text, counter)(document.contents, 1, 0))
   }
   const [root, second] = roots
   // A file without a value, such as one of comments only, is valid.
@@ -112,13 +112,13 @@ function refuseVersions(text: string): void {
 type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node
 
 /** Creates a reader that converts the nodes of one document to our own. */
-function createYamlNodeReader(text: string, budget: NodeCounter): Reader {
+function createYamlNodeReader(text: string, counter: NodeCounter): Reader {
   const anchors = new Map<string, Node>()
   /** The nodes with an anchor as keys. */
   const keys = new Map<string, string>()
   /** Nodes count again for each alias that repeats them, because a small file can expand to a huge value. */
   const recount = (node: Node, depth: number, offset: number): void => {
-    budget.enter(depth, offset)
+    counter.enter(depth, offset)
     if (node.kind === 'list') for (const item of node.items) recount(item, depth + 1, offset)
     if (node.kind === 'table') for (const { value } of node.entries) recount(value, depth + 1, offset)
   }
@@ -171,7 +171,7 @@ function createYamlNodeReader(text: string, budget: NodeCounter): Reader {
 
   const read: Reader = (node, depth, offset) => {
     if (isAlias(node)) return aliased(node as Alias.Parsed, depth)
-    budget.enter(depth, node?.range[0] ?? offset)
+    counter.enter(depth, node?.range[0] ?? offset)
     const found = isMap(node)
       ? table(node as YAMLMap.Parsed, depth)
       : isSeq(node)

@@ -99,10 +99,13 @@ export async function listenOnPort(server: Server, host: string, port: number, b
   return address
 }
 
-/** Limits the number of open connections. A connection that has sent no request yet gives way to a new one. */
 type Room = ReturnType<typeof createConnectionLimit>
 
-/** @param addressOf Returns the address that a connection counts for. */
+/**
+ * Limits the number of open connections. A connection that has sent no request yet gives way to a new one.
+ *
+ * @param addressOf Returns the address that a connection counts for.
+ */
 export function createConnectionLimit(
   { connections, connectionsPerAddress }: ServedLimits,
   addressOf: (socket: Socket) => string,
@@ -160,6 +163,7 @@ export function createConnectionLimit(
 /** Rate limits per network address, for clients that are not authenticated yet. */
 export type AddressRateLimits = ReturnType<typeof createAddressRateLimits>
 
+/** Creates the rate limits of new connections and of bad tokens. */
 export function createAddressRateLimits({ newConnections, badTokens }: ServedLimits) {
   const opened = createSustainedRateLimit(newConnections)
   const failed = createSustainedRateLimit(badTokens)
@@ -193,6 +197,8 @@ export function clientNetworkOf(address: string): string {
   return `${[...head, ...zeros, ...tail].slice(0, 4).join(':')}::/64`
 }
 
+type Liveness = ReturnType<typeof createLiveness>
+
 /**
  * Cuts connections whose peer has stopped reading: it is asleep, or gone without notice, which TCP itself would detect after a
  * quarter of an hour. The kernel's send queues are in /proc/net/tcp, so this works on Linux; elsewhere nothing is cut, and the
@@ -200,10 +206,7 @@ export function clientNetworkOf(address: string): string {
  *
  * A watched stream writes something periodically. When bytes are queued, and none were taken since the previous check, a number
  * of times in a row, then nobody reads them, even if more were written meanwhile.
- */
-type Liveness = ReturnType<typeof createLiveness>
-
-/**
+ *
  * @param intervalMs Period of the checks, in milliseconds.
  * @param looks Number of checks in a row without progress before a connection is cut.
  */

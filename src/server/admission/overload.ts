@@ -5,8 +5,7 @@ import type { Meter } from '../telemetry/meter.ts'
 import type { NoSlotReason } from './gate.ts'
 import type { RefusedRequest } from './limits.ts'
 
-/** Answers that tell a client to retry later, in JSON-RPC and in HTTP. */
-
+/** Why a request is refused because of overload: there is no slot, or the rate is too high. */
 export type OverloadReason = NoSlotReason | Extract<ErrorReason, 'rate'>
 
 const messages: Readonly<Record<OverloadReason, string>> = {

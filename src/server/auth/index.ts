@@ -38,10 +38,11 @@ const maxToken = 16 * 1024
 export async function createAuthorizer(options: AuthorizerOptions) {
   const { issuers = [], log } = options
   const resource = tokenAudience(options)
-  const needs = createScopeRequirements(options.scopes ?? [], options.scopesOf ?? (() => []))
+  const scopeRequirements = createScopeRequirements(options.scopes ?? [], options.scopesOf ?? (() => []))
   const names = issuers.map(({ issuer }) => issuer)
-  const metadata = names.length === 0 ? undefined : createMetadata(resource, options.path, names, needs.always)
-  const challenges = createChallenges(metadata?.url, needs.always)
+  const metadata =
+    names.length === 0 ? undefined : createMetadata(resource, options.path, names, scopeRequirements.always)
+  const challenges = createChallenges(metadata?.url, scopeRequirements.always)
   const verifiers = await createVerifiers(options, resource)
   const logRefusal = createRefusalLog(log)
 
@@ -105,7 +106,7 @@ export async function createAuthorizer(options: AuthorizerOptions) {
      */
     refusalOf: ({ principal: { scopes } }: Caller, body: unknown): Refusal | undefined => {
       if (scopes === undefined) return undefined
-      const needed = needs.of(body)
+      const needed = scopeRequirements.of(body)
       return needed.every((scope) => scopes.includes(scope)) ? undefined : challenges.insufficient(needed)
     },
   }

@@ -11,7 +11,7 @@ import type { Audit } from '../telemetry/audit.ts'
 import { matchesTag } from './content/serve.ts'
 import type { Entrance } from './entrance.ts'
 
-/** Public facts of a server, which anyone may know before they connect to it. */
+/** Name and description of a server, for the server card and the catalog, which anyone may read before they connect. */
 export interface DiscoveryOptions {
   /** Unique name: a domain in reverse and a name in it, such as `org.example/context`. */
   readonly name: string

@@ -34,7 +34,7 @@ interface EntranceOptions {
 
 export function createEntrance(options: EntranceOptions): Entrance {
   const { everybody, limits, addresses, meter, onRefused } = options
-  const turnstile = createRequestLimits(limits, meter)
+  const requestLimits = createRequestLimits(limits, meter)
 
   /** The header that closes a connection after the answer: nothing more is read from it. */
   const ending = (end: boolean) => (end ? { Connection: 'close' } : undefined)
@@ -57,7 +57,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
   }
 
   const admit: Entrance['admit'] = (caller, request, response) => {
-    const taken = turnstile.take(caller, request)
+    const taken = requestLimits.take(caller, request)
     if (!('reason' in taken)) return taken
     const { reason, answer } = taken
     onRefused({
@@ -119,7 +119,7 @@ interface Over {
   readonly answer: Response
 }
 
-/** Rate limits of requests: for all together, and per share. */
+/** Limits requests: their rate, for all together and per share, and the open connections of each principal. */
 export function createRequestLimits({ rate, perPrincipal }: ServedLimits, meter: Meter) {
   const own = createSustainedRateLimit(perPrincipal?.rate)
   const all = createSustainedRateLimit(rate)

@@ -88,17 +88,18 @@ export function createSessions({ maxSessions, maxPerPrincipal = maxSessions, idl
   }
 }
 
-/**
- * The notifications for a client with a session: they go out on the open stream of the client, with ids; the last ones are kept,
- * so that a client that was cut off can continue after the last one that it received.
- */
 type Mailbox = ReturnType<typeof createMailbox>
 
 /** Maximum number and total length (in characters) of the notifications that are kept. */
 const maxEvents = 1000
 const maxCharacters = 512 * 1024
 
-/** @param prefix Prefix of the ids, unique per session: ids of other sessions are unknown here. */
+/**
+ * The notifications for a client with a session: they go out on the open stream of the client, with ids; the last ones are kept,
+ * so that a client that was cut off can continue after the last one that it received.
+ *
+ * @param prefix Prefix of the ids, unique per session: ids of other sessions are unknown here.
+ */
 export function createMailbox(prefix: string) {
   let stream: EventStream | undefined
   let attached: (() => void)[] = []

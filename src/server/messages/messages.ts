@@ -40,6 +40,7 @@ type Inbound =
 /** Maximum length of an id and of a method, in characters. */
 const maxName = 1024
 
+/** Returns the answer to a request that failed. An id of null: it is unknown. */
 export function errorAnswer(id: RequestId | null, error: WireError): Response {
   return { jsonrpc: '2.0', id, error }
 }
@@ -170,6 +171,7 @@ export interface WireError {
   readonly data?: Readonly<Record<string, unknown>>
 }
 
+/** The codes of errors of JSON-RPC and of MCP. */
 export const wireErrorCodes = {
   parse: -32700,
   invalidRequest: -32600,

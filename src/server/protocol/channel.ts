@@ -133,6 +133,7 @@ const timedOut: WireError = {
   data: { reason: 'timeout' satisfies ErrorReason },
 }
 
+/** Opens the channel of one principal, or of one long-lived client. */
 export function openChannel(served: ServedMethods, options: ChannelOptions): Channel {
   const { era, view, viewOf, log, scrubAnswer, timeoutMs, opening, onClose, retell } = options
   let handshake: Handshake | undefined

@@ -18,6 +18,7 @@ import { cacheHintFields, resourceToWire } from './wire.ts'
 /** The provisional code of an operation that is not supported for a URI. */
 const notSupportedCode = -32011
 
+/** The methods of the draft: `resources/stat`, and those that change resources, which are always refused. */
 export const operationMethods = {
   'resources/stat': modernOnly(async (call) => {
     const uri = uriIn(call.params)

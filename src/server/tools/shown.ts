@@ -101,7 +101,7 @@ function positionIn(value: unknown): { readonly page?: string; readonly last?: s
   return { ...(typeof page === 'string' ? { page } : {}), ...(typeof last === 'string' ? { last } : {}) }
 }
 
-/** Returns a cursor that holds a value as JSON. */
+/** Returns a cursor of a tool: a value as JSON in base64url. It is not encrypted: its reader must check what it holds. */
 export function encodeCursor(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }

@@ -39,7 +39,7 @@ export function parseCallbackUrl(text: string): CallbackUrl {
   return { url, text: formatHttpUrl(url) }
 }
 
-/** Returns the lifetime of a subscription. There is none without an end, and no value is refused for its size. */
+/** Returns the lifetime of a subscription, in milliseconds. There is none without an end, and no value is refused for its size. */
 export function lifetimeIn({ ttlMs }: Params, { usual, least, most }: Lifetimes): number {
   if (ttlMs === undefined) return Math.min(usual, most)
   if (ttlMs === null) return most

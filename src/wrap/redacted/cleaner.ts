@@ -139,6 +139,7 @@ export interface Cleaner {
 /** Maximum size of a stream that is held in memory, in bytes. */
 const maxStreamBytes = 64 * 1024 * 1024
 
+/** Creates the cleaner of one mount, which removes secrets from entries and contents. */
 export function createCleaner(options: CleanerOptions): Cleaner {
   const { mode, seal, redactor, scrubber, except, log, without } = options
   const isExcepted = except.length === 0 ? () => false : compileGlobs(except)

@@ -1,3 +1,4 @@
+/** A JSON-RPC message that is passed on between a client and the server that it has joined. */
 export interface PassedMessage {
   readonly id?: string | number | null
   readonly method?: string

@@ -14,6 +14,7 @@ export type BasketFormat = (typeof formats)[number]
 export const encodings = ['o200k_base', 'cl100k_base'] as const
 export type TokenEncoding = (typeof encodings)[number]
 
+/** Settings for the assembly of a context, which the reader chooses. */
 export interface AssemblySettings {
   readonly budget: number
   readonly encoding: TokenEncoding
@@ -97,6 +98,7 @@ export async function assemble(
   }
 }
 
+/** A resource that may help, which is not in the basket. */
 export interface Suggestion {
   readonly resource: Resource
   /** Why the resource is suggested: one line for each factor. */

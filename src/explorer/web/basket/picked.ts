@@ -47,6 +47,7 @@ export function shareInBasket(folder: string): { readonly count: number; readonl
   return { count, isWhole: count > 0 && whole !== undefined && count >= whole }
 }
 
+/** Removes all items below a folder from the basket. */
 export function removeBelow(folder: string): void {
   const key = withFinalSlash(folder)
   basket.value = basket.value.filter(({ resource }) => !resource.uri.startsWith(key))
@@ -56,7 +57,7 @@ export function isPicked(uri: string): boolean {
   return hasItem(basket.value, uri)
 }
 
-/** Adds a resource to the basket, or removes it. Folders are ignored: `pick` adds the files below them. */
+/** Adds a file to the basket, or removes it. Ignores folders: {@link togglePicked} adds the files below them. */
 export function toggleFile(resource: Resource): void {
   if (isPicked(resource.uri)) removeFromBasket(resource.uri)
   else addToBasket([{ resource, level: 'auto' }])
@@ -104,7 +105,10 @@ export const pendingAdd = signal<PendingAdd | undefined>(undefined)
 
 let running: AbortController | undefined
 
-/** Adds a resource to the basket, or removes it. For a folder, the reader first confirms the number of files below it. */
+/**
+ * Adds a resource to the basket, or removes it. For a folder, adds the files below it once the reader has confirmed their number, or
+ * removes them.
+ */
 export function togglePicked(resource: Resource): void {
   if (!isFolder(resource)) toggleFile(resource)
   else if (shareInBasket(resource.uri).isWhole) {

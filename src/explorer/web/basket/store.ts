@@ -187,6 +187,7 @@ export function parseStoredBasket(text: string | null): readonly BasketItem[] {
   })
 }
 
+/** Returns a basket as JSON, for the storage of the browser. */
 export function formatStoredBasket(items: readonly BasketItem[]): string {
   return JSON.stringify(
     items.map(({ resource: { uri, name, title, mimeType, size }, level }) => ({

@@ -239,6 +239,7 @@ export function parseFieldValues(text: string | undefined): FieldValues {
   return Object.fromEntries(new URLSearchParams(text ?? ''))
 }
 
+/** Returns the values of a form as text for a permalink; undefined if all are empty. */
 export function textOfValues(values: FieldValues): string | undefined {
   const params = new URLSearchParams(Object.entries(values).filter(([, value]) => value !== ''))
   return params.size === 0 ? undefined : params.toString()
@@ -264,6 +265,7 @@ export function uriOfForm({ template, fields }: FormModel, values: FieldValues):
   return valueOr(() => template.expand(given), undefined)
 }
 
+/** Returns the filled values of all fields except one: the context of its completion. */
 export function otherValues(form: FormModel, values: FieldValues, name: string): ReadonlyMap<string, string> {
   return new Map(
     form.fields.flatMap((field) => {

@@ -192,6 +192,7 @@ export function requestHost(method: string, params: WireObject, signal?: AbortSi
   })
 }
 
+/** Sends a notification, which has no answer. */
 export function notifyHost(method: string, params: WireObject): void {
   post({ method, params })
 }

@@ -126,7 +126,7 @@ export function startBrowse(): void {
     const listed = createResourceList(now.view, {
       onChange: createThrottle(() => bump(listTick)),
       onPage: cacheResources,
-      breathe,
+      yieldToPage,
     })
     browseModel.value = { forest, listed }
     untracked(() => {
@@ -157,7 +157,7 @@ export function startBrowse(): void {
 }
 
 /** Lets the page draw between two pieces of work, also in a hidden tab. */
-function breathe(): Promise<void> {
+function yieldToPage(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve))
 }
 

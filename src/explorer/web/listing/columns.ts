@@ -20,6 +20,7 @@ export interface Columns {
   readonly types: readonly string[]
 }
 
+/** Creates columns without resources: `add` appends some. */
 export function createColumns(mounts: readonly Resource[]) {
   const resources: Resource[] = []
   const texts: string[] = []
@@ -150,14 +151,14 @@ interface ListedOptions {
   onChange(): void
   onPage?(resources: readonly Resource[]): void
   /** Lets the page draw and handle input between two pieces of work. */
-  breathe?(): Promise<void>
+  yieldToPage?(): Promise<void>
 }
 
 /** Number of resources added at once. */
 const piece = 1000
 
 export function createResourceList(view: View, options: ListedOptions) {
-  const { onChange, onPage = () => {}, breathe = async () => {} } = options
+  const { onChange, onPage = () => {}, yieldToPage = async () => {} } = options
   let columns = createColumns([])
   let state: 'idle' | 'loading' | 'loaded' | 'failed' = 'idle'
   let error: unknown
@@ -192,7 +193,7 @@ export function createResourceList(view: View, options: ListedOptions) {
         const page: Page<Resource> = await view.list(at === undefined ? {} : { cursor: at }, { signal })
         for (let from = 0; from < page.items.length; from += piece) {
           growing.add(page.items.slice(from, from + piece))
-          await breathe()
+          await yieldToPage()
           signal.throwIfAborted()
         }
         onPage(page.items)

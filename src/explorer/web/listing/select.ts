@@ -25,11 +25,14 @@ export interface SelectedRows {
   readonly counts: Counts
 }
 
+/** The minimum priorities that the facet offers. */
 export const priorities = ['1', '0.8', '0.5', '0.3'] as const
+/** The ages that the facet `since` offers. */
 export const ages = ['1d', '7d', '30d', '365d'] as const
 /** Value for resources without a type. */
 export const noType = 'none'
 
+/** Whether a filter or a facet is set. */
 export function isNarrowed(selection: RowFilters): boolean {
   return splitFilterWords(selection.filter).length > 0 || facets.some((facet) => selection[facet] !== undefined)
 }

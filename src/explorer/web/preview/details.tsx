@@ -90,6 +90,7 @@ function Readings({ uri, told }: { readonly uri: string; readonly told: unknown 
   )
 }
 
+/** Returns the names of the forms in which a document can be read, from its metadata. */
 export function readingsIn(told: unknown): readonly string[] {
   const list = isObject(told) && Array.isArray(told.forms) ? told.forms : []
   return list.filter((form): form is string => typeof form === 'string' && /^[a-z]{1,20}$/.test(form))

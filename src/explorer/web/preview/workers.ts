@@ -87,7 +87,7 @@ function ownScript(url: string): string {
   return href
 }
 
-/** A worker whose script was built with the page. */
+/** Starts a worker whose script was built with the page. */
 export function startPageWorker(url: string): Worker {
   return new Worker(scriptUrl(url), { type: 'module' })
 }

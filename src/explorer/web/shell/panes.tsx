@@ -165,7 +165,7 @@ export function ErrorBoundary({ children }: { readonly children: ComponentChildr
 /** The screen until there is a connection. */
 export function ConnectionScreen() {
   if (accessRequirement.value !== undefined)
-    return <main class="gate">{<WishCard wish={accessRequirement.value} />}</main>
+    return <main class="gate">{<AccessCard requirement={accessRequirement.value} />}</main>
   return (
     <main class="gate">
       {connectionFailure.value === undefined ? <p class="gate-waiting">{t('connecting')}</p> : <FailureCard />}
@@ -205,7 +205,7 @@ function whyOf(error: unknown): string {
 }
 
 /** Asks for what the server requires: a field for a token, or the advice to open the address that `hikidashi ui` prints. */
-function WishCard({ wish: { what, isRefused, give } }: { readonly wish: AccessRequirement }) {
+function AccessCard({ requirement: { what, isRefused, give } }: { readonly requirement: AccessRequirement }) {
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => field.current?.focus(), [])
   if (what === 'address')
@@ -262,7 +262,7 @@ export function ContinuedNotice() {
   )
 }
 
-/** {@link WishCard} as a dialog above the page, because a token may expire while the page is in use. */
+/** {@link AccessCard} as a dialog above the page, because a token may expire while the page is in use. */
 export function AccessDialog() {
   const dialog = useRef<HTMLDialogElement>(null)
   const wanted = accessRequirement.value
@@ -272,7 +272,7 @@ export function AccessDialog() {
   if (wanted === undefined) return null
   return (
     <dialog ref={dialog} class="gate-dialog" onCancel={(event) => event.preventDefault()}>
-      <WishCard wish={wanted} />
+      <AccessCard requirement={wanted} />
     </dialog>
   )
 }

@@ -80,6 +80,7 @@ const openedKey = (server: string) => `hikidashi.opened.${location.pathname}.${s
 /** The resources that were opened last in this browser, the latest first. */
 export const openedResources = signal<readonly string[]>([])
 
+/** Loads the list of opened resources of a server. */
 export function loadOpened(server: string): void {
   openedResources.value = stringItems(jsonIn(readStoredText(openedKey(server)) ?? '')).slice(0, maxKept)
 }
@@ -92,6 +93,7 @@ export function noteOpened(server: string, uri: string): void {
   storeText(openedKey(server), JSON.stringify(openedResources.value))
 }
 
+/** Removes the opened resources of a server, and the versions that were shown, from this browser. */
 export function forgetOpened(server: string): void {
   openedResources.value = []
   storeText(openedKey(server), '[]')

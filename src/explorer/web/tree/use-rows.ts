@@ -152,7 +152,7 @@ const most = 300
 /** Delay after the last scroll event, in milliseconds. */
 const debounceMs = 400
 
-/** Marks changes among the visible rows. */
+/** Watches the resources of the visible rows, and marks those that change. */
 export function useChangeMarks(uris: readonly string[]): void {
   const watched = useRef(new Map<string, () => void>()).current
   const key = uris.join(' ')
@@ -207,6 +207,7 @@ interface Scroll {
   readonly height: number
 }
 
+/** Maximum height of the element that contains the rows, below the limits of browsers. */
 export const maxHeightPx = 8_000_000
 
 /** Number of rows rendered beyond each edge. */
@@ -218,6 +219,7 @@ function scrollRatio(count: number, view: number): number {
   return all <= maxHeightPx || view >= maxHeightPx ? 1 : (all - view) / (maxHeightPx - view)
 }
 
+/** Returns the rows to render at a scroll position, and where. */
 export function windowOf(count: number, scroll: Scroll): Window {
   const ratio = scrollRatio(count, scroll.height)
   const height = ratio === 1 ? count * rowHeightPx : maxHeightPx

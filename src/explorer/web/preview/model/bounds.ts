@@ -70,7 +70,7 @@ function boundedTable(table: Tokens.Table, depth: number, budget: Budget): Token
   return { ...table, header, align: table.align.slice(0, maxColumns), rows }
 }
 
-/** Estimates the number of elements in a piece of HTML. */
+/** Counts the `<` in a piece of HTML: an upper bound of the number of its elements. */
 export function countTags(html: string): number {
   let count = 0
   for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) count++

@@ -59,6 +59,7 @@ const maxOutputs = 50
 const maxOutputText = 50_000
 const maxImageText = 10_000_000
 
+/** One stored output of a cell. */
 export type Output =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'error'; readonly text: string }
@@ -147,6 +148,7 @@ export interface SchemaTable {
   readonly foreign: readonly string[]
 }
 
+/** A foreign key: from the table that has it to the table that it refers to. */
 export interface SchemaLink {
   readonly from: string
   readonly to: string

@@ -27,6 +27,7 @@ interface KindFacts {
   readonly bytes?: Uint8Array | undefined
 }
 
+/** How a content is previewed. */
 export interface PreviewShape {
   readonly kind: PreviewKind
   /** The highlight.js language of a text. */
@@ -239,6 +240,7 @@ export function documentFormOf(uri: string, mimeType: string | undefined): Readi
   return readingFormsOf(format).at(-1)
 }
 
+/** Whether a document is a PDF: the only format that is shown as text, and not as Markdown. */
 export function isPdf(uri: string, mimeType: string | undefined): boolean {
   return documentFormOf(uri, mimeType) === 'text'
 }

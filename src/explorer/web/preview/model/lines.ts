@@ -122,6 +122,8 @@ function commonIn(old: readonly string[], fresh: readonly string[]): ReadonlySet
 
 /** A piece of a line: text, and its highlighting class, if any. */
 type StyledText = readonly [text: string, style: string]
+
+/** A line of highlighted text, in pieces of one style. */
 export type HighlightedLine = readonly StyledText[]
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" }
