@@ -148,7 +148,7 @@ const needed = {
   cursorSecret: 'Name the secret that they share: "cursorSecret": { "env": "NAME" }.',
 } as const
 
-/** Finds the members that a configuration for several replicas lacks. */
+/** Finds what prevents a configuration with `replicas` from running: missing members, and webhooks. */
 export function replicasFindings(value: unknown): readonly Finding[] {
   const document = Object(value) as Readonly<Record<string, unknown>>
   if (document.replicas !== true) return []

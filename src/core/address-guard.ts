@@ -67,8 +67,9 @@ export interface ServiceNetwork {
 }
 
 /**
- * Creates the guard of a service whose URL is in the configuration. An address in that URL allows the address itself, and
- * `localhost` allows this machine. For any other name, every address must be on the internet or in `allowAddresses`.
+ * Creates the guard of a service whose URL is in the configuration. If the host of that URL is an address, this address is allowed; if
+ * it is `localhost`, this machine is. Of any other name, every address must be on the internet or in `allowAddresses`. Metadata services
+ * are never allowed.
  *
  * @throws ResourceError `invalid` (reason `configuration`) for a text in `allowAddresses` that is not an address.
  */

@@ -3,7 +3,7 @@ import {
   type MatchPart,
   type PairsPart,
   toUnits,
-  type Units,
+  type UriUnits,
   unitOf,
   unitsToText,
   type ValuePart,
@@ -39,7 +39,7 @@ export function compileMatcher(parts: readonly MatchPart[]): (uri: string) => Te
  * match; a forward pass then takes, for each part, the end that it prefers among the marked ones. So every part visits every
  * position a fixed number of times.
  */
-export function matchUnits(parts: readonly MatchPart[], units: Units): TemplateMatch | undefined {
+export function matchUnits(parts: readonly MatchPart[], units: UriUnits): TemplateMatch | undefined {
   const [head] = parts
   if (head?.kind === 'literal' && !startsWith(units, head.units)) return undefined
   const marks = markStarts(parts, units)
@@ -70,12 +70,12 @@ export function matchUnits(parts: readonly MatchPart[], units: Units): TemplateM
   return reconcile(captures)
 }
 
-function startsWith(units: Units, head: Units): boolean {
+function startsWith(units: UriUnits, head: UriUnits): boolean {
   for (let at = 0; at < head.length; at++) if (units[at] !== head[at]) return false
   return true
 }
 
-function markStarts(parts: readonly MatchPart[], units: Units): readonly Marks[] {
+function markStarts(parts: readonly MatchPart[], units: UriUnits): readonly Marks[] {
   const marks = Array.from({ length: parts.length + 1 }, () => new Uint8Array(units.length + 1))
   marks[parts.length]?.fill(1, units.length)
   for (let index = parts.length - 1; index >= 0; index--) {
@@ -94,7 +94,7 @@ function markStarts(parts: readonly MatchPart[], units: Units): readonly Marks[]
   return marks
 }
 
-function markLiteral(part: LiteralPart, units: Units, ends: Marks, starts: Marks): void {
+function markLiteral(part: LiteralPart, units: UriUnits, ends: Marks, starts: Marks): void {
   let length = 0
   for (let at = 0; at < units.length; at++) {
     while (length > 0 && units[at] !== part.units[length]) length = part.borders[length - 1] ?? 0
@@ -105,7 +105,7 @@ function markLiteral(part: LiteralPart, units: Units, ends: Marks, starts: Marks
   }
 }
 
-function markValue(part: ValuePart, units: Units, ends: Marks, starts: Marks): void {
+function markValue(part: ValuePart, units: UriUnits, ends: Marks, starts: Marks): void {
   let nearest = Number.POSITIVE_INFINITY
   for (let at = units.length; at >= 0; at--) {
     if (ends[at] === 1) nearest = at
@@ -116,7 +116,7 @@ function markValue(part: ValuePart, units: Units, ends: Marks, starts: Marks): v
   }
 }
 
-function markPairs(part: PairsPart, units: Units, ends: Marks, starts: Marks): void {
+function markPairs(part: PairsPart, units: UriUnits, ends: Marks, starts: Marks): void {
   /** At each position: 1 when a value can continue there such that everything after it matches. */
   const inside = new Uint8Array(units.length + 2)
   let nameEnd = units.length
@@ -142,7 +142,7 @@ function endsName(part: PairsPart, unit: number | undefined): boolean {
 }
 
 /** Returns the start of the value of the parameter whose delimiter is at `at`; undefined when the template does not know its name. */
-function valueAfter(part: PairsPart, units: Units, at: number, nameEnd: number): number | undefined {
+function valueAfter(part: PairsPart, units: UriUnits, at: number, nameEnd: number): number | undefined {
   const end = units[nameEnd]
   // A name is not empty, and contains no second `?`.
   if (nameEnd === at + 1 || (end === part.first && end !== part.separator)) return undefined
@@ -151,7 +151,7 @@ function valueAfter(part: PairsPart, units: Units, at: number, nameEnd: number):
 }
 
 /** Returns the end of a parameter without a value (`;a`) whose name the rest of the template follows directly, as in `{;a}.{b}`. */
-function bareEnd(part: PairsPart, units: Units, at: number, ends: Marks): number | undefined {
+function bareEnd(part: PairsPart, units: UriUnits, at: number, ends: Marks): number | undefined {
   for (const name of part.variables.keys()) {
     const end = at + 1 + Array.from(name).length
     if (ends[end] === 1 && unitsToText(units, at + 1, end) === name) return end
@@ -160,7 +160,7 @@ function bareEnd(part: PairsPart, units: Units, at: number, ends: Marks): number
 }
 
 /** Returns the end that a value prefers, among those from which the rest matches. */
-function endOfValue(part: ValuePart, units: Units, start: number, ends: Marks): number | undefined {
+function endOfValue(part: ValuePart, units: UriUnits, start: number, ends: Marks): number | undefined {
   if (part.lead !== undefined && units[start] !== part.lead) return undefined
   const from = part.lead === undefined ? start : start + 1
   let found: number | undefined
@@ -175,7 +175,7 @@ function endOfValue(part: ValuePart, units: Units, start: number, ends: Marks): 
 }
 
 /** Returns the first end of the parameters from which the rest matches. */
-function endOfPairs(part: PairsPart, units: Units, start: number, ends: Marks): number | undefined {
+function endOfPairs(part: PairsPart, units: UriUnits, start: number, ends: Marks): number | undefined {
   if (units[start] !== part.first) return undefined
   let bare: number | undefined
   for (let at = start; ; ) {
@@ -189,13 +189,13 @@ function endOfPairs(part: PairsPart, units: Units, start: number, ends: Marks): 
   }
 }
 
-function nameEndFrom(part: PairsPart, units: Units, start: number): number {
+function nameEndFrom(part: PairsPart, units: UriUnits, start: number): number {
   let at = start
   while (!endsName(part, units[at])) at++
   return at
 }
 
-function readValue(part: ValuePart, units: Units, start: number, end: number): Capture {
+function readValue(part: ValuePart, units: UriUnits, start: number, end: number): Capture {
   const from = part.lead === undefined ? start : start + 1
   const members = split(units, from, end, part.splitAt)
   const value = part.variable.explode || members.length > 1 ? members : unitsToText(units, from, end)
@@ -203,7 +203,7 @@ function readValue(part: ValuePart, units: Units, start: number, end: number): C
 }
 
 /** Reads the parameters of a URI. Undefined when one is given twice, or is longer than its prefix. */
-function readPairs(part: PairsPart, units: Units, start: number, end: number): readonly Capture[] | undefined {
+function readPairs(part: PairsPart, units: UriUnits, start: number, end: number): readonly Capture[] | undefined {
   const captures: Capture[] = []
   const unclaimed: { readonly name: string; readonly variable: Variable | undefined; readonly text: string }[] = []
   const seen = new Set<string>()
@@ -236,7 +236,7 @@ function readPairs(part: PairsPart, units: Units, start: number, end: number): r
   return [...captures, { variable: part.others, value: map }]
 }
 
-function split(units: Units, start: number, end: number, delimiter: number | undefined): readonly string[] {
+function split(units: UriUnits, start: number, end: number, delimiter: number | undefined): readonly string[] {
   const members: string[] = []
   let from = start
   for (let at = start; at <= end; at++) {

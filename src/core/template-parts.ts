@@ -133,11 +133,11 @@ function templateError(what: string) {
  * A URI prepared for comparison, one number per character: its code point, whether it was percent-encoded or not, but negated for
  * a raw delimiter. So structure is negative, and data is not.
  */
-export type Units = ArrayLike<number>
+export type UriUnits = ArrayLike<number>
 
 export interface LiteralPart {
   readonly kind: 'literal'
-  readonly units: Units
+  readonly units: UriUnits
   /** For each length, the length of the longest proper prefix that is also a suffix (Knuth, Morris and Pratt). */
   readonly borders: readonly number[]
 }
@@ -176,7 +176,7 @@ const delimiters = '/?#&=;,'
 const percent = 0x25
 
 /** Converts a URI to units. Undefined for a text that never matches: bad encoding, a control character, too long. */
-export function toUnits(uri: string): Units | undefined {
+export function toUnits(uri: string): UriUnits | undefined {
   if (uri.length > maxUriBytes || !uri.isWellFormed()) return undefined
   const units = new Int32Array(uri.length)
   let count = 0
@@ -208,7 +208,7 @@ function isControl(code: number): boolean {
 }
 
 /** Returns a range of units as text, percent-decoded. */
-export function unitsToText(units: Units, start: number, end: number): string {
+export function unitsToText(units: UriUnits, start: number, end: number): string {
   let text = ''
   for (let at = start; at < end; at++) text += String.fromCodePoint(Math.abs(units[at] ?? 0))
   return text

@@ -192,7 +192,7 @@ export interface Page<T> {
 /** One content with the URI that the client used for it. */
 export type ResourceContent = Content & { readonly uri: string; readonly name?: string }
 
-/** A content that is not a stream. */
+/** A content whose text or bytes are in memory as a whole. */
 export type CollectedContent = Exclude<ResourceContent, { readonly stream: unknown }>
 
 /** Returns a content with its bytes, if it is a stream. */

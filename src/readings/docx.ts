@@ -123,7 +123,7 @@ function createDocxBodyWriter(
   links: ReadonlyMap<string, string>,
   chunks: ReadonlyMap<string, string>,
 ) {
-  // Text boxes have paragraphs inside of a paragraph, and cells have tables inside.
+  // Both are stacks: a paragraph may contain a text box with paragraphs, and a cell may contain a table.
   const paragraphs: Paragraph[] = []
   const tables = createTableStack(writer)
   const anchors: { readonly before: string; readonly target: string | undefined }[] = []

@@ -24,13 +24,16 @@ const mostOfForm = 5000
 /** Maximum number of passages that one search examines, if the caller continues. */
 const mostFound = 200_000
 
+/** Share of all passages above which a word is too frequent to count more where the query repeats it. */
+const mostRepeated = 0.5
+
 /** Note with hits that have only single characters of the words. */
 const looseHits =
   'No passage has these characters side by side. The passages below have only single characters of the words.'
 
 /** Note with hits that have only some parts of a compound. */
 const partialHits =
-  'No passage has all parts of the words that are written together. The passages below have only some of the parts.'
+  'No passage has all parts of the compound words in the query. The passages below have only some of the parts.'
 
 /** Note with hits that lack the quotation of the query. */
 const unquotedHits = 'No passage has the quoted text. The passages below have only words of the query.'
@@ -173,7 +176,8 @@ async function prepareQuery(
   const loose = looseParts(query.compounds, found)
   const known = found.map((term) => (loose.has(term.term) ? { ...term, loose: true } : term))
   const rated = known.map(({ count, times, ...term }): RatedTerm => {
-    const share = term.weight * (isWordTerm(term.term) ? 1 + Math.log(times) : 1)
+    const isRepeated = isWordTerm(term.term) && count <= mostRepeated * size.parts
+    const share = term.weight * (isRepeated ? 1 + Math.log(times) : 1)
     return { ...term, share, weight: share * rarityOf(count, size.parts) }
   })
   const counted = known.map(({ count }) => count)

@@ -156,8 +156,8 @@ export interface Passage {
 const usualSizes = { few: 200, enough: 800, most: 1600 }
 
 /**
- * Number of passages of a text above which its passages become longer. All of them are written at once, which would otherwise take many
- * seconds. Headings that always begin a passage may lead to twice as many.
+ * About the maximum number of passages of a text: a longer text gets longer passages. All passages of a text are written at once, and more
+ * would take many seconds. A Markdown text may have twice as many, because each heading begins a passage.
  */
 const manyPassages = 8000
 

@@ -131,7 +131,7 @@ describe('principals of one catalog', () => {
   const address = 'mem://m'
   const principalOf = (id: string): Principal => ({ id, roles: [id] })
 
-  test('CP06: see a new resource at once, and those who may see it are notified', async () => {
+  test('CP06: who may see a new resource read it at once and are notified, and others are not', async () => {
     const provider = live({ 'ann/a': 'a' })
     const access = compileAccess([{ allow: ['ann'], match: 'ann/**' }])
     const catalog = createCatalog({ mounts: [{ address, provider: limited(provider), access }] })

@@ -108,7 +108,7 @@ describe('the settings file of a host', () => {
     expect(hostSettingsFile(hostCalled(id), 'user', at('linux', { [name]: '/x' }))).toBe(file),
   )
 
-  test('of opencode is the existing one', async () => {
+  test('of opencode is opencode.jsonc instead of opencode.json if it exists', async () => {
     const other = await createPlace()
     const file = join(other.folder, 'opencode.jsonc')
     writeFileSync(file, '{}')

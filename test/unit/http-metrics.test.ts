@@ -82,7 +82,7 @@ describe('the endpoint /metrics', () => {
       expect(line).toMatch(/^(?:# (?:HELP|TYPE) \w+ .+|\w+(?:\{\w+="\w+"\})? [\d.e+-]+)$/)
   })
 
-  test('is at one path, for GET and HEAD, and for no web page', async () => {
+  test('answers at exactly one path, answers only GET and HEAD, and refuses web pages of other origins', async () => {
     const url = await serve({ metrics: true })
     for (const path of ['/metrics/', '/metrics?x', '/Metrics', '//metrics', '/metrics%2f', '/mcp/../metrics'])
       expect((await ask(url, path)).status, path).toBe(404)

@@ -61,7 +61,7 @@ describe('an .xls workbook', () => {
     expect(await read('xls', since1904)).toContain('2021-09-23')
   })
 
-  test('has texts that continue in the next record, in another width, followed by formatting', async () => {
+  test('is read with whole texts, also if they continue in the next record, in another character width, or end with formatting', async () => {
     const long = 'x'.repeat(50)
     const rich = Buffer.concat([u16(2), Buffer.from([8]), u16(1), Buffer.from('ab'), u32(0)])
     const split = [

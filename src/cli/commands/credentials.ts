@@ -37,8 +37,11 @@ The file holds only digests of tokens. A running server notices changes at once.
     )
   const withFile = (sub: Command) =>
     sub
-      .option('--config <file>', `the file is http.auth.tokens of this configuration (by default ${defaultConfigName})`)
-      .option('--tokens <file>', 'the file itself')
+      .option(
+        '--config <file>',
+        `use the token file that http.auth.tokens of this configuration names (by default ${defaultConfigName})`,
+      )
+      .option('--tokens <file>', 'use this token file')
       .option('--json', 'print JSON')
   withFile(command.command('add').description('Creates a token, and prints it. It is not shown again.'))
     .option('--role <role>', 'a role of the token (repeatable)', addWord)

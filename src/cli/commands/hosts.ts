@@ -2,7 +2,7 @@ import { unlink } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { type Command, Option } from 'commander'
 import { defined, stringItems } from '../../core/kit/object.ts'
-import { type LaunchWords, launchFor } from '../hosts/add-launch.ts'
+import { type AddLaunchOptions, launchFor } from '../hosts/add-launch.ts'
 import {
   type FileReport,
   fileDiff,
@@ -41,7 +41,7 @@ import { CommandError, collectValues, commandFailure, examples, exitCodes } from
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
-interface AddOptions extends LaunchWords, RemoveOptions {
+interface AddOptions extends AddLaunchOptions, RemoveOptions {
   readonly print?: true
   readonly hook?: true
 }

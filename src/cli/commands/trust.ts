@@ -39,7 +39,7 @@ file; after a change, trust it again. A configuration that you name with --confi
     })
 }
 
-/** Returns the configuration that is named, or the one in the folder that is named. */
+/** Returns the path of a configuration: the given path, or, if that is a folder, the path of `hikidashi.json` in it. */
 async function resolveConfigFile(given: string): Promise<string> {
   const path = resolve(given)
   const isFolder = await stat(path).then(

@@ -14,7 +14,7 @@ import { commandFailure, usageError } from '../terminal/exit.ts'
 import type { HostValue, HostValuePiece, Launch } from './types.ts'
 
 /** The options of `add` that describe the server: a command to start, or a URL. */
-export interface LaunchWords {
+export interface AddLaunchOptions {
   readonly config?: string
   readonly url?: string
   readonly header?: readonly string[]
@@ -26,7 +26,7 @@ export interface LaunchWords {
 }
 
 /** Returns the launch that the options of `add` describe. @throws CommandError for missing files, contradictions and secrets. */
-export async function launchFor(folders: readonly string[], options: LaunchWords): Promise<Launch> {
+export async function launchFor(folders: readonly string[], options: AddLaunchOptions): Promise<Launch> {
   const { url, header: literal = [], headerEnv = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
   const headers = [...literal, ...headerEnv.map(splitPair).map(([name, variable]) => `${name}: \${${variable}}`)]
   if (url !== undefined) {

@@ -72,13 +72,16 @@ function exitCodeOf(kind: ErrorKind): number {
   }
 }
 
-/** Turns SIGTERM, SIGINT and SIGHUP into an abort, so that requests in flight can be answered first. */
 export type StopHandlers = ReturnType<typeof installStopHandlers>
 
 const ignore = () => {}
 
 const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 
+/**
+ * Turns SIGTERM, SIGINT and SIGHUP into an abort, so that requests in flight can be answered first. A second signal, or an uncaught
+ * exception, ends the process at once.
+ */
 export function installStopHandlers(log: Log) {
   const controller = new AbortController()
   const onSignal = (name: keyof typeof signals) => {

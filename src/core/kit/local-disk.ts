@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 
-/** The `f_type` (statfs(2)) of each local file system. A call on any other, such as a network file system, may hang. */
+/** The `f_type` (statfs(2)) of the file systems that count as local. A system call on any other, such as NFS, may hang. */
 const localTypes = new Set([
   0xef53, // ext2, ext3, ext4
   0x58465342, // XFS

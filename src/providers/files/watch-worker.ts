@@ -40,6 +40,7 @@ import {
 
 import {
   type ComparisonRounds,
+  createHandles,
   createPendingChanges,
   createRounds,
   createSchedule,
@@ -48,7 +49,6 @@ import {
   type DirectoryUpdates,
   type Handles,
   type OnFileEvent,
-  openWatchHandles,
   type PendingChanges,
   type Schedule,
   type UpdateCollector,
@@ -719,7 +719,7 @@ export async function watchFiles(
     doubtAll(directories, portable ? undefined : ledger)
     schedule.wake()
   }
-  const handles = openWatchHandles(places.real, options, { log, overflown, ...defined({ watch }) })
+  const handles = createHandles(places.real, options, { log, overflown, ...defined({ watch }) })
   // With access by path, it is unknown whether the file system of a place is local, so a watch is tried.
   const speaks = ({ local }: Place) => local || portable
   const ledger = createUpdateCollector()

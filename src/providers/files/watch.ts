@@ -45,8 +45,8 @@ interface HandlesOptions {
   readonly watch?: WatchFile
 }
 
-/** Opens the watches of a root: one of the whole tree, or one of each directory. */
-export function openWatchHandles(
+/** Creates the watches of a root, none of them open yet: one of the whole tree, or one of each directory. */
+export function createHandles(
   root: string,
   { recursive, watches }: { readonly recursive: boolean; readonly watches: number },
   options: HandlesOptions,

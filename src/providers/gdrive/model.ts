@@ -157,7 +157,9 @@ export function exportFormatsOf(type: string): ExportFormats | undefined {
 }
 
 /** Names of all export formats. */
-export const formNames: readonly string[] = [...new Set([...kinds.values()].flatMap(({ forms }) => Object.keys(forms)))]
+export const exportFormatNames: readonly string[] = [
+  ...new Set([...kinds.values()].flatMap(({ forms }) => Object.keys(forms))),
+]
 
 /** Whether a file has content to read: not folders, forms, sites and the like, and no file that may not be downloaded. */
 export function isServed({ type, readable, trashed, size }: DriveFile): boolean {

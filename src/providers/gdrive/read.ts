@@ -14,8 +14,8 @@ import type { DriveClient } from './client.ts'
 import {
   type DriveFile,
   type ExportFormats,
+  exportFormatNames,
   exportFormatsOf,
-  formNames,
   type RawFile,
   revisionOf,
   spreadsheetType,
@@ -132,7 +132,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
     },
     /** Returns the names of the export formats of a file. */
     formNames: (file: DriveFile | undefined): readonly string[] =>
-      file === undefined ? formNames : Object.keys(exportFormatsOf(file.type)?.forms ?? {}),
+      file === undefined ? exportFormatNames : Object.keys(exportFormatsOf(file.type)?.forms ?? {}),
     close: () => sheets.close(),
   }
 }

@@ -60,7 +60,7 @@ function mysqlErrorCode(error: unknown): string {
 }
 
 /** Whether a value of the caller caused the failure, and not the statement. */
-export function isUnusableValue(error: unknown): boolean {
+export function isUnusableValueError(error: unknown): boolean {
   return isResourceError(error) && unusable.has(Number(error.detail.code))
 }
 

@@ -11,7 +11,7 @@ import type {
   SelectionOptions,
 } from '../relational/model.ts'
 import { nameToSegment, objectDirectory, objectNameKey, parseNamePrefix } from '../relational/names.ts'
-import { brokenViewError, isBrokenView, isUnusableValue } from './errors.ts'
+import { brokenViewError, isBrokenView, isUnusableValueError } from './errors.ts'
 import { servedRoutineCondition } from './routines.ts'
 import type { MysqlSession } from './session.ts'
 import {
@@ -199,7 +199,7 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
     })
   } catch (error) {
     if (isBrokenView(error)) throw brokenViewError()
-    if (error !== unusableKey && !isUnusableValue(error)) throw error
+    if (error !== unusableKey && !isUnusableValueError(error)) throw error
     // A view can also fail on a value in a row that it converts.
     if (only !== undefined) return { rows: [], more: false }
     if (after !== undefined)
@@ -229,7 +229,7 @@ export async function readKeys(
       `SELECT ${key.map(keySql).join(', ')} FROM ${quoteObjectName(relation)} ${where} ${orderOf(key)} LIMIT ${limit}`,
       parameter === '' ? [] : [typed],
     ).catch((error: unknown) => {
-      if (isUnusableValue(error)) return []
+      if (isUnusableValueError(error)) return []
       throw error
     })
     return rows.map((cells) => key.map((column, i) => keyText(cells[i] ?? null, column)))

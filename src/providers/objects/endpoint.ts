@@ -4,7 +4,7 @@ import { invalid } from '../../core/errors.ts'
 import { addressBytes, isMetadataAddress, speaksNoTls } from '../../core/http-url.ts'
 import { isLoopback, parseUri } from '../../core/uri.ts'
 
-/** Endpoint of a store. */
+/** The server of an object store such as S3. */
 export interface Endpoint {
   /** URL without a path, such as `https://host:port`. */
   readonly url: string

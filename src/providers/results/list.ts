@@ -185,7 +185,7 @@ export function createTags(rows: Collection, records: Collection) {
   }
 
   return {
-    /** Records that a result with these tags is about to be written, which expires at that time. */
+    /** Records the tags of a result before the result is written. They are kept at least until `expires`, or for ever without it. */
     note: async (tags: readonly string[], expires: number | undefined): Promise<void> => {
       for (const tag of tags)
         await noteOne(tag, expires === undefined ? Number.POSITIVE_INFINITY : expires + tagSlackMs)

@@ -14,7 +14,7 @@ const screenShape = {
       'The displays, by their names in the system: ":0" (X11), "1" (macOS, Windows). They are listed as display1, display2 and so on. By default the display that the variable DISPLAY names, or the first.',
     ),
   program: text.optionalKey(
-    'The absolute path of the program that captures a display: maim or scrot on X11. By default the one on the PATH.',
+    'The absolute path of the program that captures a display: maim or scrot on X11. By default screencapture on macOS, else the first one on the PATH.',
   ),
   interval: duration.optionalKey('Minimum time between two pictures. An earlier request waits. By default "1s".'),
   timeout: durationFrom('100ms').optionalKey('Time-out for taking a picture. By default "10s".'),

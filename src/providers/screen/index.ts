@@ -12,7 +12,7 @@ import { programsOf } from './programs.ts'
 export interface ScreenOptions {
   /** The displays, by their names in the system: `:0` (X11), `1` (macOS, Windows). Default that of `DISPLAY`, or the first. */
   readonly displays?: readonly string[]
-  /** The absolute path of the program that captures. On X11 it is `maim` or `scrot`. Default the one on the PATH. */
+  /** Absolute path of the capture program: on X11, of `maim` or `scrot`. Default `screencapture` on macOS, else the first one on the PATH. */
   readonly program?: string
   /** Pause between two captures, in milliseconds. Default 1,000. */
   readonly intervalMs?: number

@@ -96,7 +96,7 @@ export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
 
 const encrypted = 0xf3d1c4df
 
-/** The record at an offset. */
+/** Undefined if the stream ends within the header. If it ends within the data, these are shorter than the header says. */
 function recordAt(stream: Buffer, at: number | undefined): DrawingRecord | undefined {
   if (at === undefined || at + 8 > stream.length) return undefined
   const head = stream.readUInt16LE(at)

@@ -3,7 +3,7 @@ import { createRowParser, type EvictionLimits, listSql, type Operations } from '
 import { leases, storeError } from '../rules.ts'
 import type { Condition, Row, WholeRow } from '../store.ts'
 import { type Database, type SqliteRow, type SqliteValue, type Statement, transaction } from './database.ts'
-import { dialect, prepareRows, type RowStatements } from './statements.ts'
+import { prepareRows, type RowStatements, sqliteDialect } from './statements.ts'
 
 /** Changes of a collection since a revision: some keys, or everything. */
 export interface CollectionChange {
@@ -67,7 +67,7 @@ export function createRows(database: Database): RowOperations {
         return isLive
       }),
     list: (collection, query) => {
-      const { sql, values } = listSql(dialect, collection, query)
+      const { sql, values } = listSql(sqliteDialect, collection, query)
       const statement = listing.get(sql) ?? database.prepare(sql)
       listing.set(sql, statement)
       return statement.all(...values).map(decodeRow)

@@ -4,8 +4,8 @@ import type { TextFilter } from '../texts.ts'
 import type { Database, SqliteValue } from './database.ts'
 
 const head = 'r.key, r.revision, r.created, r.modified, r.expires, r.bytes, r.sum, r.seal, r.terms'
-/** Statements of SQLite for the table of rows. */
-export const dialect: Dialect = {
+/** The SQL of SQLite that differs from that of other engines. */
+export const sqliteDialect: Dialect = {
   parameter: (n) => `?${n}`,
   table: (name) => name,
   columns: (values) => (values ? `${head}, r.value` : head),
@@ -22,7 +22,7 @@ export function prepareRows(database: Database) {
     makeHome: prepare('insert into collections (name, revision, removed, rows, bytes) values (?, 0, 0, 0, 0)'),
     saveHome: prepare('update collections set revision = ?, removed = ?, rows = ?, bytes = ? where id = ?'),
     get: prepare(
-      `select ${dialect.columns(true)} from rows r where r.collection = (select id from collections where name = ?1)
+      `select ${sqliteDialect.columns(true)} from rows r where r.collection = (select id from collections where name = ?1)
        and r.key = ?2 and (r.expires is null or r.expires > ?3)`,
     ),
     old: prepare('select key, revision, created, expires, bytes, terms from rows where collection = ? and key = ?'),

@@ -21,7 +21,7 @@ import { escapeInvisible, langOf } from '../words/texts.ts'
 
 const ChartView = lazyComponent(async () => (await import('./chart.tsx')).ChartView)
 
-/** Maximum number of rows of a table that are examined for a chart. */
+/** Maximum number of rows of a table that gets a chart. A longer one is only a table. */
 const mostCharted = 50_000
 
 /** Time slice for parsing rows before the browser gets a turn, in milliseconds. */
