@@ -64,7 +64,10 @@ export function outlineEntries(
   mimeType: string | undefined,
   count: number,
 ): readonly OutlineEntry[] {
-  const all = numbered(lines, createStartTest(path, mimeType))
+  return chooseEntries(numbered(lines, createStartTest(path, mimeType)), count)
+}
+
+function chooseEntries(all: readonly OutlineEntry[], count: number): readonly OutlineEntry[] {
   if (all.length <= count) return all
   const highest = all.filter(({ text }) => /^[#=]{1,2} /.test(text))
   const some = highest.length > 0 ? highest : all
@@ -85,20 +88,31 @@ function numbered(lines: readonly string[], isShown: (line: string) => boolean):
 export function outlineOf(text: string, path: string, mimeType: string | undefined): string {
   const lines = text.split('\n')
   const summary = `${lines.length} lines, ${Buffer.byteLength(text)} bytes`
-  const body = outlineBody(lines, text, path, mimeType)
-  const shown = body.slice(0, most.lines)
-  return [summary, ...shown, ...(body.length > shown.length ? [`… ${body.length - shown.length} more`] : [])].join('\n')
+  const { shown, count } = outlineBody(lines, text, path, mimeType)
+  return [summary, ...shown, ...(count > shown.length ? [`… ${count - shown.length} more`] : [])].join('\n')
 }
 
-function outlineBody(lines: readonly string[], text: string, path: string, mimeType = ''): readonly string[] {
-  if (/\.(?:csv|tsv)$/i.test(path) || /^text\/(?:csv|tab-separated-values)/.test(mimeType)) return summarizeTable(lines)
+interface OutlineBody {
+  readonly shown: readonly string[]
+  /** Number of all lines of the outline, with those that are not shown. */
+  readonly count: number
+}
+
+function outlineBody(lines: readonly string[], text: string, path: string, mimeType = ''): OutlineBody {
+  const firstOf = (all: readonly string[]) => ({ shown: all.slice(0, most.lines), count: all.length })
+  if (/\.(?:csv|tsv)$/i.test(path) || /^text\/(?:csv|tab-separated-values)/.test(mimeType))
+    return firstOf(summarizeTable(lines))
   if (/\.json$/i.test(path) || /^application\/(?:.+\+)?json/.test(mimeType)) {
     const keys = keysIn(text)
-    if (keys !== undefined) return keys
+    if (keys !== undefined) return firstOf(keys)
   }
-  const starts = outlineEntries(lines, path, mimeType, most.lines)
-  const shown = starts.length > 0 ? starts : numbered(lines, (line) => line.trim() !== '').slice(0, 5)
-  return shown.map(({ line, text: start }) => `${line}: ${start.replace(/\s*[{(=:]+$/, '')}`)
+  const starts = numbered(lines, createStartTest(path, mimeType))
+  const all = starts.length > 0 ? starts : numbered(lines, (line) => line.trim() !== '').slice(0, 5)
+  const shown = chooseEntries(all, most.lines)
+  return {
+    shown: shown.map(({ line, text: start }) => `${line}: ${start.replace(/\s*[{(=:]+$/, '')}`),
+    count: all.length,
+  }
 }
 
 function summarizeTable(lines: readonly string[]): readonly string[] {

@@ -45,4 +45,11 @@ describe('the outline of a text', () => {
     expect(outlineOf('{"a":[1]}', 'a.json', undefined)).toContain('a: array of 1')
     expect(outlineOf('one\n\ntwo', 'a.txt', undefined)).toBe('3 lines, 8 bytes\n1: one\n3: two')
   })
+
+  test('says how many headings or declarations it leaves out', () => {
+    const code = Array.from({ length: 100 }, (_, index) => `function f${index}() {}`).join('\n')
+    const lines = outlineOf(code, 'a.ts', undefined).split('\n')
+    expect(lines.slice(0, 2)).toEqual([`100 lines, ${code.length} bytes`, '1: function f0() {}'])
+    expect([lines.length, lines.at(-1)]).toEqual([82, '… 20 more'])
+  })
 })
