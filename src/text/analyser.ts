@@ -1,18 +1,18 @@
 import { ownCopy } from '../core/kit/own-copy.ts'
 import { firstIndex } from '../core/kit/sorted.ts'
 
-/** A text in the form that it is compared in, and where each of its UTF-16 units comes from. */
+/** The result of {@link fold}, with the origin of each of its UTF-16 units. */
 export interface FoldedText {
   readonly text: string
   /** Returns the position in the original at which the unit at `index` begins. For the length of `text`: the length of the original. */
   origin(index: number): number
 }
 
-/** Characters that NFKC may change, with the mark that follows. The list begins with the frequent characters that NFKC never changes. */
+/** Frequent characters that NFKC does not change unless a mark follows, as a part of a regular expression. */
 const usual = String.raw`\0-\x7f\u3001\u3002\u300c-\u300f\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3`
 const unusual = new RegExp(`[^${usual}]`)
-// At most 16 marks are normalized with one character, because sorting them takes quadratic time.
 const mark = String.raw`[\p{M}\uff9e\uff9f\u1160-\u11ff\ud7b0-\ud7fb]`
+/** Characters that NFKC may change, with at most 16 marks that follow each, because sorting marks takes quadratic time. */
 const changeable = new RegExp(`[${usual}]${mark}{1,16}|[^${usual}]${mark}{0,16}`, 'gu')
 
 /**
@@ -51,7 +51,7 @@ export function widthAt(text: string, index: number): 1 | 2 {
   return (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1
 }
 
-/** Classes of characters. In scripts without spaces between words, the index cuts text into pairs of characters (bigrams). */
+/** Classes of characters. Han and syllables are indexed in pairs (bigrams), because most of their scripts have no spaces between words. */
 export const otherClass = 0
 export const wordClass = 1
 const hanClass = 2
@@ -61,7 +61,7 @@ const syllableClass = 3
 type CharacterClass = typeof otherClass | typeof wordClass | typeof hanClass | typeof syllableClass
 
 const hanText = /[\p{Script=Han}々〆〇]/u
-// The marks that lengthen or repeat a kana are in several scripts, or in none.
+// The marks that lengthen, voice or repeat kana belong to several scripts, or to none, so they are listed one by one.
 const syllableText =
   /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー゛゜ゝゞヽヾ]/u
 const wordText = /[\p{L}\p{N}\p{M}]/u
@@ -96,15 +96,15 @@ function classify(point: number): CharacterClass {
 }
 
 /**
- * Version of the rules by which texts are split, folded and tokenised. Increase it with any change: older documents are then
- * indexed again.
+ * Version of the rules by which texts are split, folded and tokenised. Increase it with any change of a rule: documents of an older version
+ * are then indexed again.
  */
 export const analyserVersion = 7
 
 /**
- * Kind of a term. `word`: a whole word or identifier. `part`: a part of an identifier. `bigram`: two characters of a script without spaces.
- * `single`: a Han character. `tail`: the last character of a run without spaces, unless it is a Han character; with it, every character of
- * the run begins a term.
+ * Kind of a term. `word`: a whole word or compound. `part`: a part of a compound, such as `foo` of `fooBar`. `bigram`: two neighbouring Han
+ * characters or syllables. `single`: a Han character. `tail`: the last syllable of a run of them, so that every character of the run begins
+ * a term.
  */
 type TermKind = 'word' | 'part' | 'bigram' | 'single' | 'tail'
 
@@ -114,14 +114,14 @@ type Emit = (term: string, start: number, end: number, kind: TermKind) => void
 /** Maximum length of a stored word, in UTF-16 units. A longer word is truncated. */
 const longestTerm = 64
 
-/** First units of the wanted terms: 1 at each UTF-16 unit, followed by one entry for each pair of small ASCII letters. */
+/** Beginnings of the wanted terms: 1 at each first UTF-16 unit, and behind these 65536 entries, at each first pair of lower-case ASCII letters. */
 export type Beginnings = Uint8Array
 
 /**
- * Yields the terms of a folded text, in the order in which they begin. Linear in its length.
+ * Emits the terms of a folded text, in the order in which they begin. Linear in the length of the text.
  *
- * @param emit Must not call this function.
- * @param wanted Beginnings of the wanted terms: most other terms may be skipped, which is faster.
+ * @param emit Must not call `tokenize`: all calls share a buffer.
+ * @param wanted Beginnings of the wanted terms: terms with another beginning may be left out, which is faster.
  */
 export function tokenize(text: string, emit: Emit, wanted?: Beginnings): void {
   const units = unitsOf(text)
@@ -142,8 +142,8 @@ const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 let scratch = new Uint16Array(4096)
 
 /**
- * The units of a text, until the next call. V8 has many kinds of strings (of one and two bytes, slices, joined ones), so code that reads
- * units of all kinds is slow.
+ * Returns the units of a text, valid until the next call. V8 has many kinds of strings (of one and two bytes, slices, joined ones), and
+ * `charCodeAt` is slow in code that meets several of them.
  */
 function unitsOf(text: string): Units {
   const { length } = text
@@ -162,7 +162,7 @@ function pointAt(units: Units, index: number): number {
   return (next & 0xfc00) === 0xdc00 ? 0x10000 + ((unit & 0x3ff) << 10) + (next & 0x3ff) : unit
 }
 
-/** Returns the beginnings of terms, for a quick test of a text. */
+/** Returns the beginnings of terms, for {@link tokenize}. */
 export function beginningsOf(terms: Iterable<string>): Beginnings {
   const wanted = new Uint8Array(0x10000 + 26 * 26)
   for (const term of terms) {
@@ -176,13 +176,13 @@ function pairOf(first: number, second: number): number {
   return 0x10000 + 26 * (first - 0x61) + second - 0x61
 }
 
-/** Whether a word of small letters of ASCII may be wanted: its stem has its first two letters. */
+/** Whether the term of a word of lower-case ASCII letters may be wanted: a stem keeps the first two letters of the word. */
 function isWanted(units: Units, start: number, end: number, wanted: Beginnings): boolean {
   const first = units[start] ?? 0
   return wanted[first] === 1 && (end - start < 2 || wanted[pairOf(first, units[start + 1] ?? 0)] === 1)
 }
 
-/** Characters without spaces: pairs of neighbours, and Han characters by themselves. */
+/** Emits the terms of a run of Han characters and syllables: pairs of neighbours, single Han characters, and a tail. Returns the end of the run. */
 function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
   let before = -1
   let index = start
@@ -203,7 +203,10 @@ function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?:
   }
 }
 
-/** Emits a word, and the parts of a compound: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
+/**
+ * Emits a word, and the parts of a compound: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. Returns the end of
+ * the word.
+ */
 function emitWord(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
   const plain = endOfSmall(text, units, start)
   if (plain > start && wanted !== undefined && !isWanted(units, start, plain, wanted)) return plain
@@ -211,7 +214,7 @@ function emitWord(text: string, units: Units, start: number, emit: Emit, wanted?
   if (plain === start && wanted !== undefined && !mayBegin(units, start, end, wanted)) return end
   const whole = text.slice(start, Math.min(end, start + 2 * longestTerm))
   if (plain > start && end - start <= longestTerm) {
-    // Cutting such a word takes less time than looking it up.
+    // Stemming such a word takes less time than finding it in the cache.
     emit(stemOf(whole), start, end, 'word')
   } else if (end - start > longestTerm) {
     const term = termOf(whole.replace(/[^\p{L}\p{N}\p{M}]/gu, ''))
@@ -228,11 +231,11 @@ interface Cut {
   readonly kind: TermKind
 }
 
-/** Cache of the terms of words, because words repeat, and its maximum number of words. */
+/** Maximum number of words in the cache of their terms. */
 const mostKnown = 12_000
 const knownTerms = new Map<string, readonly Cut[]>()
 
-/** The terms of a word that is not too long. */
+/** Returns the terms of a word of at most {@link longestTerm} units. */
 function locateTerms(text: string): readonly Cut[] {
   const found = knownTerms.get(text)
   if (found !== undefined) return found
@@ -291,7 +294,7 @@ function wellFormed(text: string): string {
   return text.isWellFormed() ? text : text.slice(0, -1)
 }
 
-/** Returns the end of the word at `start`. A joining character belongs to the word if a letter or digit is before and after it. */
+/** Returns the end of the word at `start`. A joiner, such as `-`, belongs to the word if the word goes on after it; a comma, only between digits. */
 function endOfWord(text: string, units: Units, start: number): number {
   let index = start
   for (;;) {
@@ -344,7 +347,7 @@ export function stem(given: string): string {
 
 const letter = { d: 0x64, e: 0x65, g: 0x67, n: 0x6e, s: 0x73 }
 
-/** Returns the stem of a word of lower-case ASCII letters. Most words have no ending, which the last letters show. */
+/** Returns the stem of a word of lower-case ASCII letters. The last letters are compared first, because most words have no ending. */
 function stemOf(given: string): string {
   const { length } = given
   if (length < 4) return given
@@ -358,7 +361,7 @@ function stemOf(given: string): string {
   return bare.length > 3 && bare.endsWith('e') ? bare.slice(0, -1) : bare
 }
 
-/** Harman's rules (How effective is suffixing?, JASIS 42, 1991). */
+/** Removes a plural ending, by rules like those of Harman's S stemmer (How effective is suffixing?, JASIS 42, 1991). */
 function singular(text: string): string {
   if (text.endsWith('ies'))
     return text.length > 4 && !/[ae]ies$/.test(text) ? `${text.slice(0, -3)}y` : text.slice(0, -1)
@@ -376,7 +379,7 @@ function withoutEnding(text: string): string {
   return /([^aeiouylsz])\1$/.test(bare) ? bare.slice(0, -1) : bare
 }
 
-/** Returns the terms of a text, word by word, in order. Contexts count in them the terms of a query. */
+/** Returns the terms of a text, word by word, in order, without those of kind `tail`. */
 export function termsIn(text: string): readonly string[] {
   return extractWords(text).flatMap(termsOfWord)
 }
@@ -385,7 +388,7 @@ export function extractWords(text: string): readonly string[] {
   return text.match(words) ?? []
 }
 
-// Bounded, because normalization takes quadratic time in the number of marks after a character.
+// A longer run becomes several words, because words are kept in a cache.
 const words = /[\p{L}\p{N}\p{M}_]{1,64}/gu
 
 export function termsOfWord(word: string): readonly string[] {
@@ -420,7 +423,7 @@ export interface QueryTerm {
   readonly weight: number
   /** How often the query contains it. */
   readonly times: number
-  /** One character of a script whose characters are not terms: it stands for all pairs that it begins. */
+  /** Whether the term is a syllable by itself, such as a kana. It then stands for all pairs that it begins. */
   readonly prefix: boolean
   /**
    * A Han character of a longer word, such as each of 決済, or a part of a compound. It counts for the rank of a passage, and finds
@@ -445,7 +448,7 @@ const wordsOfQuestion = 3
 const wordsOfLong = 12
 
 const hiragana = /\p{Script=Hiragana}/u
-/** A Han character between two of these, or at an end of the run, is a word: 薬 in 「薬を飲む」. */
+/** A Han character with one of these, or with an end of the run, on each side is a word: 薬 in 「薬を飲む」. */
 const particles = /^[をはがのにでともへや]$/u
 
 /**
@@ -506,7 +509,7 @@ export function queryTerms(query: string): readonly string[] {
   return terms.flatMap(({ term, light, prefix }) => (light === true || prefix ? [] : [term])).slice(0, 64)
 }
 
-/** Collects the compounds of a query, of which each part follows the whole. */
+/** Collects the compounds of a query. Add the whole of a compound before its parts. */
 function createCompounds() {
   const words = new Map<string, Set<string>>()
   let last = { whole: '', end: -1 }
@@ -526,7 +529,7 @@ function createCompounds() {
   }
 }
 
-/** Words that are written together with a neighbour have only letters, and not too few. Figures: decision 12. */
+/** A word that is joined with its neighbour has only letters, at least two, and both words together have at least five. Figures: decision 12. */
 const joinable = { word: /^\p{L}{2,}$/u, together: 5 }
 /** Collects the terms of neighbouring words with one space between them, written together. */
 function createJoined(text: string) {
@@ -546,7 +549,7 @@ function createJoined(text: string) {
   }
 }
 
-/** Number of different words in a text; in a script without spaces, three characters count as one word. */
+/** Number of different words in a text; three pairs of Han characters or syllables count as one word. */
 function countWords(text: string): number {
   const words = new Set<string>()
   let pairs = 0
@@ -564,7 +567,7 @@ function addTerm(terms: Map<string, QueryTerm>, term: string, kind: TermKind, is
   terms.set(term, { term, weight, times: (known?.times ?? 0) + 1, prefix: kind === 'tail', loose })
 }
 
-/** Whether a Han character is a word by itself: no other character of a word is beside it. */
+/** Whether a Han character is a word by itself: on each side there is a particle, or no Han character and no syllable. */
 function isWordAlone(text: string, start: number, end: number): boolean {
   const before = text.codePointAt(start - 1)
   const isLow = before !== undefined && before >= 0xdc00 && before <= 0xdfff

@@ -1,9 +1,9 @@
-/** Returns a text on one line, cut to a length in characters. */
+/** Returns a text on one line, cut to `most` UTF-16 units as by {@link shorten}. */
 export function oneLine(text: string, most: number): string {
   return shorten(text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim(), most)
 }
 
-/** Cuts a text to a length in characters, with an ellipsis. */
+/** Cuts a text to `most` UTF-16 units, including an ellipsis at the cut. */
 export function shorten(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
 }
@@ -29,7 +29,7 @@ const perOtherCharacter = 0.6
 function walk(text: string, most: number): { readonly tokens: number; readonly length: number } {
   let tokens = 0
   let length = 0
-  // Runs of characters of one kind, each at most a few characters long, so cuts are exact enough, and no step is quadratic.
+  // The runs are short, so that a cut between two of them is exact enough, and no step takes quadratic time.
   for (const [run] of text.matchAll(/[A-Za-z]{1,16}|[0-9]{1,3}|[ \t]{1,16}|\r?\n|./gsu)) {
     const cost = costOf(run)
     if (tokens + cost > most) return { tokens: Math.ceil(tokens + cost), length }

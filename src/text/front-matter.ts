@@ -12,8 +12,8 @@ export type FrontMatter = Pick<Description, 'title' | 'description' | 'priority'
  * Parses the YAML between `---` and `---` at the beginning of a text: `title`, `description`, `priority` (from 0 to 1) and
  * `audience` (`user`, `assistant`, or a list of them). Other keys and invalid values are ignored.
  *
- * Only the YAML is read that people write there: `key: value` at the beginning of a line, the value plain, quoted, or a list
- * in either form. A full parser could be kept busy by malicious input.
+ * Only the usual YAML is read: `key: value` at the beginning of a line, with a value that is plain, quoted, or a list in either
+ * form. A full parser could be kept busy by malicious input.
  */
 export function frontMatterOf(start: string): FrontMatter {
   const lines = (splitFrontMatter(start).head ?? '').split(/\r?\n/)
@@ -29,7 +29,7 @@ export function frontMatterOf(start: string): FrontMatter {
   return found
 }
 
-/** Splits a text into its front matter (`head`, without the lines of `---`) and the rest (`body`). */
+/** Splits a text into its front matter (`head`, without the lines of `---`, if there is any) and the rest (`body`). */
 export function splitFrontMatter(text: string): { readonly head?: string; readonly body: string } {
   const whole = text.replace(/^\ufeff/, '')
   // The flag `y` holds the match at the beginning.
@@ -37,7 +37,7 @@ export function splitFrontMatter(text: string): { readonly head?: string; readon
   return { ...defined({ head }), body: whole.slice(found.length) }
 }
 
-/** Returns the value of a scalar: the text between its quotes, or the text before a comment. Blocks, references and tags are not supported. */
+/** Returns the value of a scalar: the text between its quotes, or the text before a comment; undefined for blocks, references and tags. */
 function scalarOf(source: string): string | undefined {
   const text = source.trim()
   const quoted = /^'((?:[^']|'')*)'[ \t]*(?:#.*)?$/.exec(text)
@@ -97,7 +97,7 @@ function audienceOf(items: readonly (string | undefined)[]): readonly Audience[]
  * the process instead of throwing an error. Levels by indentation are not counted, because that many of them would need a text
  * of megabytes.
  *
- * Brackets in texts count, too, unless they are closed.
+ * Brackets in strings and comments count, too, unless they are closed.
  *
  * @param limit At most 1000.
  */
@@ -133,7 +133,7 @@ const maxHeading = 200
 
 /**
  * The first heading in the beginning of a Markdown file, of any level, as plain text: `# …`, or a paragraph with `===`
- * or `---` below it. Front matter, code blocks and comments are passed over.
+ * or `---` below it. Front matter, code blocks and comments are skipped. Undefined without a heading.
  */
 export function headingIn(start: string): string | undefined {
   const lines = start.replace(/^\ufeff/, '').split(/\r?\n/)
@@ -173,7 +173,7 @@ function afterFrontMatter([first = '', ...lines]: readonly string[]): number {
   return end === -1 ? lines.length + 1 : end + 2
 }
 
-/** Removes Markdown and HTML from a heading. `undefined` if nothing is left. */
+/** Removes Markdown and HTML from a heading, and cuts it to the longest title. `undefined` if nothing is left. */
 function stripMarkup(markdown: string): string | undefined {
   const text = markdown
     .slice(0, maxHeading * 10)

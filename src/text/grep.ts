@@ -7,7 +7,7 @@ import { defined } from '../core/kit/object.ts'
 
 /** A pattern to find in the lines of a text. */
 export interface LinePattern {
-  /** A regular expression in the syntax of RE2, or words if `isLiteral`. */
+  /** A regular expression in the syntax of RE2; with `isLiteral`, a text that is found as it is. */
   readonly pattern: string
   readonly isLiteral?: boolean
   readonly ignoresCase?: boolean
@@ -44,7 +44,7 @@ export interface GrepPosition {
   readonly from: number
 }
 
-/** A matching line: its number from 1, its text, and the position of the first match in the text. */
+/** A matching line. `line` counts from 1; `start` and `end` are the first match, in UTF-16 units of `text`. */
 export interface MatchingLine {
   readonly line: number
   /** The text of the line; of a long line the characters around the match. */
@@ -177,7 +177,7 @@ function requireSame(position: GrepPosition, uri: string, body: Body): void {
   throw invalid('The resource has changed since the search began. Search again without the cursor.', 'cursor')
 }
 
-/** Opens a resource as text: a document that has a reading by that, everything else as it is. */
+/** Opens a document (but not HTML) by its reading as text, if it has one, and every other resource as it is. */
 async function openText(read: ReadFor, uri: string, { signal }: GrepOptions): Promise<{ uri: string; body: Body }> {
   const options = defined({ signal })
   const body = await openBody(read, uri, options).catch((error: unknown) => {

@@ -1,12 +1,12 @@
 import { fold, tokenize } from './analyser.ts'
 
-/** The frequency of each term of a query in a text, and the number of all its terms. */
+/** How often a text has each term of a query (`counts`), and how many terms it has in all (`length`). */
 export interface TermCounts {
   readonly counts: readonly number[]
   readonly length: number
 }
 
-/** Parameters of BM25. `k1`: how slowly repeated occurrences stop to count. `b`: how strongly a long text is reduced, from 0 to 1. */
+/** Parameters of BM25. `k1`: how much repeated occurrences count. `b`: how much the length of a text lowers its score, from 0 to 1. */
 interface Bm25 {
   readonly k1: number
   readonly b: number
@@ -18,7 +18,7 @@ export const wordBm25: Bm25 = { k1: 1.6, b: 0.75 }
 /**
  * The weight of the occurrences of a term in a text, from 0 to `k1 + 1`: Okapi BM25 without the rarity of the term.
  *
- * @param length The length of the text beside the average one.
+ * @param length The length of the text, divided by the average length.
  */
 export function impactOf(times: number, length: number, { k1, b } = wordBm25): number {
   return times === 0 ? 0 : (times * (k1 + 1)) / (times + k1 * (1 - b + b * length))
@@ -26,7 +26,7 @@ export function impactOf(times: number, length: number, { k1, b } = wordBm25): n
 
 const plain: Bm25 = { k1: 1.2, b: 0.75 }
 
-/** The rarity of each term among texts. */
+/** The rarity of each term among texts: its inverse document frequency. */
 export function rarityIn(texts: readonly TermCounts[]): readonly number[] {
   return (texts[0]?.counts ?? []).map((_, term) => {
     const having = texts.filter(({ counts }) => (counts[term] ?? 0) > 0).length
@@ -34,12 +34,12 @@ export function rarityIn(texts: readonly TermCounts[]): readonly number[] {
   })
 }
 
-/** The rarity of a term that a number of all texts have. */
+/** The inverse document frequency of a term that `having` of `all` texts have. */
 export function rarityOf(having: number, all: number): number {
   return Math.log(1 + (Math.max(0, all - having) + 0.5) / (having + 0.5))
 }
 
-/** The score of each text: BM25, with the rarity of a term among these texts. */
+/** Returns the BM25 score of each text. `rarity` has the rarity of each term: by default, among these texts. */
 export function bm25(texts: readonly TermCounts[], rarity = rarityIn(texts)): readonly number[] {
   const average = Math.max(1, texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, texts.length))
   return texts.map(({ counts, length }) =>
@@ -87,7 +87,7 @@ export function createLabelScore(query: string): ((path: string) => number) | un
     for (const segment of path.replace(/(?<=[^/])\.[^/]*$/, '').split('/')) {
       const { text } = fold(segment.toWellFormed())
       let score = ofPart
-      // The whole of an identifier comes before its parts.
+      // A whole identifier comes before its parts, so these score 1, too.
       tokenize(text, (term, start, end) => {
         if (!wanted.has(term)) return
         if (start === 0 && end === text.length) score = 1

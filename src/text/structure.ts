@@ -14,16 +14,16 @@ const declarators =
   'function|class|interface|type|enum|struct|trait|impl|fn|func|def|defp|defmodule|mod|module|namespace|object|record|protocol|' +
   'extension|message|service|create (?:or replace )?(?:table|view|function)|CREATE (?:OR REPLACE )?(?:TABLE|VIEW|FUNCTION)'
 
-/** The beginning of a line that declares something, which is right often enough in most languages. */
+/** The beginnings of lines that declare something in most languages. Some other lines match, too. */
 const declaration = new RegExp(
   `^\\s{0,4}(?:(?:${modifiers})\\s+){0,6}(?:${declarators})\\b[ *]*[(\\w$"\`<]|^export (?:const|let|default|[*{])|` +
     '^(?:const|let|var) [\\w$]+ *(?::[^=]{0,100})?= *(?:async *)?(?:\\(|function|[\\w$]+ *=>)',
 )
 
-/** Headings of plain text in Japanese. */
+/** Japanese headings without markup. */
 const japaneseHeading = /^(?:第[0-9０-９一二三四五六七八九十百]{1,5}[章節条編部]|[■◆●▼]\s*\S)/
 
-/** Tests have no declarations: each is a call with its name. */
+/** The beginnings of tests, which are calls such as `test('name', …)` and no declarations. */
 const tests = /^\s{0,8}(?:test|it|describe|suite|bench)(?:\.\w+)*\(/
 
 /** Returns for each line whether a heading, a declaration or a test begins there. */
@@ -55,8 +55,8 @@ export interface OutlineEntry {
 }
 
 /**
- * Returns the headings or declarations of a text. Of more than `count`, the highest headings, or else lines that are spread over the whole
- * text.
+ * Returns the headings or declarations of a text. If there are more than `count`, it returns at most `count`, evenly spread over the headings
+ * of the two highest levels or, without such headings, over all entries.
  */
 export function outlineEntries(
   lines: readonly string[],
@@ -83,7 +83,7 @@ function numbered(lines: readonly string[], isShown: (line: string) => boolean):
 
 /**
  * Returns the outline of a text: the headings of prose, the signatures of code, the columns and number of rows of a table, the
- * keys of JSON; of other texts the beginning. Each line has its number, so that the lines around it can be requested.
+ * keys of JSON; of other texts the first five lines. All but the keys have line numbers, so that the lines around them can be requested.
  */
 export function outlineOf(text: string, path: string, mimeType: string | undefined): string {
   const lines = text.split('\n')
@@ -154,7 +154,7 @@ function isProse(path: string, mimeType: string | undefined): boolean {
   return mimeType === 'text/markdown' || proseNames.test(path)
 }
 
-/** A part of a text that is found by itself. */
+/** A part of a text that a search finds by itself. */
 export interface Passage {
   readonly text: string
   /** Lines of the whole text, from 1, both inclusive. */
@@ -164,8 +164,8 @@ export interface Passage {
 }
 
 /**
- * Sizes of passages in UTF-16 units. A passage ends at the first border after `enough` units, and after `most` units in any case. A passage
- * shorter than `few` is merged with another.
+ * Sizes of passages in UTF-16 units. A passage ends at the first empty line after `enough` units, and after `most` units in any case. A heading
+ * or a declaration also ends a passage, but one shorter than `few` only in Markdown.
  */
 const usualSizes = { few: 200, enough: 800, most: 1600 }
 
@@ -282,7 +282,7 @@ const codeEndings =
 const codeTypes =
   /^(?:text\/(?:x-|javascript|typescript|ecmascript)|application\/(?:javascript|typescript|x-(?:sh|python|ruby|perl|php|httpd-php)|sql))/
 
-/** Returns the kind of a text by its MIME type, or else by the extension of its path. */
+/** Returns the kind of a text by its MIME type or the extension of its path. */
 export function textKind(mimeType: string | undefined, path: string): Kind {
   if (isProse(path, mimeType)) return 'markdown'
   if (mimeType === 'text/csv' || mimeType === 'text/tab-separated-values' || tableEndings.test(path)) return 'table'
@@ -295,7 +295,7 @@ function headingsOf(kind: Kind): Outline {
   return kind === 'code' ? codeOutline : () => undefined
 }
 
-/** Headings under headings: `Install > On Linux`. Lines in a fenced block are not headings. */
+/** A heading below others contains them: `Install > On Linux`. Lines in a fenced block are not headings. */
 function markdownOutline(): Outline {
   const stack: string[] = []
   const isFenced = createFence()
@@ -308,7 +308,7 @@ function markdownOutline(): Outline {
   }
 }
 
-/** Each passage of a table gets the column names as its heading. */
+/** Each passage of a table gets the first line as its heading: the column names. Lines of JSON have none. */
 function tableOutline(): Outline {
   let isFirst = true
   return (line) => {
@@ -318,7 +318,7 @@ function tableOutline(): Outline {
   }
 }
 
-/** The heading of a declaration: its line without the bracket that opens it. */
+/** The heading of a declaration: its line without a bracket, colon or equals sign at the end. */
 function codeOutline(line: string): string | undefined {
   return isDeclaration(line) ? headingOf(line.replace(/[{:=(]?\s*$/, '')) : undefined
 }

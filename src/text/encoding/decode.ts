@@ -1,17 +1,17 @@
-/** Characters other than ASCII, Latin letters, kana, ideographs, Hangul and their punctuation: rare in most texts. */
+/** Characters that most texts hardly have: other than Latin, Greek and Cyrillic, kana, ideographs, Hangul, punctuation, symbols and emoji. */
 const unusual =
   /[^\t\n\r\x20-\x7e\xa0-\u017f\u0370-\u045f\u200b-\u2027\u2030-\u205e\u20ac\u2100-\u27bf\u3000-\u30ff\u3131-\u318e\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f\uffe0-\uffe6\p{Emoji_Presentation}]/gu
-/** Characters that occur in no text. */
+/** Controls other than white space, private-use characters and noncharacters: bytes that give one of these are taken for no text. */
 const impossible = /(?![\t-\r])[\p{Cc}\p{Co}\p{Noncharacter_Code_Point}]/u
 
 type Utf16 = 'utf-16le' | 'utf-16be'
 type Utf32 = 'utf-32le' | 'utf-32be'
 
-/** The encoding of the byte order mark at the beginning of bytes. */
+/** The encoding that a byte order mark at the beginning of the bytes shows; undefined without such a mark. */
 export function byteOrderMarkOf(bytes: Uint8Array): 'utf-8' | Utf16 | Utf32 | undefined {
   const [a, b, c, d] = bytes
   if (a === 0xef && b === 0xbb && c === 0xbf) return 'utf-8'
-  // UTF-16 with this mark would begin with a NUL.
+  // In UTF-16, these bytes would be the mark and a NUL.
   if (a === 0xff && b === 0xfe && c === 0 && d === 0) return 'utf-32le'
   if (a === 0 && b === 0 && c === 0xfe && d === 0xff) return 'utf-32be'
   if (a === 0xff && b === 0xfe) return 'utf-16le'
@@ -23,7 +23,7 @@ export function isTextIn(bytes: Uint8Array, label: Utf16 | Utf32): boolean {
   return decodeWideSample(bytes, label) !== undefined
 }
 
-/** Whether a character can have zeros among its bytes in an encoding. */
+/** Whether characters other than NUL can have zero bytes in an encoding. */
 export function hasZeros(label: string): boolean {
   return /^utf-(?:16|32)/.test(label)
 }
@@ -38,9 +38,9 @@ export function guessUtf32(bytes: Uint8Array): Utf32 | undefined {
 }
 
 /**
- * Guesses the byte order of a UTF-16 text without a byte order mark. Nearly all characters must be usual ones, including ASCII
- * (at least a space or a line end), and the other byte order must not give such a text. Ideographs made of bytes that are nearly
- * all ASCII do not count: such bytes are another text that contains zeros.
+ * Guesses the byte order of a UTF-16 text without a byte order mark. Nearly all characters must be usual ones, at least one of them
+ * ASCII, and the other byte order must not give such a text. If many characters are East Asian but nearly all bytes are ASCII, the
+ * bytes are another text that contains zeros, and the result is undefined.
  */
 export function guessUtf16(bytes: Uint8Array): Utf16 | undefined {
   const readings = (['utf-16le', 'utf-16be'] as const).map((label) => {
@@ -63,7 +63,7 @@ function decodeWideSample(bytes: Uint8Array, label: Utf16 | Utf32): string | und
   return text === undefined || impossible.test(text) ? undefined : text
 }
 
-/** The number of bytes that are not ASCII: about every other one in text with real ideographs. */
+/** The number of bytes that are not ASCII. */
 export function countHigh(bytes: Uint8Array): number {
   let high = 0
   for (const byte of bytes) if (byte >= 0x80) high++
@@ -84,7 +84,7 @@ function characterAt(bytes: Uint8Array, at: number): number {
   return length
 }
 
-/** The number of non-ASCII characters in bytes as UTF-8, and the number of bytes outside of any character. */
+/** Reads bytes as UTF-8. `good`: the number of non-ASCII characters; `bad`: the number of bytes outside of any character. */
 function examine(bytes: Uint8Array): { readonly good: number; readonly bad: number } {
   let good = 0
   let bad = 0
@@ -98,13 +98,13 @@ function examine(bytes: Uint8Array): { readonly good: number; readonly bad: numb
   return { good, bad }
 }
 
-/** Whether bytes are certainly UTF-8 although a few are damaged: at most one of 20 non-ASCII characters. */
+/** Whether bytes are certainly UTF-8, although some may be damaged: they have at least 10 non-ASCII characters, and 20 for each damaged byte. */
 export function isDamagedUtf8(bytes: Uint8Array): boolean {
   const { good, bad } = examine(bytes)
   return good >= 10 && bad * 20 <= good
 }
 
-/** Whether bytes can be part of a text in UTF-8 that has damaged bytes in it. */
+/** Whether bytes may be UTF-8: at most a tenth of them is damaged. */
 export function isMostlyUtf8(bytes: Uint8Array): boolean {
   return examine(bytes).bad * 10 <= bytes.length
 }
@@ -123,7 +123,7 @@ export function repairUtf8(bytes: Uint8Array): Buffer {
 /** MIME types that are never text, whatever the bytes are. */
 const media = /^(?:image\/(?!svg\b)|audio\/|video\/|font\/|application\/(?:pdf|zip|gzip|wasm)\b)/
 
-/** First bytes of binary formats that may continue for long without a byte that no text contains. */
+/** First bytes of binary formats whose next bytes can look like text for long. */
 const beginnings: readonly string[] = [
   '%PDF-',
   'PK\x03\x04',
@@ -149,7 +149,7 @@ const beginnings: readonly string[] = [
   'wOF2',
 ]
 
-/** Whether a MIME type is one of pictures, sound or archives. */
+/** Whether a MIME type is one of pictures (except SVG), sound, video, fonts, PDF, archives or WebAssembly. */
 export function isMedia(mimeType = ''): boolean {
   return media.test(mimeType)
 }
@@ -183,7 +183,7 @@ const others: Readonly<Record<string, (bytes: Uint8Array, strict?: 'strict') => 
 
 /**
  * The label of an encoding in the WHATWG Encoding Standard, in lower case: of `CP932` it is `shift_jis`. Beyond the standard there are
- * `ibm855`, `utf-32le` and `utf-32be`.
+ * `ibm855`, `utf-32le` and `utf-32be`. Undefined for an unknown name.
  */
 export function labelOf(name: string): string | undefined {
   const written = name.trim().toLowerCase()
@@ -200,8 +200,8 @@ export function labelOf(name: string): string | undefined {
 const punctuation = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
 
 /**
- * Decodes bytes by the label of an encoding. Removes a byte order mark; malformed bytes become U+FFFD. With `strict`, malformed
- * bytes make the result `undefined`, except a character that the end of the bytes cuts in two.
+ * Decodes bytes by the label of an encoding; undefined for an unknown label. Removes a byte order mark; malformed bytes become U+FFFD. With
+ * `strict`, malformed bytes make the result undefined, except a character that the end of the bytes cuts in two, which is left out.
  */
 export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict'): string | undefined {
   // Node's decoder of Windows-1252 is one of Latin-1 in some releases (nodejs/node#56542).
@@ -254,15 +254,13 @@ function decodeWestern(bytes: Uint8Array, strict?: 'strict'): string | undefined
   return text.replace(/[\x80-\x9f]/g, (character) => punctuation.charAt(character.charCodeAt(0) - 0x80))
 }
 
-/**
- * EUC-KR as in the Encoding Standard, where it is code page 949: the 2350 syllables of KS X 1001, and all other syllables at
- * the remaining positions. Node's `TextDecoder` knows only the first ones, and decodes the others as controls and letters.
- */
-
 const [firstSyllable, lastSyllable] = [0xac00, 0xd7a3]
 let table: Uint16Array | undefined
 
-/** Returns the character of each pair of bytes; 0 for an invalid pair. */
+/**
+ * Returns the character of each pair of bytes in EUC-KR; 0 for an invalid pair. In the Encoding Standard, EUC-KR is code page 949: the 2350
+ * syllables of KS X 1001, and all other syllables around them. Node's `TextDecoder` decodes these others as controls and letters.
+ */
 function pairs(): Uint16Array {
   if (table !== undefined) return table
   const made = new Uint16Array(0x10000)

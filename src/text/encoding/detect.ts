@@ -19,10 +19,10 @@ import {
 import { type LikelihoodModel, likelihood, randomLikelihood, westernness } from './models.ts'
 import { detectSingleByte, westernEncodings } from './single-byte.ts'
 
-/** Languages that share encodings. `western`: the languages that are written in Windows-1252. */
+/** A language, or a group of languages that share encodings. `western`: the languages that are written in Windows-1252. */
 type Language = 'ja' | 'zh' | 'ko' | 'western'
 
-/** Number of examined bytes of a text, from its beginning or from its first non-ASCII byte. */
+/** Number of examined bytes at the beginning of a text and, if its first non-ASCII byte is beyond them, from there. */
 export const sampleBytes = 64 * 1024
 
 /** Number of bytes of the sample from which the likelihood of an encoding is computed. */
@@ -33,9 +33,9 @@ const scoredBytes = 16 * 1024
  * text, and for a text whose encoding is not certain enough. A text in ASCII is `utf-8`, and so is a text in UTF-8 with a few
  * damaged bytes.
  *
- * The order: a byte order mark, UTF-16 by its zeros, the escapes of ISO-2022-JP, UTF-8, a declaration in the first kilobyte
- * or in the head of a page (`<meta charset>`, `<?xml encoding>`, `coding:`) that the bytes confirm, and then the encoding that makes the likeliest text.
- * An encoding that is hardly likelier than another, or than chance, is not chosen.
+ * The order: a byte order mark, UTF-16 and UTF-32 by their zeros, the escapes of ISO-2022-JP, UTF-8, a declaration in the first kilobyte
+ * or in the head of a page (`<meta charset>`, `<?xml encoding>`, `coding:`) that the bytes confirm, and then the encoding that makes the
+ * likeliest text. An encoding that is hardly likelier than another, or than chance, is chosen only if it is one of `languages`.
  *
  * The time is linear in the length of the sample, whatever its bytes are, in addition to the search for the first non-ASCII byte.
  *
@@ -65,8 +65,8 @@ export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Langua
 }
 
 /**
- * Checks a guess of a western encoding, as which text in most other code pages can be read too. Unless a western language is expected, the
- * detection library must find the same encoding.
+ * Checks a guess of a western encoding, because text in most other code pages can also be read as western. Unless a western language is
+ * expected, or hardly a byte is non-ASCII, the result of the detection library counts.
  */
 function confirmed(guess: string, { bytes }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
   const isSure = !isWestern(guess) || languages.includes('western') || mostlyAscii(bytes) !== undefined
@@ -76,13 +76,13 @@ function confirmed(guess: string, { bytes }: Scored, languages: readonly (Langua
 /** Minimum length of a UTF-16 or UTF-32 text without a byte order mark, in bytes: fewer can be a number as well. */
 const minWideBytes = 8
 
-/** The encoding of bytes with zeros: every character has the same number of bytes, as at the beginnings of real files. */
+/** Guesses the encoding of bytes with zeros: UTF-32 or UTF-16, else undefined. */
 function guessWide(bytes: Uint8Array, head: Uint8Array): string | undefined {
   if (bytes.length < minWideBytes || bytes.length % 2 !== 0) return undefined
   return (bytes.length % 4 === 0 ? guessUtf32(head) : undefined) ?? guessUtf16(head)
 }
 
-/** Whether bytes look like a text, without bytes that no text has, although the encoding is unknown. */
+/** Whether bytes look like a text, with neither zeros nor controls, but their encoding is not certain. */
 export function isTextOfUnknownEncoding(bytes: Uint8Array, mimeType?: string): boolean {
   const head = bytes.subarray(0, sampleBytes)
   if (head.includes(0) || hasControls(head) || isBinary(head, mimeType)) return false
@@ -126,7 +126,7 @@ function hasControls(bytes: Uint8Array): boolean {
 
 function isJis(bytes: Uint8Array): boolean {
   const sample = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  // The escapes for JIS X 0208, in two versions. Terminals have others.
+  // The escapes for JIS X 0208, in two versions. Output of terminals has other escapes.
   if (!sample.includes('\x1b$B') && !sample.includes('\x1b$@')) return false
   return decodeBytes(bytes, 'iso-2022-jp', 'strict') !== undefined
 }
@@ -166,11 +166,11 @@ function isWestern(label: string): boolean {
   return westernEncodings.includes(label)
 }
 
-/** Minimum likelihood of a text compared with chance, and with the next encoding, as logarithms. */
+/** Minimum log-likelihood of a text above chance, in an East Asian and in a western encoding, and above the next encoding. */
 const [leastEast, leastWest, lead] = [4, 1.5, 3]
-/** Minimum likelihood for each non-ASCII byte compared with chance, so that length alone proves nothing. */
+/** Minimum log-likelihood above chance for each non-ASCII byte, so that length alone proves nothing. */
 const leastPerByte = 0.5
-/** Score bonus for a known language. */
+/** Score bonus for an expected language. */
 const bonus = 8
 
 function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
@@ -195,7 +195,7 @@ function likeliest({ bytes: sample, ends }: Scored, languages: readonly (Languag
 }
 
 /**
- * Returns the likeliest valid encoding of the known languages. Used when no encoding scores high enough, as with a few words, or
+ * Returns the likeliest valid encoding of the expected languages. Used when no encoding scores high enough, as with a few words, or
  * with half-width kana (one byte each, so they look like any other encoding).
  */
 function ofLanguages({ bytes, ends }: Scored, languages: readonly (Language | undefined)[]): string | undefined {
@@ -215,11 +215,11 @@ function ofLanguages({ bytes, ends }: Scored, languages: readonly (Language | un
   return best?.label
 }
 
-/** Settings for the encodings of texts. If several rules match a path, the last one applies. */
+/** The encoding of the texts at some paths. If several rules match a path, the last one applies. */
 export interface EncodingRule {
   /** One or more globs of paths. */
   readonly match: string | readonly string[]
-  /** A label of the WHATWG Encoding Standard, such as `shift_jis`, or `cp932`; `binary` leaves bytes as they are. */
+  /** A label of the WHATWG Encoding Standard, such as `shift_jis`, or a usual name, such as `cp932`; `binary` leaves bytes as they are. */
   readonly encoding: string
 }
 

@@ -1,13 +1,9 @@
-/**
- * The likelihood of a text in each language, as the logarithm of a probability. Relative to {@link randomLikelihood} it is above 0 for
- * text of the language, and below 0 for other text.
- */
-/** Characters from `first` to `last` that are not among the frequent ones: together they have the share `share`. */
+/** Characters from `first` to `last`, without the frequent ones: together they make the share `share` of a text. */
 interface CharacterRange {
   readonly first: number
   readonly last: number
   readonly share: number
-  /** Number of them in use, if not all are. */
+  /** Number of these characters in use; by default all. */
   readonly used?: number
 }
 
@@ -25,7 +21,7 @@ const marks: readonly CharacterRange[] = [
   { first: 0xff61, last: 0xff9f, share: 0.001 },
 ]
 
-/** Cost (log probability) of a byte above 0x7F and an ASCII byte by chance. */
+/** Logarithm of the probability of a byte above 0x7F by chance, and of an ASCII byte. */
 const chance = Math.log(1 / 128) + Math.log(1 / 2)
 const letterByChance = Math.log(1 / 20)
 /** Logarithm of the probability that text changes between ASCII and the language, and of the probability that it does not. */
@@ -52,12 +48,12 @@ const makers = {
 export type LikelihoodModel = keyof typeof makers
 const tables = new Map<LikelihoodModel, Float32Array>()
 
-/** The likelihood of random bytes, by the number of ASCII and of non-ASCII bytes. */
+/** The log-likelihood of random bytes, by the number of ASCII and of non-ASCII bytes. */
 export function randomLikelihood(ascii: number, high: number): number {
   return high * chance + ascii * letterByChance
 }
 
-/** The likelihood of a text in a language with a non-Latin script. */
+/** The log-likelihood of a text in a language: above {@link randomLikelihood} for text of the language, and below it for other text. */
 export function likelihood(text: string, model: LikelihoodModel): number {
   const table = tables.get(model) ?? makers[model]()
   tables.set(model, table)
@@ -79,10 +75,9 @@ export function likelihood(text: string, model: LikelihoodModel): number {
 }
 
 /**
- * The characters beyond ASCII of a language, most frequent first. They were counted in film subtitles and in the messages of the TypeScript
- * compiler, as samples of speech and of technical prose.
+ * The characters of Japanese, most frequent first, as counted in film subtitles and in the messages of the TypeScript compiler. The lists of
+ * the other languages below were counted in the same way.
  */
-
 const japanese =
   'のいはてたなにるをしーですまがかだっれとんこン。あうらスイトさりもルクきよラ、くそせップけタ型わパフリジえど' +
   'ロつドおめメ用言ティア使前私何ちシ彼みろや定要ポ人コじ出見レエねァ子名必バオゃマ事数ェグ行ュブモ分デ一指チャ' +
@@ -135,9 +130,9 @@ const korean =
 const hopeless = -100
 
 /**
- * How much a text in Windows-1252 looks like one of western Europe: for each character beyond ASCII, by itself and its
- * neighbours, the logarithm of how much more likely it is than by chance. Almost any bytes can be read as Windows-1252, so
- * its characters have to be where they belong.
+ * Scores how much a text in Windows-1252 looks like one of western Europe: the sum, over its characters beyond ASCII, of how much likelier
+ * than by chance each is beside its neighbours (as a logarithm), less a penalty for letters of other languages, which may be infinite.
+ * Almost any bytes can be read as Windows-1252, so a character counts only where it belongs.
  */
 export function westernness(text: string): number {
   let sum = 0
@@ -172,8 +167,8 @@ const alphabets: readonly string[] = [
 ]
 
 /**
- * Returns the penalty for letters outside of the best-matching alphabet of western Europe. A text that fits the letters of a neighbouring
- * code page better (such as Czech, Hungarian or Turkish) is not western: infinity.
+ * Returns the penalty for letters outside of the best-matching alphabet of western Europe. It is infinite for a text that fits a language of a
+ * neighbouring code page better (such as Czech or Turkish), and for a longer text with more than 8 % of such letters.
  */
 function strangers(letters: ReadonlyMap<string, number>): number {
   const all = [...letters.values()].reduce((sum, times) => sum + times, 0)
@@ -213,7 +208,7 @@ function weigh(character: string, previous: string, next: string): number {
   if (common.includes(character)) {
     // à, é and ó are words of their own.
     if (!before && !after) return ('àéèóô'.includes(character) ? 1 : -3) + crowded
-    // A capital letter is not directly after a small letter, nor directly before one that follows it.
+    // A small letter does not stand between two capitals.
     return (/[A-Z]/.test(previous) && /[A-Z]/.test(next) ? -3 : 2) + crowded
   }
   if (capitals.includes(character)) return (/[a-zß-ÿ]/.test(previous) ? -5 : after || before ? 1.5 : -1) + crowded

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { decodeBytes } from './decode.ts'
 
 /**
- * Labels of encodings by their names in the library. An encoding without a label is recognised, so that its text is not taken for another
+ * Labels of encodings by their names in jschardet. An encoding without a label is recognised, so that its text is not taken for another
  * encoding, but not decoded.
  */
 const labels: Readonly<Record<string, string>> = {
@@ -37,7 +37,7 @@ const options = {
   minimumThreshold: 0,
 }
 
-/** Encodings of western Europe. Almost every byte is a character in them, so they are detected only if a western language is expected. */
+/** Encodings of western Europe. Almost every byte is a character in them, so {@link detectSingleByte} returns one only if it is expected. */
 export const westernEncodings: readonly string[] = ['windows-1252', 'iso-8859-15']
 
 /**
@@ -62,8 +62,8 @@ type Library = Pick<typeof import('jschardet'), 'detectAll'>
 let library: Library | undefined
 
 /**
- * Detects an encoding with one byte for each character, by a library that knows the pairs of letters of some 50 languages. `undefined` if it
- * is not sure, or if the text has characters where none has them.
+ * Detects an encoding with one byte for each character, by a library that knows the pairs of letters of some 50 languages. `undefined` if the
+ * library is not sure, or if too many characters are where no text has them.
  *
  * @param expected An encoding that needs less evidence.
  */
@@ -97,7 +97,7 @@ export function detectSingleByte(bytes: Uint8Array, expected?: string): string |
 const wrong =
   /\p{Ll}\p{Lu}|\p{L}[\p{S}\p{No}¡¿]+\p{L}|(?![\p{ASCII}°€©])\p{S}\p{L}|[A-Za-z](?!\p{Script=Latin})\p{L}|(?!\p{Script=Latin})\p{L}[A-Za-z]|(?<![^\s])[’”]\p{L}|[\p{Co}\p{Cn}]/gu
 
-/** The share of the characters beyond ASCII that are where no text has them; 1 if letters that are not Latin come one by one. */
+/** The share of the characters beyond ASCII that are where no text has them; 1 if most letters that are not Latin stand alone. */
 function misplacedIn(text: string): number {
   const words = text.match(/(?:(?!\p{Script=Latin})\p{L}\p{M}*)+/gu) ?? []
   if (words.join('').length < 2 * words.length) return 1
