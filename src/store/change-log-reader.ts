@@ -37,14 +37,14 @@ export async function retryUntilDone(work: () => Promise<unknown>, signal: Abort
   }
 }
 
-/** Reads the log of changes from its last position. */
+/** Creates a reader of the log of changes. The first read only finds the newest row; each later one tells the changes since the last read. */
 export function createChangeLogReader({ rows, origin, keepMs, log, signal: closing, tell, tellAll }: ReaderOptions) {
   /** The newest revision that was read, and the time of the read. Undefined before the first read. */
   let last: { readonly revision: number; readonly seenAt: number } | undefined
   let readAt = Number.NEGATIVE_INFINITY
   let behind = false
 
-  /** Reads the rows after a revision, oldest first. Undefined if some of them are missing. */
+  /** Reads the rows after a revision, oldest first. Undefined if some of them are missing, or there are too many. */
   const rowsAfter = async (after: { readonly revision: number; readonly seenAt: number }) => {
     const found: Row[] = []
     for (let limit: number = firstRows; ; limit = Math.min(limit * 4, mostRows)) {
@@ -71,7 +71,7 @@ export function createChangeLogReader({ rows, origin, keepMs, log, signal: closi
     const now = performance.now()
     if (last === undefined) {
       last = { revision: await newestRevision(), seenAt: performance.now() }
-      // Earlier listeners do not know the changes up to now.
+      // An earlier read failed, so followers may have missed changes.
       if (behind) tellAll()
     } else {
       const newer = await rowsAfter(last)

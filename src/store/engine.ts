@@ -56,7 +56,7 @@ export interface Engine extends AsPromises<Operations>, AsPromises<TextOperation
   close(): Promise<void>
 }
 
-/** The first text, by UTF-8 bytes, after everything that begins with a prefix. `undefined`: there is none. */
+/** The first string, by UTF-8 bytes, after all strings that begin with a prefix. `undefined`: there is none. */
 export function prefixUpperBound(prefix: string): string | undefined {
   const points = [...prefix]
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
@@ -66,7 +66,7 @@ export function prefixUpperBound(prefix: string): string | undefined {
   return undefined
 }
 
-/** Returns a function that reads columns of a row as texts and numbers. */
+/** Returns a function that converts the given columns of a row, each by its own function. */
 export function createRowParser<Columns extends Readonly<Record<string, (value: unknown) => unknown>>>(
   columns: Columns,
 ) {
@@ -135,7 +135,7 @@ interface Listener {
 /**
  * Creates listeners by collection. Changes are merged until a listener takes them, so a slow listener cannot make the queue grow.
  *
- * @param onChange Called when the first listener begins or the last one ends.
+ * @param onChange Called whenever a listener begins or ends.
  */
 export function createChangeQueue(onChange: () => void) {
   const listeners = new Set<Listener>()
@@ -154,7 +154,7 @@ export function createChangeQueue(onChange: () => void) {
   }
 
   return {
-    /** Yields changes from now on. Ends when the signal aborts. */
+    /** Yields changes from now on. Ends when the signal aborts, or with `close`. */
     listen: (collection: string, signal: AbortSignal): AsyncIterable<RowChange> => {
       const { aborted: ended } = signal
       const listener: Listener = { collection, keys: new Set(), anything: false, ended, event: createEvent() }

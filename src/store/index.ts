@@ -89,7 +89,7 @@ function storeOver(engine: Engine): Store {
   }
 }
 
-/** Maximum number of steps of one eviction. Rows that are written during it are left to the next one. */
+/** Maximum number of steps of one eviction, so that it ends even if rows are written all the time. */
 const mostParts = 100_000
 
 function collectionOf(engine: Engine, name: string, open: () => void): Collection {
@@ -156,7 +156,7 @@ async function holdLease(engine: Engine, name: string, ttlMs: number): Promise<L
     if (ended) return
     stop()
     lost.abort()
-    // The last request may still have renewed it.
+    // The last request may still have renewed the lease at the store.
     engine.dropLease(name, holder).catch(() => {})
   }
   const wait = (ms: number) => {

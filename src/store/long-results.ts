@@ -18,7 +18,7 @@ const collection = 'spill'
 const [ofFacts, ofBodies] = ['facts/', 'bodies/']
 /** The index term of a content that is text. */
 const textTerm = 'text'
-/** Difference of the clocks of this process and of the store above which it is corrected, in milliseconds. */
+/** Difference of the clocks of this process and of the store above which an expiry is corrected, in milliseconds. */
 const maxSkewMs = 1000
 /** Maximum time until expired rows are removed, in milliseconds. Nobody can read them after their expiry. */
 const maxSweepMs = 600_000
@@ -105,7 +105,7 @@ function writerFor(rows: Collection, keepMs: number, now: () => number): (row: N
   let skew = 0
   const put = async (row: NewRow, expires: number): Promise<Row> => {
     const written = await rows.put({ ...row, expires })
-    if (written === undefined) throw new Error('the store did not do a write that has no condition')
+    if (written === undefined) throw new Error('The store wrote no row, although the write has no condition.')
     return written
   }
   return async (row) => {

@@ -19,7 +19,7 @@ interface OnceOutcome {
   readonly value: Uint8Array
   /** The stored row. `undefined`: the value could not be stored, so the next caller computes it again. */
   readonly row: Row | undefined
-  /** Whether this process has just computed it. */
+  /** Whether this process has just computed a value. If another process stored one first, `value` is nevertheless the stored one. */
   readonly computed: boolean
 }
 
@@ -34,12 +34,12 @@ const shared = new WeakMap<Store, Map<string, Shared>>()
 
 /**
  * Returns the row stored under a key, or computes it. Single-flight across processes: concurrent callers share one computation,
- * and later callers wait and are woken when it ends. When the computation fails, the waiting callers of this process fail with
- * it, and a caller in another process tries next; when its process dies, that happens once its lease has expired.
+ * and later callers wait and are woken when it ends. If the computation fails, the waiting callers of this process fail with the same
+ * error, and a caller in another process tries next. If the process dies, another one tries once the lease has expired.
  *
  * When the store is unavailable, each process computes the value once for itself.
  *
- * @param compute Receives a signal that aborts when no caller waits any more, or when the lease is lost.
+ * @param compute Receives a signal that aborts when no caller waits any more.
  * @throws The error of `compute`, the reason of the signal, or ResourceError `unavailable` when the wait was too long.
  */
 export async function once(
@@ -81,14 +81,14 @@ function startComputation(
   return made
 }
 
-/** Names may have any length, but names of leases are limited. */
+/** The name is a digest, because a collection and a key together may be too long for the name of a lease. */
 function leaseName(collection: string, key: string): string {
   return `once:${createHash('sha256')
     .update(JSON.stringify([collection, key]))
     .digest('base64url')}`
 }
 
-/** A computation: its store, its collection and its parameters. */
+/** A computation: its store, its collection (`rows`) and its parameters. `name` is that of its lease. */
 interface Computation {
   readonly store: Store
   readonly rows: Collection
@@ -117,7 +117,7 @@ async function settle(wanted: Computation, signal: AbortSignal): Promise<OnceOut
       }
       if (lease !== undefined) return await computeHolding(wanted, lease, signal)
       if (performance.now() > end) throw storeError('busy')
-      // Changes after this point are notified, so the next round misses none.
+      // A release after this point is notified, so the next round does not miss it.
       if (othersHaveEnded === undefined)
         othersHaveEnded = await watchOthers(wanted, AbortSignal.any([signal, leaving.signal]))
       else await othersHaveEnded(Math.min(wanted.ttlMs, end - performance.now()))
@@ -137,7 +137,7 @@ async function lookUp({ rows, key }: Computation): Promise<OnceOutcome | undefin
   }
 }
 
-/** Takes the lease of a computation. `undefined`: another process has it, or the store is busy. `gone`: the store does not answer. */
+/** Takes the lease of a computation. `undefined`: another process has it, or the store is busy. `gone`: the store cannot be used. */
 async function takeLease({ store, name, ttlMs }: Computation): Promise<Lease | 'gone' | undefined> {
   try {
     return await store.lease(name, ttlMs)
@@ -157,7 +157,7 @@ async function computeHolding(wanted: Computation, lease: Lease | 'gone', signal
   }
 }
 
-/** Stores a value unless there is one already, and returns the stored one. Undefined if the store does not answer. */
+/** Stores a value unless there is one already, and returns the stored one. Undefined if the store cannot be used. */
 async function putIfAbsent({ rows, key }: Computation, made: OnceValue): Promise<OnceOutcome | undefined> {
   try {
     const written = await rows.put({ ...made, key }, { absent: true })

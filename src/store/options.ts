@@ -9,7 +9,7 @@ export interface SqliteStore {
   readonly sqlite: {
     /** An absolute path. The file and missing folders above it are created, readable only for this user. */
     readonly file: string
-    /** Keeps the store in memory, with a warning, if the file cannot be written. By default requests fail until it can. */
+    /** Keeps the store in memory, with a warning, if the file cannot be written. By default requests fail until the file can be written. */
     readonly orMemory?: boolean
   }
 }

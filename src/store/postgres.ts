@@ -27,7 +27,9 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
   const listener = createNotificationListener(server, schema.channel, (connected) =>
     log(
       connected ? 'info' : 'warn',
-      connected ? 'The store reports changes again.' : 'The connection on which the store reports changes is lost.',
+      connected
+        ? 'The store reports changes again.'
+        : 'The connection on which the store reports changes is lost. hikidashi connects again.',
     ),
   )
   const prepare = doneOnce(() => migrate(schema, server.ask, server.within))
@@ -63,10 +65,10 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
 function schemaOf(name: string) {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name))
     throw valueError(
-      'The name of the schema of the store must have only lower-case letters, digits and underscores.',
+      'The name of the schema of the store must have at most 63 lower-case letters, digits and underscores, and begin with no digit.',
       'configuration',
     )
-  // The name of a channel has at most 63 bytes, too.
+  // The name of a channel has at most 63 bytes, too, so it has a digest of the name of the schema.
   const channel = `hikidashi_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
   return { name, quoted: `"${name}"`, channel }
 }
@@ -151,7 +153,7 @@ function dialectOf(schema: string): Dialect {
   }
 }
 
-/** Finds the rows of each term, those with most terms first, and then counts their terms exactly. */
+/** Takes a limited number of rows of each term, chooses those with most of the terms, and then counts all their terms. */
 function similarSql(schema: string, now: string): string {
   const home = `(select id from ${schema}.collections where name = $1)`
   return `with found as (

@@ -106,7 +106,7 @@ const sentences: Readonly<Record<StoreFault, string>> = {
   damaged: 'The store is damaged, and could not be created again. Check its disk.',
 }
 
-/** Sentences for codes of the system whose remedy differs from that of other causes of the same reason. */
+/** Sentences for codes whose remedy differs from that of other causes of the same fault. */
 const sentencesOfCodes: Readonly<Record<string, string>> = {
   memory: `The store in memory is full. To use a disk, ${moveStoreAdvice}`,
   EROFS: `The store is on a file system that is mounted read-only. To change that, ${moveStoreAdvice}`,
@@ -132,7 +132,7 @@ export function bugError(code: string): ResourceError {
   )
 }
 
-/** Returns the error for a value that cannot be stored, or a query that cannot be answered. */
+/** Returns the error for a value that cannot be stored, a query that cannot be answered, or a fault of the configuration. */
 export function valueError(message: string, reason: ErrorReason): ResourceError {
   return invalid(message, reason)
 }
@@ -253,7 +253,7 @@ function joinTerms(terms: readonly string[]): string {
   return all
 }
 
-/** -1: a word between single spaces is empty or too long for a term. */
+/** Counts the terms of a text, each followed by one space. -1: a term is empty or too long. */
 function countTerms(text: string): number {
   let count = 0
   for (let from = 0; from <= text.length; count++) {
@@ -283,7 +283,10 @@ function checkTextTerms(terms: readonly string[]): void {
     throw valueError(`A request may have at most ${storeLimits.queryTerms} terms.`, 'too-many')
   for (const term of terms) {
     if (!termText.test(term) || !term.isWellFormed())
-      throw valueError('The term contains a character that is not allowed in terms.', 'argument')
+      throw valueError(
+        'The term contains a character that is not allowed. Use letters, digits, "!", ".", "_" and characters from U+0080 on.',
+        'argument',
+      )
     if (term.length > storeLimits.term)
       throw valueError(`The term has more than ${storeLimits.term} characters.`, 'too-large')
   }
@@ -298,7 +301,7 @@ function checkTextQuery(query: PartQuery): PartQuery {
   return { ...query, limit: Math.min(query.limit, storeLimits.found) }
 }
 
-/** Without its terms. */
+/** The bytes of the key, the version and the values of a text and its parts, in UTF-8, without labels and terms. */
 export function textByteSize({ key, version, value, parts }: CheckedText): number {
   const own = Buffer.byteLength(key) + Buffer.byteLength(version) + Buffer.byteLength(value)
   return parts.reduce((sum, part) => sum + Buffer.byteLength(part.value), own)

@@ -14,7 +14,7 @@ import type { CollectionChange } from './sqlite/rows.ts'
 /** Interval at which the file is checked for writes of other processes while there is a listener, in milliseconds. */
 const checkIntervalMs = 150
 
-/** The operations that change a collection. */
+/** The operations that change a collection of rows, whose listeners are then notified. */
 const writing: ReadonlySet<string> = new Set(['put', 'delete', 'evict', 'dropLease'])
 
 /** Opens a store in a file. Everything that waits for the disk does so in a thread. */
@@ -283,7 +283,7 @@ function createThread(place: SqliteStore['sqlite'], warn: (message: string) => v
   }
 }
 
-/** The worker has no environment. */
+/** Starts the worker, without environment variables. */
 function startStoreWorker(place: SqliteStore['sqlite']): Worker {
   const settings = {
     name: 'hikidashi-store',

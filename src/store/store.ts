@@ -2,7 +2,7 @@ import { defined } from '../core/kit/object.ts'
 import type { Texts } from './texts.ts'
 
 /**
- * Rows kept on disk, for data that the server itself must remember: cached analyses, the search index.
+ * Rows and texts, usually on disk, for data that the server itself must remember: cached analyses, the search index.
  * One contract, two engines: SQLite in a file, shared by the processes of one machine, and PostgreSQL, shared by replicas.
  * `contract` (test/support) runs against both.
  *
@@ -16,9 +16,9 @@ export interface Store {
   /** The texts of a collection, which can be found by their terms. Created by the first write. */
   texts(name: string): Texts
   /**
-   * Takes a lease for a time; it has one holder among all processes. `undefined`: another process has it. A holder renews the
-   * lease; if the holder dies, the lease ends when its time is over. Watchers of the collection `leases` are notified when it is
-   * released: its name is the key.
+   * Takes a lease for a time; it has one holder among all processes. `undefined`: the lease is held already. It is renewed until
+   * it is released; if the process dies, the lease ends when its time is over. Watchers of the collection `leases` are notified
+   * of a release.
    */
   lease(name: string, ttlMs: number): Promise<Lease | undefined>
   /**
@@ -36,6 +36,7 @@ export interface Row {
   readonly value: Uint8Array
   /** Revision of the row. Every write gets one that is greater than all earlier ones of the collection. */
   readonly revision: number
+  /** Time of the first write, and of the last one, in milliseconds since 1970. */
   readonly created: number
   readonly modified: number
   /** Time from which on the row does not exist, in milliseconds since 1970. Undefined: never. */
@@ -58,11 +59,11 @@ export interface Collection {
   put(row: NewRow, condition?: Condition): Promise<Row | undefined>
   /** Deletes a row. Resolves to `false` if the row did not exist, or the condition was false. */
   delete(key: string, condition?: Condition): Promise<boolean>
-  /** Rows in the order of their keys, strictly after `after`; with their values only if `values` is set. */
+  /** Lists rows, by default in the order of their keys, strictly after `after`; with their values only if `values` is set. */
   list(query: RowQuery): Promise<readonly Row[]>
   /**
-   * The rows that have most of the terms, best first, each with the number: for similarity. It uses the first 512 terms, and at
-   * most 2000 rows for each, so pass terms that distinguish rows.
+   * The keys of the rows that have most of the terms, best first, each with the number of shared terms. It uses the first 512 terms,
+   * and at most 2000 rows for each, so pass terms that distinguish rows.
    */
   similar(
     terms: readonly string[],
@@ -107,7 +108,7 @@ export async function* rowsIn(
 }
 
 export interface Lease {
-  /** Aborts when the lease is lost: it could not be renewed in time. */
+  /** Aborts when the lease is lost because it could not be renewed in time. */
   readonly signal: AbortSignal
   release(): Promise<void>
 }

@@ -6,7 +6,7 @@
  * Every method throws like those of a `Store`.
  */
 export interface Texts {
-  /** Replaces the texts under these keys: all of them or none. */
+  /** Adds texts, or replaces those with the same keys: all of them or none. */
   put(texts: readonly NewText[]): Promise<void>
   /** Removes texts by key. A key that ends in `/` removes all keys with this prefix. Missing keys are ignored. */
   remove(keys: readonly string[]): Promise<void>
@@ -24,7 +24,7 @@ export interface Texts {
    * @param beginnings Prefixes that many of these terms and few others have, so that an engine may look up all terms of a prefix at once.
    */
   counts(terms: readonly string[], among?: TextSet, beginnings?: readonly string[]): Promise<readonly number[]>
-  /** The ids of the parts that have any of the terms, sorted by the sum of the weights of these terms. Of equal parts, the older come first. */
+  /** The ids of the parts that have any of the terms, those with the greatest sum of weights first. Of equal parts, the older come first. */
   find(query: PartQuery): Promise<readonly number[]>
   /** The same parts as `find`, each with its sum of weights and its text. */
   weigh(query: PartQuery): Promise<readonly WeighedPart[]>
@@ -169,7 +169,7 @@ interface TextsSize {
   readonly bytes: number
   /** Changes with each put and removal. */
   readonly revision: number
-  /** Changes if the file or the schema was created again: revisions and ids then begin again, and belong to other texts. */
+  /** Differs once the file or the schema was created again: revisions and ids then begin again, and belong to other texts. */
   readonly opening: number
   /** The number of parts with a vector. */
   readonly embedded: number

@@ -129,7 +129,7 @@ export function removalsSql(schema: string): string {
        return _live;
      end $$;
 
-     -- A part of an eviction: what has expired, else what is too old, else what is too much.
+     -- A part of an eviction: expired rows, else rows that are too old, else the oldest rows above the limits.
      create function ${schema}.evict(
        _collection text, _rows bigint, _bytes bigint, _age bigint, _most integer
      ) returns setof text language plpgsql as $$
@@ -163,7 +163,7 @@ export function removalsSql(schema: string): string {
      end $$;`
 }
 
-/** Returns the SQL that creates the tables of texts. The terms of a part are in a separate table, because a search needs only the id of the row. */
+/** Returns the SQL that creates the tables of texts. The small `toast_tuple_target` keeps rows of parts short: a search needs only their ids. */
 export function textTablesSql(schema: string): string {
   return `create table ${schema}.homes (
       id integer generated always as identity primary key,
@@ -196,7 +196,7 @@ export function textTablesSql(schema: string): string {
       terms tsvector not null
     ) with (toast_tuple_target = 128);
     create index on ${schema}.parts (text);
-    -- What is not yet in the index proper is gone through for each term that is looked up: it is not to be much.
+    -- Each look-up of a term also scans the pending list of the index, so this list is kept short.
     create index on ${schema}.parts using gin (terms) with (gin_pending_list_limit = 128);
     create table ${schema}.vectors (
       position bigint generated always as identity primary key,

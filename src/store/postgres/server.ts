@@ -17,7 +17,11 @@ const graceMs = 2000
 /** Time for running statements to finish at the end, and then for connections to close, in milliseconds. */
 const endMs = 5000
 
-/** A server that is reached by a few connections, each of which may be lost at any time. */
+/**
+ * Creates a pool of connections to a server. The first statement opens the first connection; each may be lost at any time.
+ *
+ * @throws ResourceError `invalid` for a malformed connection string.
+ */
 export function connectTo(options: PostgresStore['postgres']) {
   const { connectionString, connections = 8, connectTimeoutMs = 5000, statementTimeoutMs = 10_000 } = options
   const sockets = new Set<Socket>()
@@ -47,7 +51,7 @@ export function connectTo(options: PostgresStore['postgres']) {
       'configuration',
     )
   }
-  // The time-out is that of a connection: in the options of the pool it would also count the wait for one that others use.
+  // A time-out in the options of the pool would also count the wait for a connection that others use, so it is in those of the client.
   class Client extends pg.Client {
     constructor() {
       super(config)
@@ -86,7 +90,7 @@ export function connectTo(options: PostgresStore['postgres']) {
   }
 
   return {
-    /** @throws ResourceError; errors of the server, which {@link toStoreError} converts. */
+    /** @throws ResourceError if too many requests wait; errors of the server, which {@link toStoreError} converts. */
     ask: (sql: string, values?: readonly unknown[]) => borrow((ask) => ask(sql, values)),
     /** Runs several statements in one transaction. */
     within: (act: (ask: RunStatement) => Promise<void>) =>
@@ -110,12 +114,12 @@ export function connectTo(options: PostgresStore['postgres']) {
   }
 }
 
-/** 64-bit integers are only times and sizes here, so they fit into a number. */
+/** 64-bit integers are times, sizes, ids, revisions and weights here, so they fit into a number. */
 function parserOf(oid: number, format?: 'text' | 'binary') {
   return oid === pg.types.builtins.INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format)
 }
 
-/** Codes (https://www.postgresql.org/docs/current/errcodes-appendix.html): single codes, and whole classes. */
+/** Faults by SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html): of single codes, and of whole classes. */
 const reasons: Readonly<Record<string, StoreFault>> = {
   '08': 'gone',
   '25006': 'read-only', // read_only_sql_transaction
@@ -267,7 +271,7 @@ async function beat(client: pg.Client, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** A notification without a collection is not from a store. */
+/** A notification without a collection is not from a store. It counts as a change of everything. */
 function parseNotification(payload = ''): { readonly collection?: string; readonly keys: RowChange } {
   try {
     const news = JSON.parse(payload) as { collection?: unknown; keys?: unknown }

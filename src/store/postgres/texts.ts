@@ -17,7 +17,7 @@ const readSize = createRowParser({
   ...{ opening: count, embedded: count },
 })
 
-/** Texts in the tables of a schema. The terms of a part are the lexemes of a tsvector, which is made here and not by PostgreSQL. */
+/** Texts in the tables of a schema. The terms of a part become the lexemes of a tsvector as they are, without a parser of PostgreSQL. */
 export function textOperationsOn(ask: RunStatement, schema: string): AsPromises<TextOperations> {
   const home = `(select id from ${schema}.homes where name = $1)`
   return {

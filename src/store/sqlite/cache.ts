@@ -86,16 +86,17 @@ export function createLookupCache() {
   }
 }
 
-/** Number of texts that one query loads, and maximum number of removed texts that stay in memory. */
+/** `rows`: number of texts that one query loads. `removed`: from more texts in memory, the removed ones are dropped once they are the majority. */
 const limits = { rows: 50_000, removed: 20_000 }
 
 /** A text, the id of its first part, and the number of its parts, whose ids are consecutive. */
 export type TextParts = readonly [text: number, first: number, count: number]
 
 /**
- * The text of each part. It is loaded once, and then only new texts are, because ids are never reused.
+ * Finds the text of each part. All texts are loaded once, and then only new ones, because ids are never reused.
  *
- * @param read Texts after an id, in the order of their ids.
+ * @param read Returns texts after an id, in the order of their ids.
+ * @param count Returns the number of all texts.
  */
 export function createTextParts(read: (after: number, limit: number) => readonly TextParts[], count: () => number) {
   const revisions = new Map<number, number>()

@@ -13,7 +13,7 @@ const codes: Readonly<Record<string, number>> = {
   'file is not a database': 26,
 }
 
-/** Returns the result code of SQLite for an error, with its extension. `undefined`: it is not an error of SQLite. */
+/** Returns the extended result code of SQLite for an error. `undefined`: it is not an error of SQLite. */
 export function sqliteResultCode(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined
   const { code, errcode, sqliteExtendedCode } = error as Error & Readonly<Record<string, unknown>>
@@ -24,7 +24,7 @@ export function sqliteResultCode(error: unknown): number | undefined {
   return code === 'ERR_SQLITE_ERROR' ? (codes[error.message] ?? 1) : undefined
 }
 
-/** The code of an error of the operating system, such as `ENOENT`. */
+/** The code of an error of the operating system, such as `ENOENT`; undefined for any other error. */
 export function systemCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined
   return typeof error.code === 'string' ? error.code : undefined

@@ -11,7 +11,7 @@ export interface Statement {
 }
 
 /**
- * The part of SQLite that the store uses. It is the same in `node:sqlite`, which could replace the library some day.
+ * Opens a database, with the part of SQLite that the store uses. `node:sqlite` has the same interface.
  *
  * @param busyTimeoutMs Time-out for the lock of another process that writes, in milliseconds.
  */
@@ -47,8 +47,8 @@ export function listIn(value: SqliteValue | undefined): readonly unknown[] {
 /**
  * Runs a function in one transaction, completely or not at all.
  *
- * @param begin By default it takes the write lock at the beginning, so it never waits halfway. `begin`: for reads of one state of the file,
- * whatever other processes write meanwhile.
+ * @param begin By default the transaction takes the write lock at its beginning, so it never waits halfway. `begin`: for reads of one state
+ * of the file, whatever other processes write meanwhile.
  */
 export function transaction<Result>(
   database: Database,

@@ -38,7 +38,7 @@ export interface OpenFile {
   close(): void
 }
 
-/** Reports a file that is put aside. */
+/** Warns the operator that a file was put aside, or that the store is in memory. */
 export type Warn = (message: string) => void
 
 /** Opens the file of a store, or a store in memory if it may be there, and the file cannot be written. */
@@ -148,8 +148,8 @@ function openSound(file: string, warn: Warn): OpenFile {
 }
 
 /**
- * Checks every page of all tables and indexes; unless the file was closed, also all entries of the term index, which takes seconds for some
- * ten million.
+ * Checks every page of all tables and indexes; unless the file was closed properly, also all entries of the term index, which takes seconds
+ * for some ten million entries.
  */
 function checkTables(database: Database, wasClosed: boolean): void {
   const tables = database
@@ -183,7 +183,7 @@ function make(file: string): void {
   }
 }
 
-/** Throws for anything but a regular file, and removes the permissions of other users. */
+/** Throws if there is anything but a regular file, and removes the permissions of other users. A missing file is right. */
 function checkOwn(name: string): void {
   const found = look(name)
   if (found === undefined) return
@@ -204,7 +204,7 @@ function identify(file: string): string | undefined {
   return found === undefined ? undefined : `${found.dev}:${found.ino}`
 }
 
-/** Renames the file. The write-ahead log is renamed last, because SQLite ignores a log without its file. */
+/** Renames the file, and only then its write-ahead log, because SQLite ignores a log without its file. */
 function putAside(file: string, warn: Warn): void {
   const stamp = new Date().toISOString().replace(/[-:]/g, '')
   const kept = `${file}.damaged-${stamp}`
@@ -231,7 +231,7 @@ function alone<Result>(file: string, act: () => Result): Result {
   }
 }
 
-/** Runs a function that closes something, and ignores its error: the caller can do nothing about it. */
+/** Runs a function that closes something, and ignores its error. */
 function tryTo(act: () => void): void {
   try {
     act()
@@ -240,7 +240,7 @@ function tryTo(act: () => void): void {
   }
 }
 
-/** Reasons by primary result code (https://www.sqlite.org/rescode.html). */
+/** Faults by primary result code (https://www.sqlite.org/rescode.html). */
 const reasons: Readonly<Record<number, StoreFault>> = {
   3: 'read-only', // PERM
   5: 'busy', // BUSY
@@ -262,7 +262,7 @@ const extended: Readonly<Record<number, StoreFault>> = {
   1032: 'gone',
 }
 
-/** Reasons by error code of the system (https://man7.org/linux/man-pages/man3/errno.3.html). */
+/** Faults by error code of the system (https://man7.org/linux/man-pages/man3/errno.3.html). */
 const bySystem: Readonly<Record<string, StoreFault>> = {
   EACCES: 'read-only',
   EPERM: 'read-only',

@@ -179,7 +179,7 @@ function checkPart({ place, length, sum, value }: SqliteRow): void {
   if (partSumOf(Number(place), Number(length), String(value)) !== sum) throw storeError('damaged', 'a part')
 }
 
-/** The text of a part, without what no reader needs. */
+/** The columns of a text that are read together with its parts. */
 interface OwnerText {
   readonly home: number
   readonly key: string

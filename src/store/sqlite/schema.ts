@@ -98,7 +98,7 @@ export const migrations: readonly string[] = [
      terms, content = '', contentless_delete = 1, detail = none, tokenize = "ascii tokenchars '~!._'"
    );
    create virtual table term_parts using fts5vocab (part_terms, row);`,
-  // Changes no tables: files of version 3 may also have the table `term_sums`, which nothing reads any more.
+  // Changes no tables, but keeps the numbering: a file of version 3 may have the unused table `term_sums`.
   '',
 ]
 

@@ -44,7 +44,7 @@ export function prepareRows(database: Database) {
     ),
     oldest: prepare('select key, bytes, terms, modified from rows where collection = ? order by revision limit ?'),
     since: prepare('select key from rows where collection = ?1 and revision > ?2 order by revision limit ?3'),
-    // Finds the rows of each term, those with most terms first, and then counts their terms exactly.
+    // Takes a limited number of rows of each term, chooses those with most of the terms, and then counts all their terms.
     similar: prepare(
       `with home as (select id from collections where name = ?1),
          wanted as (select value as term from json_each(?2)),
@@ -128,7 +128,7 @@ export function prepareTexts(database: Database) {
        )`,
     ),
     howMany: prepare('select count(*) as n from texts'),
-    // A join opens the vocabulary once for all terms, which takes longer than to find one.
+    // A join opens the vocabulary once for all terms: opening it takes longer than finding a term.
     counts: prepare(
       `select json_group_array(coalesce(t.doc, 0)) as counts from json_each(?1) j left join term_parts t on t.term = j.value`,
     ),

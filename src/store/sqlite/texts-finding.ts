@@ -9,7 +9,7 @@ const sifted = 2000
 /** Number of parts above which a term counts as frequent. */
 const frequent = 50_000
 
-/** Reads a collection of texts, and its size. */
+/** Parses the row of a collection of texts. */
 export const parseTextCollection = createRowParser({
   id: Number,
   revision: Number,
@@ -31,12 +31,12 @@ export function termTokens(home: number, terms: string): string {
   return terms === '' ? '' : `${home}~${terms.replaceAll(' ', ` ${home}~`)}`
 }
 
-/** Four bytes for each id, unless there are very large ones. */
+/** Packs sorted ids: four bytes for each id, or eight if the last one needs more. */
 function idsOfList(ids: readonly number[]): SortedIds {
   return (ids.at(-1) ?? 0) > 0xffff_ffff ? Float64Array.from(ids) : new Uint32Array(ids)
 }
 
-/** Looks up terms in the index: the ids of their parts, and the numbers of these. */
+/** Looks up terms in the index: the ids of the parts that have a term, and how many there are. */
 function createLookup(statements: TextStatements) {
   const known = createLookupCache()
   const owners = createTextParts(
@@ -66,7 +66,7 @@ function createLookup(statements: TextStatements) {
       for (const [index, token] of single.entries()) found.set(token, Number(counts[index]))
       return unknown.map((token) => found.get(token) ?? 0)
     })
-  /** Only the number is cached: long lists of frequent terms, which no search uses, would evict the others. */
+  /** Of a frequent term, only the number of its parts is cached: its long list, which no search uses, would evict other lists. */
   const countsAmong = (
     home: TextCollection,
     tokens: readonly string[],
@@ -162,7 +162,7 @@ export function createPartSearch(
   }
 }
 
-/** Ids in ascending order (as FTS5 returns them), with the weight of each: more than 0. */
+/** Ids in ascending order (as FTS5 returns them), and the weight of every one of them: more than 0. */
 export interface WeightedIds {
   readonly weight: number
   readonly ids: ArrayLike<number> & Iterable<number>
@@ -221,9 +221,9 @@ function leastOf(lists: readonly WeightedIds[], at: Uint32Array): number {
 /** Keeps the best, in any order of arrival: a heap with the worst one on top. */
 function createBest(limit: number) {
   const heap: Scored[] = []
-  /** The sum of the worst, as soon as there are enough: most ids have less. */
+  /** The sum of the worst, once the heap is full: most ids have less, and are skipped. */
   let least = limit > 0 ? -1 : Number.POSITIVE_INFINITY
-  /** Whether one is worse than another. */
+  /** Of equal sums, the one with the greater id is worse. */
   const isWorse = (a: Scored, b: Scored) => a.sum < b.sum || (a.sum === b.sum && a.id > b.id)
 
   const rise = (scored: Scored): void => {

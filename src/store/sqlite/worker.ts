@@ -66,7 +66,7 @@ export function createKeeper(place: SqliteStore['sqlite'], warn: Warn) {
       throw error
     }
   }
-  /** After these errors the file can still be used. After any other, opening it again may help. */
+  /** Whether the file can still be used after an error. After any other error, opening it again may help. */
   const isTransientError = (error: unknown) => {
     const reason = fileErrorReason(error)
     return reason === 'busy' || reason === 'full' || (isResourceError(error) && reason === undefined)
