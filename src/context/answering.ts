@@ -103,7 +103,10 @@ async function measured(view: View, options: AssembleOptions): Promise<ToolAnswe
     return `- ${uri}  ${missing ? 'does not exist, or may not be seen' : `${level}: ${each} tokens (${all.join(', ')})`}`
   })
   return {
-    text: [...lines, `${tokens} tokens in all, which ${fits ? 'fit' : 'do not fit'} into ${usable}.`].join('\n'),
+    text: [
+      ...lines,
+      `${tokens} tokens in all, which ${fits ? 'fit' : 'do not fit'} into the ${usable} of the budget without its reserve.`,
+    ].join('\n'),
     structured: {
       tokens,
       frame,
@@ -140,7 +143,7 @@ function omittedToJson({ uri, reason, of, tokens, explanation }: OmittedItem): J
   }
 }
 
-/** Rounds off insignificant digits. */
+/** Rounds the numbers to four decimal places. */
 function roundExplanation({ score, factors }: Explanation): JsonObject {
   const round = (value: number) => Math.round(value * 10_000) / 10_000
   return { score: round(score), factors: factors.map((factor) => ({ ...factor, value: round(factor.value) })) }

@@ -2,7 +2,7 @@
 export const fnvBasis = 0x811c9dc5 | 0
 export const fnvPrime = 0x01000193
 
-/** Maximum number of slots that are examined for one text. Texts may be chosen on purpose so that their hashes are equal. */
+/** Maximum number of slots that are examined for one text, so that texts which were chosen for equal hashes slow down nothing. */
 const maxProbes = 32
 
 /**
@@ -10,7 +10,7 @@ const maxProbes = 32
  * is compared letter by letter, so a string is created only for a new text.
  *
  * @param maxTexts At most 65,535.
- * @param maxUnits Maximum length of a text.
+ * @param maxUnits Maximum length of a text, at most 255.
  * @param onAdd Called with each new text and its number.
  */
 export function createTextInterner(maxTexts: number, maxUnits: number, onAdd: (text: string, number: number) => void) {
@@ -38,7 +38,7 @@ export function createTextInterner(maxTexts: number, maxUnits: number, onAdd: (t
 
   return {
     /**
-     * Returns the number of a range of a text, and adds a new range. -1: the range is new, and is too long, or there is no room for it.
+     * Returns the number of a range of a text, and adds a new range. -1: the range is too long, or is new and finds no free slot.
      *
      * @param hash FNV-1a of the range, as a signed number.
      */

@@ -45,7 +45,7 @@ export const inputSchema: JsonObject = objectSchema([], {
     type: 'array',
     maxItems: most.mounts,
     items: uriSchema,
-    description: 'Only resources of these mounts: addresses that browse_directory shows. By default all.',
+    description: 'The addresses of the mounts to use, as browse_directory shows them. By default all.',
   },
   pins_only: { type: 'boolean', description: 'Include the pins and nothing else. By default false.' },
   format: { type: 'string', enum: formats, description: 'The format of the answer. By default "markdown".' },
@@ -165,7 +165,7 @@ function pinIn(value: unknown, name: string): string | Pin {
   return { uri: uriIn(uri, `${name}.uri`), ...defined({ level: wanted }) }
 }
 
-/** The members of an entry of an earlier manifest that decide whether the same text can be shown again. */
+/** Parses those members of an entry of an earlier manifest that decide whether the same text can be shown again. */
 function entryIn(value: unknown, name: string): ManifestEntry {
   if (typeof value !== 'object' || value === null)
     throw invalid(`"${name}" must be an entry of a manifest.`, 'argument')

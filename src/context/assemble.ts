@@ -139,7 +139,7 @@ function joinParts(parts: readonly string[], { head, tail }: Renderer): string {
   return parts.length === 0 ? '' : [head, ...parts, tail].join('')
 }
 
-/** Returns the URI of an earlier resource with nearly the same text. None for a required resource, which is always included. */
+/** Returns the URI of an earlier resource with nearly the same text. Undefined for a required resource, which is always included. */
 async function duplicateOf(
   { resource, required }: Candidate,
   { text, sha256 }: { readonly text: string; readonly sha256: string },
@@ -170,7 +170,7 @@ async function itemOf(
   }
 }
 
-/** The number of different words of the query in the best section of a text. Ranking has divided the text already. */
+/** The number of different words of the query in the best section of a text. The ranking has cached the sections already. */
 function matchedIn({ resource: { uri, mimeType } }: Candidate, text: string, terms: ReadonlySet<string>): number {
   const sections = sectionsOf({ text, path: decodeUriPath(uri), mimeType }, terms)
   return Math.max(0, ...sections.map(({ found: { counts } }) => counts.filter((times) => times > 0).length))
@@ -210,7 +210,7 @@ function omittedOf({ items, packed: { taken } }: PackedResources, limits: Limits
   })
 }
 
-/** Throws when a required resource cannot be read. */
+/** Throws if a required resource does not exist, may not be seen, or is not available now. After any other fault, it is shown as a link. */
 function refuseUnreadable(formed: readonly FormedResource[]): void {
   const faulty = (fault: string) =>
     formed.filter(
@@ -249,7 +249,7 @@ export interface PinMeasurements {
   readonly items: readonly MeasuredItem[]
   /** Tokens of all existing pins, each at its level, plus `frame`. */
   readonly tokens: number
-  /** Tokens of the note around them. */
+  /** Tokens of the note around the resources. */
   readonly frame: number
 }
 
@@ -257,7 +257,7 @@ export interface MeasuredItem extends Pick<AssembledItem, 'uri' | 'resource' | '
   /** The level of the pin, or the next lower one that exists. */
   readonly level: Level
   readonly levels: LevelTokens
-  /** The resource does not exist, or is denied. */
+  /** Whether the resource does not exist, or is denied. */
   readonly missing: boolean
 }
 

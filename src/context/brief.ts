@@ -25,7 +25,7 @@ export interface Brief {
   /** The context. Empty if `silence` says why. */
   readonly text: string
   readonly tokens: number
-  /** The share of the words of the prompt that the best section has, from 0 to 1. */
+  /** The share of the words of the prompt, at most eight, that the best section has, from 0 to 1. Words of conversation do not count. */
   readonly score: number
   readonly items: readonly AssembledItem[]
   /** Why the text is empty. */

@@ -10,7 +10,7 @@ interface Shingles {
 }
 
 /**
- * `words`: number of words of a shingle. `alike`: share of common shingles from which two texts count as copies. `least`: number of
+ * `words`: number of words of a shingle. `alike`: share of common shingles above which two texts count as copies. `least`: number of
  * shingles below which a text is not compared. `signature`: number of smallest hashes by which similar texts are found.
  */
 const size = { words: 5, alike: 0.9, least: 20, signature: 16 }
@@ -33,7 +33,7 @@ export async function shinglesOf(text: string, sha256: string): Promise<Shingles
   return made
 }
 
-/** A word, or a character of a script without spaces. */
+/** A word, or a Han character or kana: Chinese and Japanese have no spaces. */
 const words = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]{1,64}/gu
 
 async function makeShingles(text: string, sha256: string): Promise<Shingles> {

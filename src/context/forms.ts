@@ -46,7 +46,7 @@ const worthOfScores = 0.75
  */
 const sizes = { bytesPerToken: 4, least: 300, most: 4000 }
 /**
- * `candidates`: number of leading candidates. `share`: share of the budget as which each of them counts at least, so that small ones are
+ * `candidates`: number of leading candidates. `share`: the minimum size of each of them, as a share of the budget, so that small ones are
  * shown in full. Figures: decision 21.
  */
 const leading = { candidates: 10, share: 1 / 8 }
@@ -63,7 +63,7 @@ export interface FormOptions {
   readonly renderer: Renderer
   readonly format: Format
   readonly terms: ReadonlySet<string>
-  /** Maximum number of tokens of a form. Larger forms are dropped, unless the resource is required. */
+  /** Maximum number of tokens of a form. Larger forms are dropped, except links and the forms of required resources. */
   readonly most: number
   /** Whether a required resource is counted at the other levels, too. */
   readonly countLevels?: boolean | undefined
@@ -74,7 +74,7 @@ export interface FormOptions {
 export const maxTokenBytes = 128
 
 /**
- * All forms of a resource. An unread or binary resource has only a link.
+ * Makes the forms of a resource; of a required one, only the form at its level. An unread or binary resource has only a link.
  *
  * @param index The index of the candidate, from 0: the leaders have larger windows.
  */
@@ -198,7 +198,7 @@ export function minTokensOf(text: string): number {
   return least
 }
 
-/** Whether a text has more bytes than this. */
+/** Whether a text has more than `bytes` bytes in UTF-8. */
 function isLonger(text: string, bytes: number): boolean {
   return 3 * text.length > bytes && Buffer.byteLength(text) > bytes
 }
@@ -211,8 +211,8 @@ interface Count {
 }
 
 /**
- * Cache of outlines and numbers of tokens for later calls. Both follow from the text alone, so callers share them. Sizes in
- * bytes.
+ * Cache of outlines and numbers of tokens for later calls. The keys have digests of the texts, so all callers share the values.
+ * Sizes in bytes.
  */
 const outlines = createLruCache<string>(8 * 2 ** 20, (outline) => 2 * outline.length + 200)
 const counts = createLruCache<Count>(8 * 2 ** 20, ({ bytes }) => bytes)
@@ -235,7 +235,7 @@ async function countPartTokens(
   const count = () => counter.count(renderer.part(part, 1), signal, most)
   if (digest === undefined) return count()
   const { resource, level } = part
-  // The rest of the form is the same as in the form without a body.
+  // The form without a body stands for everything in the form but its body, for which the digest stands.
   const key = JSON.stringify([counter.encoding, format, level, digest, renderer.part({ resource, level }, 1)])
   const known = counts.get(key)
   if (known !== undefined && (!known.isStopped || known.tokens > most)) return known.tokens
@@ -271,7 +271,7 @@ function bodiesOf(
   return bodies
 }
 
-/** The requested level, or the next lower one that exists. */
+/** The body at the requested level, or at the next lower one that exists. */
 function nearest(bodies: readonly Body[], level: Level): Body {
   const wanted = worth[level]
   return bodies.filter((body) => worth[body.level] <= wanted).at(-1) ?? { level: 'link' }

@@ -12,9 +12,9 @@ const batch = 64
 const slice = 65_536
 
 export interface LexicalResult {
-  /** Resources with words in their names. */
+  /** Resources with words of the query in their paths, titles or descriptions, best first. */
   readonly names: readonly ScoredDocument[]
-  /** Resources with words in their texts. */
+  /** Resources with words of the query in their texts, best first. */
   readonly contents: readonly ScoredDocument[]
   /** The rarity of each term among the texts that were read. */
   readonly rarity: readonly number[]
@@ -65,7 +65,7 @@ export async function matchWords(
     if (reading === undefined || resource === undefined || index === undefined) continue
     const isText = reading !== 'remembered' && 'text' in reading
     const bag = isText ? bagOf(reading.text) : reading === 'remembered' ? known.get(resource.uri) : null
-    // The text may have changed after it was listed.
+    // The text may have changed after it was listed, so it is cached only if its version is the listed one.
     if (isText && reading.version === resource.version) memory?.keepBag(resource, bag ?? null)
     else if (reading !== 'remembered' && 'fault' in reading && reading.fault === 'not-text')
       memory?.keepBag(resource, null)

@@ -33,8 +33,8 @@ const weights = {
 /** Number of resources whose sections are compared, and number of hits of a search whose texts are compared. */
 const sectioned = 64
 /**
- * `referred` and `folder`: shares of the score of a candidate that the resources get to which it refers, and those in its folder. `seeds`:
- * number of candidates that pass on their scores.
+ * `referred`: share of its score that a candidate passes on to the resources to which it refers. `folder`: the share for those in its
+ * folder. `seeds`: number of candidates that pass on their scores.
  */
 const nearness = { referred: 0.1, folder: 0.05, seeds: 10 }
 /**
@@ -45,7 +45,7 @@ const outside = { weight: 0.5, minTerms: 2 }
 
 interface ListInputs {
   readonly terms: ReadonlySet<string>
-  /** Tells how well a path fits the labels of the query. `undefined`: it has none. */
+  /** Tells how well a path fits the labels of the query. `undefined`: the query has none. */
   readonly labelScore: ((path: string) => number) | undefined
   readonly searched: SearchOutcome
   /** Whether a search covers at least one of the resources; `isCovered`: whether one covers this resource. */
@@ -255,7 +255,7 @@ function candidatesFor(uri: string, reference: string): readonly string[] {
   ]
 }
 
-/** Resolves a relative path below a folder. `undefined`: it leads out of the root. */
+/** Resolves a relative path below a folder. `undefined`: the path is absolute, or leads out of the root. */
 function resolved(folder: string, path: string): string | undefined {
   const [, root, rest] = /^([a-z][a-z0-9+.-]*:\/\/[^/]*\/)(.*)$/i.exec(folder) ?? []
   if (root === undefined || rest === undefined || path.startsWith('/') || !path.isWellFormed()) return undefined
@@ -270,8 +270,8 @@ function resolved(folder: string, path: string): string | undefined {
 }
 
 /**
- * Returns the resources in the same folder as a resource; none for a very large folder, where the folder says nothing about the
- * topic.
+ * Returns a function that takes a resource, and returns the others in its folder; none for a very large folder, which says nothing
+ * about the topic.
  */
 function foldersOf(uris: readonly string[]): (uri: string) => readonly string[] {
   const folders = new Map<string, string[]>()

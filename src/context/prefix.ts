@@ -219,7 +219,7 @@ const movesPerTurn = 1024
 /**
  * Greedily takes items, and raises items from one option to a larger one, within the budget: first the move with the highest worth per token.
  * A move that does not fit is skipped, and later ones are still tried. A second pass without the cap uses the remaining budget. The tokens of an
- * option are counted when its turn would come with the fewest that it can have; so the result is the same as if all were counted before.
+ * option are counted only when its lower bound brings it to its turn; the result is the same as if all options were counted before.
  *
  * The order of the moves does not depend on the budget. So of two budgets with one cap, the larger takes at least as many tokens: at the
  * first difference the larger takes an item that does not fit into the smaller. Ties are decided by URI.

@@ -27,7 +27,7 @@ const listed: ListedPrompt = {
     {
       name: 'mounts',
       title: 'Mounts',
-      description: 'Only resources of these mounts: addresses, separated by spaces. By default all.',
+      description: 'The addresses of the mounts to use, separated by spaces. By default all.',
     },
   ],
 }
@@ -38,8 +38,8 @@ const budgets = ['4k', '8k', '16k', '32k', '64k', '128k']
 const renamed = `${assembleName}_2`
 
 /**
- * A view with one more prompt, `assemble_context`: what helps with a question, as embedded resources and links, and then the question.
- * It follows the prompts that the view has.
+ * Returns a view with one more prompt, `assemble_context`, which is listed after the others. It gives the resources that help with a question,
+ * embedded or as links, and then the question.
  */
 export function withAssemblePrompt(view: View, options: AssemblePromptOptions = {}): View {
   const { turns = createAssembleTurns(), now = Date.now, share = '', changes, limits, memory } = options
@@ -62,7 +62,10 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
   const fill: PromptView['get'] = async ({ arguments: given = new Map() }, call) => {
     for (const name of given.keys())
       if (!known.includes(name))
-        throw invalid('The request has an argument that this prompt does not have.', 'argument')
+        throw invalid(
+          `The request has an argument that this prompt does not have. The arguments are: ${known.join(', ')}.`,
+          'argument',
+        )
     const query = given.get('query')?.trim() ?? ''
     if (query === '') throw invalid('The argument "query" is missing.', 'argument', { argument: 'query' })
     const [budget, mounts] = [given.get('budget')?.trim(), splitList(given.get('mounts'))]

@@ -127,7 +127,7 @@ export async function rankAll(
   const { originals, isSearched } = await doublesOf(resources, coveredBy)
   const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined && !originals.has(uri)
 
-  // A copy is shown only if its original was not found.
+  // A copy is shown only if its original was not found, and is not required.
   const found = new Set(searched.lists.flatMap((entries) => entries.map(({ uri }) => uri)))
   const isDouble = (uri: string) => {
     const original = originals.get(uri)
@@ -166,7 +166,7 @@ export async function rankAll(
 
 function nothingIn(mounts: readonly string[]): string {
   const [first, ...others] = mounts
-  return `nothing is listed in ${first}${others.length === 0 ? '' : `, and in ${others.length} more`}`
+  return `nothing is listed in ${first}${others.length === 0 ? '' : `, nor in ${others.length} more mounts`}`
 }
 
 /** With `pinsOnly`, nothing else is searched. */

@@ -26,7 +26,7 @@ function parseTokenFile(file: Buffer): TokenList {
 const slice = 16_384
 
 /**
- * Rank of each token in the order of merging, by its bytes as characters from 0 to 255.
+ * Builds the table of the ranks of tokens in the order of merging, by their bytes as characters from 0 to 255.
  *
  * A hash table with open addressing in typed arrays. A Map of 200,000 strings takes four times the memory, and all of it on the
  * heap, whose size decides when V8 collects.
@@ -52,7 +52,8 @@ export async function buildTokenRanks(tokens: Buffer | readonly EncodedToken[]) 
     size += length
   }
   starts[lengths.length] = size
-  if (size !== held.length) throw new RangeError(`The tokens have ${size} bytes, and ${held.length} are there.`)
+  if (size !== held.length)
+    throw new RangeError(`The lengths of the tokens add up to ${size} bytes, but the file has ${held.length} bytes of tokens.`)
 
   const isAt = (rank: number, text: string, from: number, length: number): boolean => {
     const start = starts[rank] ?? 0
@@ -61,7 +62,7 @@ export async function buildTokenRanks(tokens: Buffer | readonly EncodedToken[]) 
     return true
   }
   return {
-    /** The rank of the token with these bytes, or with those of a part of them. */
+    /** Returns the rank of the token that is the range from `start` to `end`; undefined if there is none. */
     get: (text: string, start = 0, end = text.length): number | undefined => {
       for (let slot = hashTextRange(text, start, end) & mask; ; slot = (slot + 1) & mask) {
         const rank = (slots[slot] ?? 0) - 1

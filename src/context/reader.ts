@@ -113,8 +113,8 @@ export function createContextReader(
       return uris.map((uri) => known.get(uri))
     },
     /**
-     * Like `read`, but skips cached resources. These count as read, so that the limit has the same effect with and without the
-     * cache.
+     * Like `read`, but skips cached resources, and the texts of documents. Cached resources count as read, so that the limit has
+     * the same effect with and without the cache.
      *
      * @param unitsOf The length of a cached text, in UTF-16 units. `undefined`: it is not cached.
      */
@@ -274,7 +274,7 @@ export function folderOf(uri: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1)
 }
 
-/** Returns the decoded path of a URI, for people to read. */
+/** Returns a URI without its query and fragment, percent-decoded if that is possible. */
 export function decodeUriPath(uri: string): string {
   const [path = ''] = uri.split(/[?#]/)
   try {

@@ -90,7 +90,7 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '&quot;',
   '\r': '&#13;',
 }
-// XML parsers replace line breaks in attributes by spaces, and normalize carriage returns.
+// An attribute is one line, because XML parsers replace its line breaks by spaces.
 const attribute = (text: string) => escapeXml(oneLine(text))
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these cannot stand in XML 1.0 in any way
@@ -147,7 +147,7 @@ function blockOf({ resource, level, body }: RenderedPart): ContentBlock {
   }
 }
 
-/** `undefined`: the time is unknown, or out of range. */
+/** Formats a time as in RFC 3339. `undefined`: the time is unknown, or out of range. */
 export function formatIsoTime(milliseconds: number | undefined): string | undefined {
   return milliseconds !== undefined && Math.abs(milliseconds) <= 8.64e15
     ? new Date(milliseconds).toISOString()
@@ -165,7 +165,7 @@ function annotationsOf({ audience, priority, modified }: Resource): { readonly a
 /** A content block in the types of the core. */
 type OutputBlock = { readonly text: string } | { readonly resource: EmbeddedText } | { readonly link: Resource }
 
-/** Content blocks in the form of tools and prompts, from which the server writes each revision of the protocol. */
+/** Converts content blocks to the form of tools and prompts, from which the server writes each revision of the protocol. */
 export function toOutputBlocks(blocks: readonly ContentBlock[]): readonly OutputBlock[] {
   return blocks.map((block) => {
     if (block.type === 'text') return { text: block.text }

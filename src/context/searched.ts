@@ -121,7 +121,7 @@ interface ListedResources {
   readonly notes: readonly string[]
 }
 
-/** All resources of a view, in its order, up to a limit, each once. */
+/** Lists the resources of a view, without directories, in its order, up to a limit, each once. */
 export async function listAll(view: View, limits: Limits, signal?: AbortSignal): Promise<ListedResources> {
   const notes = new Set<string>()
   const resources = new Map<string, Resource>()
@@ -186,7 +186,7 @@ export function sumsOf(lists: readonly RankedList[]): Map<string, number> {
   return sums
 }
 
-/** Fuses lists: adds the weighted scores of each resource, and divides by the best sum. */
+/** Fuses lists: adds the weighted scores of each resource, divides by the best sum, and squares. */
 export function fuseRankings(lists: readonly RankedList[]): ReadonlyMap<string, FusedDocument> {
   const found = new Map<string, { relevance: number; because: string }>()
   let best = 0

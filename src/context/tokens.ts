@@ -6,7 +6,7 @@ import { createHeap } from '../core/kit/sorted.ts'
 import { createTextInterner, fnvBasis, fnvPrime } from './ascii-table.ts'
 import type { TokenRanks } from './ranks.ts'
 
-/** A tokenizer of models. */
+/** A tokenizer of language models, by its name in tiktoken. */
 export type Encoding = 'o200k_base' | 'cl100k_base'
 
 export const encodings: readonly Encoding[] = ['o200k_base', 'cl100k_base']
@@ -77,7 +77,7 @@ async function loadVocabulary(encoding: Encoding): Promise<Vocabulary> {
 }
 
 function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: Vocabulary): Counter {
-  /** The tokens of each ASCII piece. They are few, so they are counted at once. */
+  /** The number of tokens of each ASCII piece. A piece is short, so its tokens are counted without a pause. */
   const tokensOf = new Uint8Array(remembered.pieces)
   const pieces = createTextInterner(remembered.pieces, remembered.units, (piece, number) => {
     tokensOf[number] = mergeShort(piece, ranks)
@@ -119,7 +119,9 @@ function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: V
     encoding,
     count: async (text, signal, most = Number.POSITIVE_INFINITY) => {
       if (text.length > maxCounted)
-        throw new ResourceError('too-large', 'The text is too long to count its tokens.', { limit: maxCounted })
+        throw new ResourceError('too-large', `The text has more than ${maxCounted} characters. Count its parts.`, {
+          limit: maxCounted,
+        })
       const key = text.length < 256 ? ownCopy(text) : hashText(text)
       const known = texts.get(key)
       if (known !== undefined) return known
@@ -127,7 +129,7 @@ function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: V
       let step = work.next()
       for (; step.done !== true; step = work.next()) {
         await turn()
-        if (signal?.aborted === true) throw new ResourceError('unavailable', 'The counting was stopped.')
+        if (signal?.aborted === true) throw new ResourceError('unavailable', 'The caller has cancelled the count of tokens.')
       }
       if (step.value <= most) texts.set(key, step.value)
       return step.value

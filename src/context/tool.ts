@@ -103,7 +103,7 @@ const arrayOf = (properties: JsonObject, required: readonly string[], descriptio
 })
 
 const outputSchema: JsonObject = objectSchema(['notes'], {
-  text: { ...text, description: 'The context, unless the format is "mcp": then it is the content.' },
+  text: { ...text, description: 'The context. Absent with the format "mcp": then the content blocks are the context.' },
   tokens: { ...count, description: 'The exact number of tokens. With measure: the tokens of all pins together.' },
   budget: count,
   usable: { ...count, description: 'With measure: the budget less the reserve.' },
@@ -113,13 +113,13 @@ const outputSchema: JsonObject = objectSchema(['notes'], {
   format: text,
   now: text,
   query: text,
-  pins: arrayOf({ uri: text, level }, [], 'The requested pins. The members after them are the requested options.'),
+  pins: arrayOf({ uri: text, level }, [], 'The requested pins. The members from pinsOnly to halfLife are the requested options.'),
   pinsOnly: { type: 'boolean' },
   excludes: texts,
   mounts: texts,
   audience: text,
   reserve: { type: 'number' },
-  halfLife: { type: 'number', description: 'In milliseconds.' },
+  halfLife: { type: 'number', description: 'The age at which the weight of recency has halved, in milliseconds.' },
   sha256: { ...text, description: 'The SHA-256 of the text in UTF-8.' },
   items: arrayOf(
     {

@@ -25,7 +25,7 @@ export interface Pin {
 }
 
 export interface AssembleOptions {
-  /** Question or task of the context. Without it, priority and time alone rank the resources. */
+  /** Question or task of the context. Without it, priority, time and the number of changes alone rank the resources. */
   readonly query?: string
   readonly pins?: readonly (string | Pin)[]
   /**
@@ -119,7 +119,7 @@ export interface Explanation {
 export interface Candidate {
   readonly resource: Resource
   readonly explanation: Explanation
-  /** The minimum level, for pins and resources of priority 1. */
+  /** The level at which the context must have a pin or a resource of priority 1. */
   readonly required?: Level
   /** The lines of the hits of a search, from 1, both inclusive. */
   readonly found: readonly LineRange[]
@@ -153,8 +153,8 @@ export interface AssembledItem {
 export interface OmittedItem {
   readonly uri: string
   /**
-   * `budget`: the resource did not fit. `count`: the maximum number of resources was reached, or the rank of this one is over twice that
-   * number. `duplicate`: the resource `of` has the same text. `unreadable`: the resource could not be read, and a link to it did not fit
+   * `budget`: the resource did not fit. `count`: the maximum number of resources was reached, or this one ranks too low to be tried.
+   * `duplicate`: the resource `of` has nearly the same text. `unreadable`: the resource could not be read, and a link to it did not fit
    * either.
    */
   readonly reason: 'budget' | 'count' | 'duplicate' | 'unreadable'
@@ -171,7 +171,7 @@ export interface ManifestEntry {
   readonly tokens: number
   /** SHA-256 of the whole text in UTF-8, as it was read, whatever the level. Absent if it was not read. */
   readonly sha256?: string
-  /** The contained lines, from 1, both inclusive. Absent: all, or none of them unchanged. */
+  /** The contained lines, from 1, both inclusive. Absent unless the level is `windows`. */
   readonly ranges?: readonly LineRange[]
   /** Time of the last modification (RFC 3339). */
   readonly modified?: string

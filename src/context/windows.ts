@@ -4,8 +4,8 @@ import { createTermCount } from '../text/words.ts'
 import type { LineRange } from './types.ts'
 
 /**
- * BM25 over the sections of one text. A search's best passage counts as much as the best section, the next one half as much, and
- * so on.
+ * BM25 over the sections of one text; `least`: minimum rarity of a term. The best hit of a search counts as much as the best section,
+ * the second hit half as much, the third a third.
  */
 const windowBm25 = { k1: 1.2, b: 0.5, least: 0.2 }
 
@@ -28,7 +28,7 @@ interface Block extends LineRange {
 
 /**
  * For each size in UTF-16 units, the best functions and sections that fit into it: those that contain the terms, or that a search
- * found. Windows that are nearly the whole text are left out.
+ * found. After the first windows, those that are nearly the whole text are left out.
  */
 export function windowsOf(
   shown: WindowedText,

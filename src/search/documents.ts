@@ -7,7 +7,7 @@ import { countGroups, documentTermForms, documentTermPrefix, storedWeight, weigh
 import type { RatedTerm } from './rank.ts'
 
 /**
- * A query of several words ranks documents first: no passage has many of its words, but a document with the words in several
+ * A query of several words ranks documents first: hardly a passage has many of its words, but a document with the words in several
  * places is about them. Figures: decision 12.
  */
 const long = {
@@ -21,7 +21,7 @@ const long = {
   passages: 3,
   /** Maximum number of occurrences of words in documents that are looked up; the rarest words come first. */
   occurrences: 60_000,
-  /** Number of the best passages among which the passages of the ranked documents are looked up, for each ranked passage. */
+  /** Number of best passages that are searched for passages of the ranked documents, as a multiple of the number of ranked passages. */
   among: 10,
 }
 /**
@@ -39,7 +39,7 @@ export interface RankedDocuments {
   readonly paths: ReadonlyMap<string, number>
 }
 
-/** The words of a query that ranks documents. Empty: the query is too short, or most documents are one passage. */
+/** The words of a query that ranks documents. Empty: the query has too few words, or documents have too few passages on average. */
 export function documentWords(
   terms: readonly RatedTerm[],
   { texts, parts }: { readonly texts: number; readonly parts: number },
@@ -50,10 +50,10 @@ export function documentWords(
 }
 
 /**
- * Returns the documents with the best score for all of their words, with the passages of each that have most of the terms.
+ * Returns the documents that score best for the words of the query, with the passages of each that have most of the terms.
  *
  * @param passageTerms The terms by which passages are found.
- * @param labelScore Tells how well a path fits the labels of the query. `undefined`: it has none.
+ * @param labelScore Tells how well a path fits the labels of the query. `undefined`: the query has none.
  */
 export async function rankDocuments(
   texts: Texts,

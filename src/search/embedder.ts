@@ -30,14 +30,14 @@ export type EmbedderOptions = ServiceNetwork & {
       }
     | {
         /** A model in this process, by the package @huggingface/transformers, which users install beside hikidashi. */
-        readonly local: { /** A folder that models lie in: nothing is fetched then. */ readonly folder?: string }
+        readonly local: { /** The folder of the models. If it is given, no model is downloaded. */ readonly folder?: string }
       }
   )
 
 /** Makes vectors of texts, all with the same number of dimensions. */
 interface Embedder {
   readonly model: string
-  /** @throws ResourceError `unavailable`, whose message is safe for the operator: it contains no text, URL or key. */
+  /** @throws ResourceError `unavailable`, whose message contains no text, URL or key; a local model throws the errors of its library. */
   embed(
     texts: readonly string[],
     kind: 'query' | 'passage',
@@ -175,7 +175,7 @@ function checked(found: unknown, count: number): readonly (readonly number[])[] 
 /** Whether the passages of a text count, by the id of the text. Other passages are left out before the nearest are chosen. Undefined: all count. */
 type Has = ((text: number) => boolean) | undefined
 
-/** Returns the ids of the passages with the nearest meaning, nearest first. Empty if it is unknown at the moment. */
+/** Returns the ids of the passages with the nearest meaning, nearest first. Empty if the vector of the text is unknown at the moment. */
 type Nearest = (text: string, has?: Has, signal?: AbortSignal) => Promise<readonly number[]>
 
 /** A second ranking, by vectors. */
@@ -188,7 +188,7 @@ export interface VectorRanking {
 /** Number of vectors read or compared before the task yields to the event loop. */
 const inOneTurn = { read: 2000, compared: 4000 }
 
-/** A vector in its stored form: normalised to length 1, each number as a byte from -127 to 127. */
+/** Packs a vector for the store: one byte for each number, scaled so that the number farthest from 0 becomes 127 or -127. */
 export function packVector(vector: readonly number[]): Uint8Array {
   const most = vector.reduce((so, each) => Math.max(so, Math.abs(each)), 0) || 1
   return Uint8Array.from(vector, (each) => Math.round((127 * each) / most) & 0xff)
@@ -198,7 +198,7 @@ export function packVector(vector: readonly number[]): Uint8Array {
 export function createVectors(texts: Texts, model: string) {
   const kept = new Map<number, { readonly text: number; readonly bytes: Int8Array; readonly norm: number }>()
   let known = 0
-  /** The change of the texts up to which removed texts have been dropped. */
+  /** The revision of the texts at which the vectors of removed texts were last dropped. */
   let swept = -1
   let opening = -1
 

@@ -38,7 +38,7 @@ interface Expanding extends Ranking {
 /** Number of best hits that feedback leaves in place. */
 export const unchangedHits = feedback.after
 
-/** Adds the words of the best passages to those of a query. Undefined: the passages share no words. */
+/** Adds the words of the best passages to those of a query. Undefined: the passages share no words that are rare enough. */
 export async function expandQuery(
   texts: Texts,
   ranked: readonly ScoredPassage[],

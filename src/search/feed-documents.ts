@@ -71,12 +71,12 @@ export function shortDigest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 27)
 }
 
-/** Whether a document belongs to the mount at an address. Searched mounts do not lie in each other. */
+/** Whether a document belongs to the mount at an address. No searched mount lies in another, so at most one address matches. */
 export function isInMount(uri: string, address: string): boolean {
   return uri === address || uri.startsWith(`${address}/`)
 }
 
-/** Whether a document is indexed by its text from `?as=text`. */
+/** Whether a document is indexed by its text from `?as=text`, if its mount offers that form. */
 export function hasTextForm(path: string, mimeType: string | undefined): boolean {
   return documentFormatOf(path, mimeType) !== undefined
 }
@@ -200,7 +200,7 @@ function scanIn({ meta }: Content): keyof typeof scanMarks | undefined {
   return told.waiting === true ? 'waiting' : 'unread'
 }
 
-/** Whether a text grows at its end, so that its newest part is at the end, by its name. */
+/** Whether a text is a log, by its name: then its newest part is at its end. */
 export function isLog(path: string): boolean {
   return /\.(?:log|out|err|jsonl|ndjson)(?:\.\d+)?$/i.test(path)
 }
@@ -327,8 +327,8 @@ async function readFirstBytes(stream: AsyncIterable<Uint8Array>, maxBytes: numbe
 }
 
 /**
- * When waiting documents are written. A write of many small ones costs less, but searches wait for it. The time is since the last
- * write began, so that a document of a slow source is soon found.
+ * Limits from which waiting documents are written: their number, their UTF-16 units, and the time since the last write began. Many
+ * documents in one write cost less, but searches wait for the write. By the time, a document of a slow source is soon found.
  */
 const together = { documents: 64, units: 128 * 1024, ms: 200 }
 

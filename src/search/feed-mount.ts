@@ -41,7 +41,7 @@ export interface MountFeedOptions extends Pick<ReadingSettings, 'mount' | 'way' 
 
 const firstWaitMs = 500
 const maxWaitMs = 60_000
-/** Number of documents indexed at once, number of these that are read at once, and number of indexed documents requested at once. */
+/** Number of documents indexed at once; number of these read at once; number of documents removed at once, or listed without a pause. */
 const batchSize = 16
 const concurrent = 2
 const pageSize = 1000

@@ -174,7 +174,7 @@ const mostPaths = 20_000
 export function createTasks() {
   const paths = new Map<string, number>()
   const directories = new Map<string, number>()
-  /** Documents that could not be read, each with the time of its next attempt. */
+  /** Documents that could not be read, each with the time of its first failure. They wait for `due`. */
   const put = new Map<string, number>()
   /** The work that was taken and is not done yet. */
   const taken = new Map<string, number>()
@@ -219,7 +219,7 @@ export function createTasks() {
       note(directories, '', Math.min(Date.now(), ...taken.values()))
       taken.clear()
     },
-    /** Puts back a document that could not be read, to be tried again at `due`. */
+    /** Puts back a document that could not be read. The next call of `due` makes it work again. */
     later: (path: string) => note(put, path),
     hasLater: () => put.size > 0,
     /** Whether there is no work except documents that wait for another attempt. */
@@ -227,13 +227,13 @@ export function createTasks() {
     /** The documents that are not done, and the directories that are not compared, each with the time of its first change. */
     pending: (): readonly (readonly [path: string, since: number])[] =>
       [paths, put, taken, directories].flatMap((work) => [...work]),
-    /** Makes all delayed work due, and everything if nobody reports changes. */
+    /** Makes all delayed documents work again; with `everything`, also a comparison of everything. */
     due: (everything: boolean): void => {
       for (const [path, time] of put) note(paths, path, time)
       put.clear()
       if (everything) note(directories, '')
     },
-    /** Resolves to `true` after `ms` milliseconds, and to `false` as soon as there is work. */
+    /** Resolves to `true` after `ms` milliseconds, and to `false` as soon as there is work, or the signal aborts. */
     wait: (signal: AbortSignal, ms: number | undefined) =>
       new Promise<boolean>((resolve) => {
         if (paths.size > 0 || directories.size > 0 || signal.aborted) return resolve(false)

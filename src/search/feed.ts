@@ -37,7 +37,7 @@ const firstWaitMs = 1000
 const listenersPerMount = 10
 const maxWaitMs = 30_000
 
-/** Reads the progress of the feed of an index from its store. */
+/** Reads the progress of the feed of an index from its store. Undefined: no process has written it lately. */
 export async function readFeedStatus(store: Store, name: string): Promise<FeedStatus | undefined> {
   const row = await store.collection(collectionName).get(name)
   if (row === undefined) return undefined
@@ -81,7 +81,7 @@ const askIntervalMs = 20
 /** Maximum age of a question, and maximum time of the work on it, in milliseconds. */
 const askMs = 30_000
 
-/** Asks the process that feeds an index to catch up. Resolves to `false` if none does. */
+/** Asks the process that feeds an index to catch up. Resolves to whether every change before the call is indexed; `false` if no process feeds. */
 export async function askToCatchUp(
   store: Store,
   name: string,

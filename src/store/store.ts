@@ -4,7 +4,7 @@ import type { Texts } from './texts.ts'
 /**
  * Rows and texts, usually on disk, for data that the server itself must remember: cached analyses, the search index.
  * One contract, two engines: SQLite in a file, shared by the processes of one machine, and PostgreSQL, shared by replicas.
- * `contract` (test/support) runs against both.
+ * test/contract/store.test.ts runs against both.
  *
  * Every method throws only ResourceError: `unavailable` if the engine is gone, locked for too long, full or read-only
  * (`fault`: `gone`, `busy`, `full`, `read-only`), `internal` if its file is damaged (`fault`: `damaged`), `invalid` for a

@@ -1,7 +1,6 @@
 /**
  * Texts that are found by their terms: the second kind of data in a store, besides rows. A text has parts, and each part a set
- * of terms. The writer makes the terms, and gives each part a value. `contract` (test/support/texts-contract.ts) runs against
- * both engines.
+ * of terms. The writer makes the terms, and gives each part a value. test/contract/store.test.ts runs against both engines.
  *
  * Every method throws like those of a `Store`.
  */

@@ -87,7 +87,7 @@ export function compilePattern({ pattern, isLiteral = false, ignoresCase = false
     throw invalid(`"pattern" must have at most ${maxPatternLength} characters.`, 'argument')
   const compiled = compile(isLiteral ? RE2JS.quote(pattern) : pattern, ignoresCase ? RE2JS.CASE_INSENSITIVE : 0)
   if (compiled.programSize() > maxProgram)
-    throw invalid('"pattern" repeats too much. Use smaller numbers in {…}.', 'argument')
+    throw invalid('"pattern" is too long or repeats too much. Shorten it, or use smaller numbers in {…}.', 'argument')
   return compiled
 }
 
