@@ -53,6 +53,8 @@ export function documentWords(
  * Returns the documents that score best for the words of the query, with the passages of each that have most of the terms.
  *
  * @param passageTerms The terms by which passages are found.
+ * @param block Number of passages to rank.
+ * @param size Number of all documents.
  * @param labelScore Tells how well a path fits the labels of the query. `undefined`: the query has none.
  */
 export async function rankDocuments(

@@ -145,15 +145,15 @@ async function answerAsks(
   for await (const _ of news) await lookAt()
 }
 
-/** Maximum number of questions that are worked on at once. */
+/** Maximum number of questions that are read at once. */
 const mostAsks = 100
 
-/** Changes whenever the indexed mounts or their settings do. */
+/** Returns a digest that changes whenever the indexed mounts or their settings do. */
 function waysOf(mounts: readonly IndexedMount[]): string {
   return shortDigest(JSON.stringify(mounts.map(({ mount, way }) => [mount.address, way]).sort()))
 }
 
-/** The time until which the index of a mount is known to equal its source; `undefined`: it is not known to. */
+/** The time until which the index of a mount is known to equal its source; `undefined`: the two may differ. */
 function currentUntil({ state, changes, degraded, since }: MountProgress): number | undefined {
   if (state !== 'current' || degraded !== undefined) return undefined
   return changes === 'watched' ? Date.now() : since
@@ -246,7 +246,7 @@ export function startFeed(options: FeedOptions) {
     // Each mount adds a listener, and Node warns above ten; a leak would still exceed this number.
     setMaxListeners(listenersPerMount * (options.mounts.length + 1), signal)
     let last: readonly MountProgress[] = []
-    // When the feeds have ended, the state of their mounts is unknown.
+    // The progress is noted at the abort, because the state of the mounts is unknown when the feeds have ended.
     const note = () => {
       last = (feeding ?? []).map((mount) => mount.progress())
     }

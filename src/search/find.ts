@@ -29,7 +29,7 @@ const mostRepeated = 0.5
 
 /** Note with hits that have only single characters of the words. */
 const looseHits =
-  'No passage has these characters side by side. The passages below have only single characters of the words.'
+  'No passage has two characters of a word of the query side by side. The passages below have only single characters of the words.'
 
 /** Note with hits that have only some parts of a compound. */
 const partialHits =
@@ -43,11 +43,11 @@ interface RankedQuery extends Query, Ranking {
   readonly counts: readonly number[]
   /** The number of documents and of passages. */
   readonly size: { readonly texts: number; readonly parts: number }
-  /** Tells how well a path fits the labels of the query. Undefined: it has none. */
+  /** Tells how well a path fits the labels of the query. Undefined: the query has none. */
   readonly labelScore: ((path: string) => number) | undefined
   /** The number of passages that are ranked together. */
   readonly block: number
-  /** Whether the caller wants more hits than the first ranking gives, so that the words of the best hits find further ones. */
+  /** Whether the words of the best hits find further ones: the caller wants more hits than these, and there are no vectors. */
   readonly hasFeedback: boolean
   /** Documents that the caller may see. Others are neither counted nor found. Undefined: all. */
   readonly among?: TextSet
@@ -232,8 +232,8 @@ function compoundTest(
 }
 
 /**
- * Yields the ids of possible passages: first the best by the rarer terms, and the nearest by vectors; then all others with any of
- * the terms that are not loose.
+ * Yields the ids of possible passages: if the query ranks documents, first those of the best documents; then the best by the rarer
+ * terms, and the nearest by vectors; then all with any of the terms that are not loose. An id may come more than once.
  */
 async function* pages(
   texts: Texts,
@@ -306,7 +306,7 @@ function mainCopiesFirst(
   return ordered
 }
 
-/** Returns the test whether the caller may see a passage, and asks for its kind. */
+/** Returns the test whether a passage passes the filter of the query, and the caller may see it. */
 function eligible({ where, allows }: SearchQuery): (found: FoundPassage) => boolean {
   const passes = createPassageFilter(where)
   return (found) => passes(found) && allows?.({ uri: found.facts.uri, mount: found.mount }) !== false

@@ -29,7 +29,7 @@ export type {
 } from './search-index.ts'
 
 export interface SearchIndexOptions {
-  /** The opener closes it, after the index. */
+  /** The caller closes the store, after the index. */
   readonly store: Store
   /** Name of the index within the store, such as `docs`. */
   readonly name: string
@@ -125,7 +125,7 @@ async function* writesOf(documents: readonly SearchDocument[]): AsyncGenerator<r
 
 /** Number of passages per request to the embedding service. */
 const batch = 16
-/** Maximum length of a passage in such a request, in UTF-16 units. */
+/** Maximum length of a passage or a query in a request, in UTF-16 units. */
 const mostUnits = 2000
 /** The first and the longest pause after a failure, in milliseconds (backoff). */
 const retryMs = { first: 1000, most: 60_000 }
@@ -211,7 +211,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
       weight: options.weight ?? defaultWeight,
       nearest: async (text, has, signal) => {
         if (failing !== undefined && performance.now() < restingUntil) {
-          degraded('The embedder does not answer: these are found by their words alone.')
+          degraded('The embedder does not answer: the hits are found by words alone.')
           return []
         }
         try {
@@ -220,7 +220,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
           return await vectors.nearest(made ?? [], mostNear, has)
         } catch {
           signal?.throwIfAborted()
-          degraded('The embedder does not answer: these are found by their words alone.')
+          degraded('The embedder does not answer: the hits are found by words alone.')
           return []
         }
       },

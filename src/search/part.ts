@@ -11,7 +11,7 @@ import type { DocumentFacts, SearchDocument } from './search-index.ts'
 /** Maximum number of terms of one passage; the first one of a document has twice as many, with those of the whole document. */
 const mostTerms = 2000
 
-/** Stored form of a passage. */
+/** Stored form of a passage: text, first and last line, heading. */
 interface Stored {
   readonly t: string
   readonly s: number
@@ -114,6 +114,7 @@ export interface FoundPassage {
   readonly mount: string
   readonly facts: DocumentFacts
   readonly passage: Passage
+  /** Number of terms of the passage. */
   readonly length: number
   /** Number of passages of the document. */
   readonly passages: number
@@ -189,7 +190,7 @@ function documentTitle({ title }: Partial<DocumentFacts>, path: string): string 
 
 /**
  * Parameters of the impact of a word in a whole document, quantized to small integers (Anh and Moffat, SIGIR 2006): BM25 without the
- * rarity of the word. `averageLength` is a fixed number of terms, since an index is written before it is known. Figures: decision 12.
+ * rarity of the word. `averageLength` is a fixed number of terms, since an index is written before the average is known. Figures: decision 12.
  */
 const impact = { levels: 8, averageLength: 800, about: 3 }
 const perLevel = (wordBm25.k1 + 1) / impact.levels
@@ -204,8 +205,8 @@ const separator = '_'
 /**
  * The terms by which a document is found as a whole, those of most impact first.
  *
- * @param counts The frequency of each word in it; changed in place.
- * @param named The words of its title and path.
+ * @param counts The frequency of each word in the document; changed in place.
+ * @param named The words of the title and the path of the document.
  */
 function documentTerms(counts: Map<string, number>, length: number, named: ReadonlySet<string>): readonly string[] {
   for (const term of named) addTo(counts, term, impact.about)

@@ -13,8 +13,8 @@ const quotedShare = 0.25
 /** The constant of the fusion with the ranking by vectors. */
 const fusion = 60
 /**
- * Number of best documents whose other passages are scored too, and number of those passages, because the score of a document
- * depends on all its text. Figures: decision 12.
+ * Number of best documents whose first passages are all scored, and number of these passages, because the score of a document depends
+ * on all its text. Figures: decision 12.
  */
 const completed = { documents: 20, passages: 20 }
 
@@ -40,7 +40,12 @@ export interface RatedPassage {
   readonly rating: PassageScore
 }
 
-/** Ranks passages together, best first. */
+/**
+ * Ranks passages together, best first.
+ *
+ * @param near Ids of the passages that are nearest by vectors.
+ * @param whole Scores of the documents, if these were ranked first.
+ */
 export async function rankPassages(
   texts: Texts,
   ids: readonly number[],
@@ -111,7 +116,7 @@ export async function* ratePassages(
   }
 }
 
-/** The passages of the best documents that were not found, by the URI of their document. */
+/** The first passages of the best documents, without the found passages, by the URI of their document. */
 async function othersOf(
   texts: Texts,
   documents: ReadonlyMap<string, readonly RatedPassage[]>,

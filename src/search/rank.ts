@@ -21,9 +21,9 @@ export interface WordForm {
 
 /** A term of a query, with its weight. */
 export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' | 'light' | 'joined'> {
-  /** Rarity of the term, times the weight of its kind. */
+  /** Rarity of the term, times `share`. */
   readonly weight: number
-  /** Weight by the kind of the term and its frequency in the question, without its rarity. */
+  /** Weight by the kind of the term and its frequency in the query, without its rarity. */
   readonly share: number
   /** Other forms of the word, if it is rare. */
   readonly forms?: readonly WordForm[]
@@ -60,7 +60,7 @@ interface TextMatches {
 
 export interface PassageScore {
   readonly score: number
-  /** The frequency of each term in the passage. */
+  /** The weighted frequency of each term in the passage, its title and its path. */
   readonly counts: Float64Array
 }
 

@@ -94,7 +94,7 @@ export interface VisibleQuery {
 }
 
 export interface SearchQuery extends VisibleQuery {
-  /** Words; text in `"…"` must occur exactly in the passage, if there are at most two other words. A query without words finds nothing. */
+  /** Words; text in `"…"` must occur in the passage, its title or its heading, if there are at most two other words. */
   readonly text: string
   readonly where?: SearchFilter
   /** Number of hits that the caller wants: with more hits, more passages are ranked together. By default 20. */
@@ -102,7 +102,7 @@ export interface SearchQuery extends VisibleQuery {
   /** Called before the first hit if vectors should have been used, but were not: the reason, in a sentence for the caller. */
   readonly degraded?: (why: string) => void
   /**
-   * Called before the first hit if no passage has the words, and the hits have only single characters or parts of them: a sentence for
+   * Called before the first hit if the hits have only single characters or parts of the words, or lack the quoted text: a sentence for
    * the caller.
    */
   readonly fallback?: (why: string) => void

@@ -5,13 +5,13 @@ import { type FoundPassage, parseFoundPassage, titleTermPrefix } from './part.ts
 import type { Suggestion, SuggestQuery } from './search-index.ts'
 import { createPassageFilter, toTextFilter, type Visibility, type VisibleSet } from './visible.ts'
 
-/** Number of examined passages: first those with such a word in title or path, then others. */
+/** Number of examined passages: first those with a word of the typed beginning in title or path, then others. */
 const looked = 400
 /** Number of passages read at once. */
 const together = 100
 /** Maximum number of suggested words, their maximum length, and number of documents for each. */
 const most = { words: 100, units: 48, uris: 50 }
-/** Weight of a title that begins with the text, beside a word of a text. */
+/** Weights of a title that begins with the typed text, of a word in a title, and of a word in a text. */
 const shares = { title: 8, inTitle: 4, text: 1 }
 
 interface SuggestedTerm {
@@ -129,7 +129,7 @@ function* wordsWith(text: string, typed: string): Generator<string> {
   }
 }
 
-/** Han and kana have no spaces between words: any character may begin one, except in the middle of a run of its own kind. */
+/** Whether a word may begin at a position: where the kind of character changes, because Han and kana have no spaces between words. */
 function isBeginning(text: string, at: number): boolean {
   if (at === 0) return true
   const found = kindAt(text, at)

@@ -406,7 +406,7 @@ export interface Query {
   readonly phrases: readonly string[]
   /** Whether a passage must contain the quoted texts: the query has few other words. If not, passages that contain them rank higher. */
   readonly isQuoted: boolean
-  /** The words of several parts, such as `needle-in-haystack`: a passage needs all parts of one. Empty in a long query. */
+  /** The words of several parts, such as `needle-in-haystack`: parts find a passage only if it has all parts of one. Empty in a long query. */
   readonly compounds: readonly Compound[]
 }
 
@@ -426,8 +426,8 @@ export interface QueryTerm {
   /** Whether the term is a syllable by itself, such as a kana. It then stands for all pairs that it begins. */
   readonly prefix: boolean
   /**
-   * A Han character of a longer word, such as each of 決済, or a part of a compound. It counts for the rank of a passage, and finds
-   * passages only if no passage has the word, a pair of its characters, or all parts.
+   * Whether the term is a Han character of a longer word, such as each of 決済, or a part of a compound other than the rarest. It counts
+   * for the rank of a passage, and finds passages only if no passage has the word, a pair of its characters, or all parts.
    */
   readonly loose: boolean
   /** Whether the term is a question word beside several other words. It is then not looked up. */
@@ -503,7 +503,7 @@ export function parseQuery(text: string): Query {
   return { terms: [...terms.values()], phrases, isQuoted, compounds: compounds.all() }
 }
 
-/** Returns the terms of the query of a context: the terms with which a search finds passages. */
+/** Returns the terms by which a context ranks texts for a query: the first 64, without question words (`light`) and single syllables (`prefix`). */
 export function queryTerms(query: string): readonly string[] {
   const { terms } = parseQuery(query)
   return terms.flatMap(({ term, light, prefix }) => (light === true || prefix ? [] : [term])).slice(0, 64)
