@@ -10,7 +10,7 @@ import { createEncodingDetector, type EncodingRule, languagesOf, sampleBytes } f
 import { readContentBytes, readWhole, withoutPayload, withoutPosition, withoutTail } from './part.ts'
 
 export interface DecodedOptions {
-  /** Encodings of files for which detection fails. Valid UTF-8 is always read as UTF-8. */
+  /** Encodings of files, which take precedence over detection. Valid UTF-8 is read as UTF-8 nevertheless, unless the rule says `iso-2022-jp`. */
   readonly rules?: readonly EncodingRule[]
   /** Language of most texts, as one or more language tags (`ja`, `zh-TW`, `ko`, `de`). It decides when the bytes are ambiguous. */
   readonly language?: string | readonly string[]
@@ -168,7 +168,7 @@ function versionCacheKey(
   return version === undefined ? undefined : JSON.stringify([principal.id, path, [...params], version])
 }
 
-/** With a byte order mark, the text has three bytes less than the stored file. */
+/** Adds the encoding to a text whose stored file has a byte order mark: the text has three bytes less than the file. */
 function marked(content: Content): Content {
   if (!('text' in content)) return content
   const { size, range, text, meta } = content
@@ -176,7 +176,7 @@ function marked(content: Content): Content {
   return { ...content, meta: { ...meta, [encodingKey]: 'utf-8' } }
 }
 
-/** A part of a text in UTF-8, which may be damaged. `sure`: the encoding is certain. */
+/** Returns a part of a text in UTF-8, with `?` for damaged bytes; undefined if it is no such text. `sure`: the encoding is certain. */
 function repairPart(
   bytes: Buffer,
   facts: ContentMetadata,

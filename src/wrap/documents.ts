@@ -13,7 +13,7 @@ import { type TailedOptions, tailed } from './tailed.ts'
 export interface DocumentsOptions extends DocumentedOptions {
   /** Language of most texts, as one or more language tags (`ja`, `zh-TW`, `de`). It decides when the bytes are ambiguous. */
   readonly language?: string | readonly string[]
-  /** Encodings of files for which detection fails. */
+  /** Encodings of files, which take precedence over detection. */
   readonly encodings?: readonly EncodingRule[]
   /** The largest text in another encoding than UTF-8 that is decoded, in bytes. Default 64 MiB. */
   readonly maxDecodedBytes?: number
@@ -53,7 +53,7 @@ export function documents(provider: Provider, options: DocumentsOptions = {}): P
   }
 }
 
-/** Whether a template is added by this wrapper. The provider does not know these. */
+/** Whether a template is added by this wrapper. The provider does not know such templates. */
 function isOwn(template: string): boolean {
   return /^\{\+path\}\{\?(?:as|lines|bytes|tail|,)+\}$/.test(template)
 }

@@ -175,7 +175,7 @@ function createAdmission(
 
   return {
     takeSlot,
-    /** Called before every request to the source. Returns the function that releases the slot. */
+    /** Called before every request to the source, except further steps of a listing. Returns the function that releases the slot. */
     enter: async (caller: Caller): Promise<() => void> => {
       caller.signal.throwIfAborted()
       return requireAnswering(await takeSlot(caller))

@@ -32,7 +32,7 @@ interface Gathered {
  * Reads lines by counting newlines from the beginning of the resource, or from where an earlier read of the same version
  * left off. A line ends with its `\n`, so that the parts of a text make up the text.
  *
- * @param limit How many bytes of lines are answered. A line longer than this is cut, and its rest is the next part, in bytes.
+ * @param limit Maximum number of bytes of an answer. A line longer than this is cut, and its rest is the next part, in bytes.
  */
 export function createLineReader(provider: Provider, limit: number) {
   const marks = createPositions(1)
@@ -76,7 +76,7 @@ export function createLineReader(provider: Provider, limit: number) {
   }
 }
 
-/** The type of the text before a NUL, where the resource as a whole has none. */
+/** Returns the facts of the text before a NUL: its type is text, although that of the whole resource is not. */
 function withTextType(facts: ContentMetadata): ContentMetadata {
   return facts.mimeType === 'application/octet-stream' ? { ...facts, mimeType: 'text/plain' } : facts
 }
@@ -99,7 +99,7 @@ interface Scan {
 /** Counts the lines of a chunk, and gathers those that are requested. It stops after the last of them. */
 function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }: PartRequest, limit: number): void {
   const bytes = chunk.bytes.subarray(Math.max(0, scan.at - chunk.start))
-  // A byte order mark is not part of the text.
+  // The first chunk begins after a byte order mark, which is not part of the text.
   if (scan.begins === scan.at) scan.begins = Math.max(scan.at, chunk.start)
   scan.at = Math.max(scan.at, chunk.start)
   const from = scan.at

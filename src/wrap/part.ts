@@ -4,7 +4,7 @@ import { isText, wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentMetadata, Context, Params, Provider, ReadRequest } from '../core/provider.ts'
 
-/** A part of a resource as a client asks for it: lines from 1, bytes from 0. `last` is in it; without it, to the end. */
+/** A part of a resource as a client asks for it: lines from 1, bytes from 0. `last` is included; if it is undefined, the part has no end. */
 export interface PartRequest {
   readonly unit: 'lines' | 'bytes'
   readonly first: number
@@ -32,7 +32,7 @@ export function formatPart(unit: 'lines' | 'bytes', first: number, count: number
   return `${unit}=${first}-${count === undefined ? '' : first + count - 1}`
 }
 
-/** Returns the error for a wrong range. The message shows the right form. */
+/** Returns the error for a wrong range. Show the right form in the message. */
 export function badRange(message: string, detail: Readonly<Record<string, number>> = {}): ResourceError {
   return invalid(message, 'range', detail)
 }
@@ -41,7 +41,7 @@ export function badRange(message: string, detail: Readonly<Record<string, number
 export interface TailFacts {
   /** Number of lines: less than requested if there are no more, or if an answer can hold no more. */
   readonly lines: number
-  /** Whether there are lines before it. */
+  /** Whether there are lines before these. */
   readonly earlier: boolean
   /**
    * Set if the last line does not end in a newline. `left-out`: the file was written to just now, so the line may be incomplete.

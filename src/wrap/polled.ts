@@ -18,7 +18,7 @@ const principal = { id: 'hikidashi-poll', roles: [] }
 
 /**
  * Adds `watch` to a source without it, by polling: it lists the source periodically, and compares the version of each entry, or
- * else its size and time. A change is reported after one interval and the time of one listing at the latest.
+ * else its size, time and title. A change is reported after about one interval and the time of one listing at the latest.
  *
  * While the source does not answer, the interval doubles each time. When it answers again, its entries are compared with those
  * before. A source with `watch` stays unchanged.

@@ -242,7 +242,7 @@ function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptio
       return known.content
     },
     begin,
-    /** Returns what is known of a document, and whether OCR will read more of it. */
+    /** Returns what is known of a document, and whether OCR will read more of it. Throws if no page can be read now. */
     read: async (
       reading: Reading,
       bytes: Uint8Array,

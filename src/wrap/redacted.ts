@@ -92,7 +92,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
     throw new ResourceError('too-large', tooLargeToSearch[mode], { ...error.detail, reason: 'withheld' })
   }
 
-  /** Returns the beginning of the table that the content is the end of. */
+  /** Returns the beginning of the table of which the content is the end; undefined for any other content. */
   const headOf = async (content: Content, request: ReadRequest, context: Context): Promise<string | undefined> => {
     const isEnd = (content.meta?.[tailKey] as TailFacts | undefined)?.earlier === true
     if (!isEnd || !('text' in content) || !isTableFile(request.path)) return undefined
@@ -166,7 +166,7 @@ async function* withoutSecretPaths(changes: AsyncIterable<Change>): AsyncGenerat
 /** A part that prompts and results of tools can have. */
 type SourcePart = Exclude<ToolPart, { readonly link: ToolLink }>
 
-/** Removes secrets from a part. The function returns undefined for a part with a secret in its path. */
+/** Returns a function that removes secrets from a part. It returns undefined for a part with a secret in its path. */
 function partCleaner(cleaner: Cleaner, seal: Seal) {
   return async (part: SourcePart, path: string, signal: AbortSignal): Promise<SourcePart | undefined> => {
     if ('entry' in part) return isSecretPath(part.entry.path) ? undefined : { entry: cleanEntry(part.entry, seal) }

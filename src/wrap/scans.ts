@@ -49,7 +49,7 @@ export interface Scan {
   compose(bytes: Uint8Array, texts: ReadonlyMap<number, string>, signal: AbortSignal): Promise<Reading>
 }
 
-/** The state of a scan. `waiting`: OCR will read it. `missing`: OCR is not available here. */
+/** The state of a scan. `waiting`: OCR will read it. `missing`: OCR is not available, or too many documents wait. */
 type Found = { readonly reading: ScanReading } | 'waiting' | 'missing'
 
 /** Maximum number of waiting documents. */
@@ -155,7 +155,7 @@ export function createScanQueue(options: ScansOptions) {
 
   return {
     /**
-     * Returns the reading of a scan. If there is none yet, OCR begins, and a change of the path is reported at its end.
+     * Returns the reading of a scan. If there is none yet, OCR begins if it is available, and a change of the path is reported at its end.
      *
      * @throws The error of an OCR that failed.
      */

@@ -162,7 +162,7 @@ function nextBytes({ last }: PartRequest, behind: number, count: number, size = 
 }
 
 /**
- * The whole characters in a part of a text; if there are none, the character that contains the part. `start`: offset of the text.
+ * The whole characters in a part of a text; if there are none, the character that contains the part. `start`: byte offset of `text`.
  */
 function cutCharacters(text: Buffer, part: { readonly from: number; readonly to: number }, start: number) {
   let { from, to } = part

@@ -13,8 +13,8 @@ interface BreakerOptions {
 
 /**
  * A circuit breaker, which keeps requests away from a source that does not answer. It is closed while the source answers; open for a pause
- * after a number of failures in a row; then half open: one caller tries the source, and the others wait for the result. Times are in
- * milliseconds.
+ * after a number of failures in a row; then half open: one caller tries the source, and the others are refused until it has an answer. Times
+ * are in milliseconds.
  */
 export function createBreaker(options: BreakerOptions) {
   const { failures, maxPauseMs, now = () => performance.now(), random = Math.random } = options

@@ -17,7 +17,7 @@ export interface SpilledOptions {
 const maxBinaryBytes = 256 * 1024
 /** Maximum number of tokens of the beginning in an answer, and maximum share of `maxTokens`. */
 const beginning = { tokens: 1000, part: 1 / 4 }
-/** Number of characters from which the tokens of a long text are estimated. */
+/** Number of characters at the beginning of a long text by which all its tokens are estimated. */
 const sampled = 100_000
 const maxOutline = 30
 

@@ -45,8 +45,8 @@ const template: Template = {
  * within the last `settleMs`, and has other lines), and shown otherwise. `meta` says which ({@link TailFacts}), and at which
  * position the lines are (see `sliced`).
  *
- * Lines are found in the bytes, in any encoding that contains ASCII, and in UTF-16 with a byte order mark. So put `decoded`
- * around this wrapper.
+ * Lines are found in the bytes, in any encoding that contains ASCII, and in UTF-16 and UTF-32 with a byte order mark. So put
+ * `decoded` around this wrapper.
  *
  * Reads throw ResourceError `invalid` (reason `parameter`) for a malformed number, and for a resource that is not text.
  */

@@ -17,7 +17,7 @@ import { type CleanPart, contextBytes, type Window, windowBytes } from '../../se
 /** Key in `_meta` of the mark that something was removed from a content. */
 export const redactedKey = 'dev.hikidashi/redacted'
 
-/** Increased whenever the same source can give another result, so that versions change. */
+/** Version of the redaction. Increase it whenever the same source can give another result, so that the versions of contents change. */
 const policy = 1
 
 /** Turns a version of the source into one that reveals nothing of it. */
@@ -68,7 +68,7 @@ export function cleanMeta(meta: Meta | undefined): { readonly meta?: Meta } {
 
 type Meta = Readonly<Record<string, unknown>>
 
-/** A JSON value with the secrets removed from its texts. Values nested deeper than any metadata are left out. */
+/** Returns a JSON value with the secrets removed from its keys and texts. Objects and arrays below `maxDepth` levels become `[redacted]`. */
 export function cleanValue(value: unknown, depth: number, maxDepth = 8): unknown {
   if (typeof value === 'string') return redactPhrase(value)
   if (typeof value !== 'object' || value === null) return value
@@ -120,7 +120,7 @@ interface CleanerOptions {
 
 export interface Cleaner {
   /**
-   * A complete content.
+   * Returns a complete content without secrets, or its replacement if it is withheld.
    *
    * @param head The beginning of the table of which the content is the end.
    */
@@ -208,7 +208,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
   return cleaner
 }
 
-/** Members of a content from which something was removed: clients may not cache it without limit. */
+/** Returns the facts of a content; if something was removed from it (`changed`), they say so, and that it may change later. */
 export function factsAfterRemoval(facts: ContentMetadata, changed: boolean): ContentMetadata {
   if (!changed) return facts
   const { immutable: _, ...rest } = facts

@@ -118,7 +118,7 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
 
 function tooFar(place: number): ResourceError {
   return tooLarge(
-    `The text before the range has not been searched for secrets yet. Ask for a part at ${place} first.`,
+    `The text before the range has not been searched for secrets yet. Ask for a part at byte ${place} first.`,
     { reason: 'range', place },
   )
 }
