@@ -59,7 +59,7 @@ export function manifestFor(options: AssembleOptions, assembled: Assembled): Man
   }
 }
 
-/** A difference between two manifests. */
+/** How a resource differs between two manifests. */
 export interface Difference {
   readonly uri: string
   /** `changed`: its text; `level`: its level or its lines; `gone`: it is not taken any more; `new`. */

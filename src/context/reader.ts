@@ -259,7 +259,7 @@ function decodedGlob(glob: string): string {
     .join('/')
 }
 
-/** The first of these addresses that contains a URI. */
+/** Returns a function that finds the first of the addresses that contains a URI; undefined if none does. */
 export function createAddressFinder(addresses: readonly string[]): (uri: string) => string | undefined {
   const mounts = addresses.map((address) => {
     const root = address.endsWith('/') ? address.slice(0, -1) : address

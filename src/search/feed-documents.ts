@@ -150,7 +150,7 @@ interface IndexedText {
 
 const noText: IndexedText = { text: '', isCut: false }
 
-/** The text of a document; empty if it has none, or cannot be read: then only its path and title can be found. */
+/** The text of a document; empty if it has none, or is not readable as text: then only its path and title can be found. */
 async function readIndexedText(entry: Entry, reading: ReadingSettings): Promise<IndexedText> {
   const { path, mimeType = '', size } = entry
   const { mount, maxBytes, onRead, signal } = reading

@@ -68,7 +68,7 @@ export function createMountFeed(options: MountFeedOptions) {
   let state: MountIndexState = 'waiting'
   let since = Date.now()
   let indexed = 0
-  /** Number of documents in the index, since everything was compared once. */
+  /** Number of documents in the index. Undefined until everything has been compared once. */
   let total: number | undefined
   /** The running comparison: of a directory (`''`: everything), with the number of its documents in the index when it began. */
   let comparison: Comparison | undefined

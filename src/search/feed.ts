@@ -308,7 +308,7 @@ export function startFeed(options: FeedOptions) {
   return {
     /**
      * The progress of this process; if another process feeds the index, its last written progress. `undefined`: no process feeds
-     * it.
+     * the index.
      */
     status: async (): Promise<FeedStatus | undefined> => {
       const told = feeding === undefined ? await readFeedStatus(store, name) : undefined

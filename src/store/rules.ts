@@ -253,7 +253,7 @@ function joinTerms(terms: readonly string[]): string {
   return all
 }
 
-/** Counts the terms of a text, each followed by one space. -1: a term is empty or too long. */
+/** Counts the terms of a text, which are separated by single spaces. -1: a term is empty or too long. */
 function countTerms(text: string): number {
   let count = 0
   for (let from = 0; from <= text.length; count++) {
@@ -265,7 +265,7 @@ function countTerms(text: string): number {
   return count
 }
 
-/** PostgreSQL cannot store NUL, and neither engine can store a lone surrogate. */
+/** Throws for a text that is too long, or has NUL, which PostgreSQL cannot store, or a lone surrogate, which neither engine can store. */
 function checkPlain(text: string): void {
   if (text.includes('\0') || !text.isWellFormed())
     throw valueError('The text contains NUL or a lone surrogate, which cannot be stored.', 'argument')

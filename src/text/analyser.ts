@@ -114,7 +114,7 @@ type Emit = (term: string, start: number, end: number, kind: TermKind) => void
 /** Maximum length of a stored word, in UTF-16 units. A longer word is truncated. */
 const longestTerm = 64
 
-/** Beginnings of the wanted terms: 1 at each first UTF-16 unit, and behind these 65536 entries, at each first pair of lower-case ASCII letters. */
+/** Flags for the beginnings of the wanted terms: 65536 for their first UTF-16 units, then 26 × 26 for their first two lower-case ASCII letters. */
 export type Beginnings = Uint8Array
 
 /**

@@ -83,7 +83,7 @@ function numbered(lines: readonly string[], isShown: (line: string) => boolean):
 
 /**
  * Returns the outline of a text: the headings of prose, the signatures of code, the columns and number of rows of a table, the
- * keys of JSON; of other texts the first five lines. All but the keys have line numbers, so that the lines around them can be requested.
+ * keys of JSON; of other texts the first five lines. Headings, signatures and lines have line numbers, by which a part can be requested.
  */
 export function outlineOf(text: string, path: string, mimeType: string | undefined): string {
   const lines = text.split('\n')

@@ -269,5 +269,5 @@ function cleanTool({ title, description, meta, inputSchema, outputSchema, ...res
   }
 }
 
-/** Maximum depth of a schema. Deeper parts are left out. */
+/** Maximum depth of a schema. Deeper objects and arrays become `[redacted]`. */
 const maxSchemaDepth = 64

@@ -55,7 +55,7 @@ export function createLookupCache() {
     return known
   }
   return {
-    /** @param find Called with the unknown tokens, if there are any. */
+    /** Returns the number of parts with each token. `find` counts the tokens that are not cached, if there are any. */
     counts: (
       home: Version,
       tokens: readonly string[],
@@ -86,7 +86,7 @@ export function createLookupCache() {
   }
 }
 
-/** `rows`: number of texts that one query loads. `removed`: from more texts in memory, the removed ones are dropped once they are the majority. */
+/** `rows`: number of texts that one query loads. `removed`: number of texts in memory above which removed ones are dropped once they are the majority. */
 const limits = { rows: 50_000, removed: 20_000 }
 
 /** A text, the id of its first part, and the number of its parts, whose ids are consecutive. */

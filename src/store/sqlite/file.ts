@@ -183,7 +183,7 @@ function make(file: string): void {
   }
 }
 
-/** Throws if there is anything but a regular file, and removes the permissions of other users. A missing file is right. */
+/** Throws if there is anything but a regular file, and removes the permissions of other users. A missing file is allowed. */
 function checkOwn(name: string): void {
   const found = look(name)
   if (found === undefined) return

@@ -13,7 +13,7 @@ import { createPartSearch, parseTextCollection, type TextCollection, termTokens 
 
 export interface SqliteOperations extends RowOperations, TextOperations {}
 
-/** Request to the worker thread. `open` opens the file, as every other request does too; `close` is the last request. */
+/** Request to the worker thread. `open` only opens the file, as any other request does first; `close` is the last request. */
 export interface WorkerRequest {
   readonly id: number
   readonly name: keyof SqliteOperations | 'open' | 'close'
@@ -27,7 +27,7 @@ export type WorkerMessage =
   | { readonly warning: string }
   | { readonly leaving: true }
 
-/** The operations, on a database of the right version. */
+/** Creates the operations on the rows and texts of a migrated database. */
 export function createOperations(database: Database): SqliteOperations {
   return { ...createRows(database), ...createTexts(database) }
 }
@@ -36,8 +36,7 @@ export function createOperations(database: Database): SqliteOperations {
 const batch = 200
 
 /**
- * Texts in a database of the right version: their terms are in an FTS5 index that stores neither the texts nor the positions of
- * terms.
+ * Creates the operations on texts. The terms are in an FTS5 index that stores neither the texts nor the positions of terms.
  */
 function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)

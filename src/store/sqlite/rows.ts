@@ -22,7 +22,7 @@ const batch = 500
 /** Maximum number of changed keys. With more, everything counts as changed. */
 const mostKeys = 1000
 
-/** The operations, on a database of the right version. */
+/** Creates the operations on the rows of a migrated database. */
 export function createRows(database: Database): RowOperations {
   const statements = prepareRows(database)
   const listing = new Map<string, Statement>()
@@ -177,7 +177,7 @@ function surplus(statements: RowStatements, home: Home, bounds: EvictionLimits, 
 
 const homeOf = createRowParser({ id: Number, revision: Number, removed: Number, rows: Number, bytes: Number })
 
-/** Returns the next revision. It follows the clock, so it is greater than all earlier revisions, even those of a lost file. */
+/** Returns the next revision. It follows the clock, so that it is also greater than the revisions of a lost file, unless the clock was set back. */
 function nextRevision(home: Home, now: number): number {
   return Math.max(home.revision + 1, now)
 }

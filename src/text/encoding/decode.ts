@@ -206,7 +206,7 @@ const punctuation = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“
 export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict'): string | undefined {
   // Node's decoder of Windows-1252 is one of Latin-1 in some releases (nodejs/node#56542).
   if (label === 'windows-1252') return decodeWestern(bytes, strict)
-  // ICU, on which the other decoders are based, knows less of EUC-KR than the standard does.
+  // ICU, on which the other decoders are based, decodes fewer syllables of EUC-KR than the standard.
   if (label === 'euc-kr') return decodeKorean(bytes, strict)
   if (Object.hasOwn(others, label)) return others[label]?.(bytes, strict)
   try {
