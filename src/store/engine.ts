@@ -82,12 +82,12 @@ export const parseListRow = createRowParser({ key: String, version: String, edit
 
 /** The differences between the SQL of the engines. */
 export interface Dialect {
-  /** The n-th value, from 1. */
+  /** Returns the placeholder of the n-th value, from 1. */
   parameter(n: number): string
   table(name: 'rows' | 'terms' | 'collections'): string
-  /** The columns of a row, from the table that is called `r`. */
+  /** Returns the columns of a row of the table with the alias `r`; with `values`, also the value of the row. */
   columns(values: boolean): string
-  /** The time now, in milliseconds since 1970. */
+  /** SQL for the current time, in milliseconds since 1970. */
   readonly now: string
 }
 

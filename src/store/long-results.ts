@@ -118,7 +118,7 @@ function writerFor(rows: Collection, keepMs: number, now: () => number): (row: N
   }
 }
 
-/** All rows of a prefix, with their values. */
+/** Reads all rows whose keys begin with a prefix, with their values. */
 async function listed(rows: Collection, prefix: string): Promise<Row[]> {
   const found: Row[] = []
   for await (const row of rowsIn(rows, { prefix, limit: page, values: true })) found.push(row)

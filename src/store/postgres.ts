@@ -200,8 +200,8 @@ function decodeRow(found: PostgresRow): Row {
 /**
  * Migrations, each from the version before it. A released migration never changes: a new one is added.
  *
- * Every write is an SQL function, so that it is one round trip and one transaction. It first locks the row of its collection:
- * the writes of a collection are serialized, and become visible in the order of their revisions.
+ * Every write of rows or texts is an SQL function, so that it is one round trip and one transaction. It first locks the row of its
+ * collection: the writes of a collection are serialized, and become visible in the order of their revisions.
  */
 function migrations(schema: string, channel: string): readonly string[] {
   const rows = [rowsSql(schema, channel), removalsSql(schema)].join('\n\n')
@@ -235,7 +235,7 @@ async function migrate(
   })
 }
 
-/** Reads the version of the schema; 0 when it does not exist. It queries the catalog, because cached names may be out of date. */
+/** Reads the version of the schema; 0 when it does not exist. It asks the catalog first: a query of a missing table would fail the transaction. */
 async function readSchemaVersion(name: string, quoted: string, ask: RunStatement): Promise<number> {
   const [there] = await ask(
     `select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid = c.relnamespace

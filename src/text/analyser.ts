@@ -46,7 +46,7 @@ export function fold(text: string): FoldedText {
   return { text: folded + text.slice(end), origin: originOf }
 }
 
-/** Length of the character in UTF-16 units. */
+/** Length of the character at `index`, in UTF-16 units. */
 export function widthAt(text: string, index: number): 1 | 2 {
   return (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1
 }
@@ -399,7 +399,7 @@ export function termsOfWord(word: string): readonly string[] {
   return terms
 }
 
-/** A parsed query. */
+/** The terms of a query, and its conditions for passages. */
 export interface Query {
   readonly terms: readonly QueryTerm[]
   /** Quoted texts, folded and in lower case. */
@@ -421,7 +421,7 @@ export interface QueryTerm {
   readonly term: string
   /** Weight of the term beside its rarity. */
   readonly weight: number
-  /** How often the query contains it. */
+  /** How often the query contains the term. */
   readonly times: number
   /** Whether the term is a syllable by itself, such as a kana. It then stands for all pairs that it begins. */
   readonly prefix: boolean
@@ -432,7 +432,7 @@ export interface QueryTerm {
   readonly loose: boolean
   /** Whether the term is a question word beside several other words. It is then not looked up. */
   readonly light?: true
-  /** Two neighbouring words written together, as identifiers are, without a hyphen or a dot: `rootpath` for `root path`. */
+  /** Whether the term is two neighbouring words, written together like an identifier without a hyphen or a dot: `rootpath` for `root path`. */
   readonly joined?: true
 }
 

@@ -172,7 +172,7 @@ const retryMs = { first: 100, most: 2000 }
 const heartbeatIntervalMs = 10_000
 
 /**
- * One connection that receives all notifications, as long as a listener exists.
+ * Creates a listener to the notifications of a channel. It keeps one connection for all of them, as long as anybody watches.
  *
  * @param told Called when the connection is lost, and when it is back.
  */

@@ -164,7 +164,7 @@ function vectorsOn(ask: RunStatement, schema: string, home: string): VectorOpera
   }
 }
 
-/** A text in the form of `put_texts`. */
+/** Converts a text to the form that the SQL function `put_texts` takes. */
 function toTextRow(text: CheckedText) {
   const { key, version, edition, labels, value, parts } = text
   const { mount, mimeType = null, audience = [], priority = null, modified = null } = labels

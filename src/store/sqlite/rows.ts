@@ -127,7 +127,7 @@ interface Home {
   readonly bytes: number
 }
 
-/** The collections of rows or of texts, by name. */
+/** Creates the functions that find or make a collection of rows or of texts by its name. */
 export function createCollectionLookup<Of>(
   { home, makeHome }: Pick<RowStatements, 'home' | 'makeHome'>,
   homeOf: (found: SqliteRow) => Of,

@@ -109,7 +109,7 @@ function createLookup(statements: TextStatements) {
   return { countsOf, listsOf, firstOf }
 }
 
-/** The operations that find parts by their terms. */
+/** Creates the operations that find parts by their terms. */
 export function createPartSearch(
   database: Database,
   statements: TextStatements,
@@ -117,7 +117,7 @@ export function createPartSearch(
 ): Pick<TextOperations, 'textsCounts' | 'textsFind' | 'textsWeigh'> {
   const { countsOf, listsOf, firstOf } = createLookup(statements)
 
-  /** The best parts whose texts pass the filter. */
+  /** Returns the best parts whose texts pass the filter, with their sums of weights. */
   const sift = (home: TextCollection, query: PartQuery): readonly Scored[] => {
     const { where, limit } = query
     const lists = listsOf(home, query)
