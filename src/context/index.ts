@@ -3,7 +3,6 @@ import { rankAll } from './rank.ts'
 import { createContextReader, createExcluder } from './reader.ts'
 import { type AssembleOptions, type Candidate, defaultLimits } from './types.ts'
 
-/** Assembles a context for a prompt from a view: the resources that help with a query, within a budget of tokens. */
 export { assemble, type MeasuredItem, measure, type PinMeasurements } from './assemble.ts'
 export { type Difference, differences, type Manifest, manifestFor, parseBasket, parseManifest } from './manifest.ts'
 export { type AssemblePromptOptions, withAssemblePrompt } from './prompt.ts'

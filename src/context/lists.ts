@@ -53,7 +53,7 @@ interface ListInputs {
   isCovered(resource: Resource): boolean
   /** Whether a resource is read to search words in it. */
   isRead(resource: Resource): boolean
-  /** Whether a resource is a copy of another one that a search has found. */
+  /** Whether a resource is a copy of another one that a search has found, or that is required. */
   isDouble(uri: string): boolean
   readonly reader: ContextReader
   readonly limits: Limits

@@ -169,7 +169,7 @@ function nothingIn(mounts: readonly string[]): string {
   return `nothing is listed in ${first}${others.length === 0 ? '' : `, nor in ${others.length} more mounts`}`
 }
 
-/** With `pinsOnly`, nothing else is searched. */
+/** Returns the pins as the only candidates, without a search. */
 async function onlyPins(view: View, options: AssembleOptions, isExcluded: (uri: string) => boolean): Promise<Ranked> {
   const { query = '', pins = [], signal } = options
   const known = await describePins(view, pins.map(pinUri), signal)
@@ -213,7 +213,7 @@ interface Required {
   readonly level: Level
 }
 
-/** Pins in the given order, then the resources that the listing requires. */
+/** Returns the required resources by their URIs: the pins in the given order, then the resources of priority 1. */
 function requiredOf(
   pins: NonNullable<AssembleOptions['pins']>,
   resources: readonly Resource[],

@@ -220,8 +220,8 @@ export function compareUris(a: string, b: string): number {
 }
 
 /**
- * Relevance times bounded factors. Each factor has a floor, so that an old resource or one of low priority can still win by its
- * text; unknown values change nothing.
+ * Scores a resource: its relevance, times further factors. Each of these has a floor, so that an old resource or one of low priority
+ * can still win by its text; unknown values change nothing.
  */
 export function scoreResource(
   { uri, priority, modified }: Resource,

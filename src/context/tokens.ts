@@ -152,7 +152,7 @@ function asciiHashOf(text: string, start: number, end: number): number | undefin
 const shortBytes = 64
 const [endOf, rankOf] = [new Uint8Array(shortBytes), new Int32Array(shortBytes)]
 
-/** The tokens of a short piece: the plain algorithm, which for these takes the least time and no memory. */
+/** Counts the tokens of a short piece by the plain algorithm, which takes the least time for short pieces, and no memory. */
 function mergeShort(piece: string, ranks: TokenRanks): number {
   if (ranks.get(piece) !== undefined) return 1
   let count = piece.length

@@ -27,8 +27,8 @@ export function createAssembleTurns(): FairSemaphore {
 }
 
 /**
- * The tool `assemble_context`: assembles the resources of a view that help with a query, within a budget of tokens. Nothing is
- * loaded before the first call. It reads through the view, so nobody sees more through it.
+ * The tool `assemble_context`: assembles the resources of a view that help with a query, within a budget of tokens. The code that
+ * assembles is loaded at the first call. The tool reads through the view, so nobody sees more through it.
  */
 export function createAssembleTool(view: View, options: AssembleToolOptions = {}): Tool {
   const { turns = createAssembleTurns(), now = Date.now, changes, limits, memoryOf = createReadingCaches() } = options

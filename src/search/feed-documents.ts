@@ -24,7 +24,7 @@ export interface ReadingSettings {
   readonly signal: AbortSignal
 }
 
-/** The end of the version of a document of which only the beginning is indexed. It is read again if this length changes. */
+/** The end of the version of a document of which only the beginning is indexed. The document is read again if `maxBytes` changes. */
 function cutMark(maxBytes: number): string {
   return `+${maxBytes}`
 }

@@ -205,7 +205,7 @@ async function areAllOf(texts: Texts, mounts: readonly string[]): Promise<boolea
   }
 }
 
-/** Applies the whole filter, because the store may ignore a part of it. */
+/** Creates the test whether a passage passes the whole filter: the store applies only a part of it, and to some passages none. */
 export function createPassageFilter(where: SearchFilter = {}): (found: FoundPassage) => boolean {
   const { mounts, mimeType, audience, minPriority, since, path } = where
   const glob: PathTest = path === undefined ? () => true : remembered(compileGlob(path))
@@ -220,7 +220,7 @@ export function createPassageFilter(where: SearchFilter = {}): (found: FoundPass
   }
 }
 
-/** Compares each path once: a document may have very many passages. */
+/** Returns a test that remembers its result for each path, because a document may have very many passages. */
 function remembered(test: PathTest): PathTest {
   const known = new Map<string, boolean>()
   return (path) => {

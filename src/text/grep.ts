@@ -79,7 +79,7 @@ const maxShownLength = 400
 /**
  * Compiles a pattern. Matching takes time in proportion to the length of the text (docs/decisions/0029-patterns.md).
  *
- * @throws ResourceError `invalid` for a pattern that is empty, too long, or not in the syntax of RE2.
+ * @throws ResourceError `invalid` for a pattern that is empty, too long, too complex, or not in the syntax of RE2.
  */
 export function compilePattern({ pattern, isLiteral = false, ignoresCase = false }: LinePattern): RE2JS {
   if (pattern === '') throw invalid('"pattern" is empty.', 'argument')

@@ -102,7 +102,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     return (ascii ? await decodeAll(part, request, context) : undefined) ?? part
   }
 
-  /** The end of a text, which is decoded separately: see `tailed`. */
+  /** Decodes the end of a text by itself, as `tailed` returns it. */
   const decodeEnd = async (part: Content, request: ReadRequest, context: Context): Promise<Content> => {
     if ('text' in part && !part.text.includes('\x1b$')) return part
     const bytes = await readContentBytes(part)

@@ -4,7 +4,7 @@ import type { Log } from '../core/log.ts'
 import { findListed } from '../core/mount.ts'
 import type { Context, Entry, ListQuery, PromptCompletion, Provider } from '../core/provider.ts'
 
-/** The optional methods of a provider, which must be known before it is open. */
+/** The optional methods that a provider has. They must be known before the provider is open. */
 export interface DeferredAbilities {
   /** Whether the provider has `watch`. */
   readonly watch: boolean
@@ -25,7 +25,7 @@ export interface DeferredOptions {
   readonly pauseMs?: number
   /** The longest of these pauses, in milliseconds. Default 60,000. */
   readonly longestPauseMs?: number
-  /** The current time, in milliseconds. */
+  /** Returns the current time of a monotonic clock, in milliseconds. Default `performance.now`. */
   readonly now?: () => number
 }
 

@@ -217,7 +217,7 @@ const chunkBytes = 8 * 1024 * 1024
 /**
  * Reads a whole resource as one buffer (a text in UTF-8) in one version, even if it is larger than one answer of its provider.
  *
- * @param tooLarge The error for a resource of more than `limit` bytes; `size` if it is known.
+ * @param tooLarge Returns the error for a resource of more than `limit` bytes, by its size, if that is known.
  * @throws ResourceError `unavailable` if it changes all the time.
  */
 export async function readWhole(

@@ -209,7 +209,7 @@ interface ScanReaderOptions {
   readonly runJob: (bytes: Uint8Array, job: Partial<ReadingJob>, signal: AbortSignal) => Promise<Reading>
 }
 
-/** Reads PDFs with pages that hold only pictures. */
+/** Creates the reader of PDFs with pages that hold only pictures. */
 function createScanReader({ provider, scans, maxBytes, runJob }: ScanReaderOptions) {
   /** Documents that wait for OCR: the keys of their contents, and what is read of them so far. */
   const unfinished = createLruCache<{ readonly bytesKey: string; readonly content: ReadContent | undefined }>(1000)

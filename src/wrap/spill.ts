@@ -52,7 +52,7 @@ const search: Template = {
   free: ['q', 'limit'],
 }
 
-/** Long results of tools, kept for a while. Only the principal that called the tool can read them. */
+/** Keeps long results of tools for a while, and serves them as resources, each only to the principal that called the tool. */
 export function createSpill(options: SpillOptions = {}) {
   const { address, ...bounds } = { ...defaults, ...options }
   const { keptIn = (kept: LongResultBounds) => resultsInMemory(kept, options.now) } = options

@@ -23,7 +23,7 @@ const policy = 1
 /** Turns a version of the source into one that reveals nothing of it. */
 export type Seal = (path: string, version: string) => string
 
-/** A keyed hash: without the key it cannot be compared with the hash of a guess, and does not show that two secrets are equal. */
+/** Creates a keyed hash: without the key it cannot be compared with the hash of a guess, and does not show that two secrets are equal. */
 export function createSeal(key: Uint8Array, mode: string): Seal {
   return (path, version) =>
     createHmac('sha256', key)
@@ -37,7 +37,7 @@ export function isSecretPath(path: string): boolean {
   return /[\w-]{16}/.test(path) && findKnownTokens(path).length > 0
 }
 
-/** An entry without secrets, and without the size, which would reveal their length. */
+/** Returns an entry without secrets, and without the size, which would reveal their length. */
 export function cleanEntry({ size: _, version, name, title, description, meta, ...rest }: Entry, seal: Seal): Entry {
   return {
     ...rest,
@@ -79,7 +79,7 @@ export function cleanValue(value: unknown, depth: number, maxDepth = 8): unknown
   )
 }
 
-/** A completion without values that contain a secret. */
+/** Returns a completion without the values that contain a secret. */
 export function cleanCompletion({ values, total, hasMore }: Completion): Completion {
   const kept = values.filter((value) => redactPhrase(value) === value)
   if (kept.length === values.length) return { values, ...defined({ total, hasMore }) }
@@ -254,8 +254,8 @@ interface Clean {
 }
 
 /**
- * The parts of a text without their secrets, in order, from the beginning of a part. They are the same whether the whole text is
- * in memory or read chunk by chunk. A failure ends them.
+ * Yields the parts of a text without their secrets, in order, from the beginning of a part. They are the same whether the whole text
+ * is in memory or read chunk by chunk. A failure is yielded as the last value.
  *
  * @param tableHead The beginning of a table of which the text is the end, or whether the text is a table: later windows get its beginning.
  */
