@@ -30,7 +30,8 @@ export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' |
 }
 
 /**
- * Okapi BM25, in which a term in the title or the path counts once more for each of these weights (BM25F, with the length of the text only).
+ * Okapi BM25, in which a term in the title counts as `title` more occurrences, and one in the path as `path` (BM25F, with the length of the
+ * text only).
  * Repeated words matter more than repeated pairs of characters: `k1` sets how slowly repetition saturates. Figures: decision 12.
  */
 const bm25 = { characters: { k1: 0.9, b: 0.75 }, title: 2, path: 0.5 }
