@@ -91,7 +91,8 @@ export function differences(before: Manifest, after: Manifest): readonly Differe
  */
 export function parseManifest(json: string): Manifest {
   const value = parseJsonArgument(json)
-  if (!isObject(value) || !Array.isArray(value.manifest)) throw invalid('This is not a manifest: it has no array "manifest".', 'argument')
+  if (!isObject(value) || !Array.isArray(value.manifest))
+    throw invalid('This is not a manifest: it has no array "manifest".', 'argument')
   const { now, query, pinsOnly, budget, reserve, halfLife, tokens, sha256, reusedPrefixTokens } = value
   const encoding = encodings.find((one) => one === value.encoding)
   const format = formats.find((one) => one === value.format)

@@ -53,7 +53,9 @@ export async function buildTokenRanks(tokens: Buffer | readonly EncodedToken[]) 
   }
   starts[lengths.length] = size
   if (size !== held.length)
-    throw new RangeError(`The lengths of the tokens add up to ${size} bytes, but the file has ${held.length} bytes of tokens.`)
+    throw new RangeError(
+      `The lengths of the tokens add up to ${size} bytes, but the file has ${held.length} bytes of tokens.`,
+    )
 
   const isAt = (rank: number, text: string, from: number, length: number): boolean => {
     const start = starts[rank] ?? 0

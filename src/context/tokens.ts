@@ -129,7 +129,8 @@ function createCounter(encoding: Encoding, { pattern, ranks, toBinaryString }: V
       let step = work.next()
       for (; step.done !== true; step = work.next()) {
         await turn()
-        if (signal?.aborted === true) throw new ResourceError('unavailable', 'The caller has cancelled the count of tokens.')
+        if (signal?.aborted === true)
+          throw new ResourceError('unavailable', 'The caller has cancelled the count of tokens.')
       }
       if (step.value <= most) texts.set(key, step.value)
       return step.value

@@ -113,7 +113,11 @@ const outputSchema: JsonObject = objectSchema(['notes'], {
   format: text,
   now: text,
   query: text,
-  pins: arrayOf({ uri: text, level }, [], 'The requested pins. The members from pinsOnly to halfLife are the requested options.'),
+  pins: arrayOf(
+    { uri: text, level },
+    [],
+    'The requested pins. The members from pinsOnly to halfLife are the requested options.',
+  ),
   pinsOnly: { type: 'boolean' },
   excludes: texts,
   mounts: texts,
