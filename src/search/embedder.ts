@@ -31,7 +31,8 @@ export type EmbedderOptions = ServiceNetwork & {
     | {
         /** A model in this process, by the package @huggingface/transformers, which users install beside hikidashi. */
         readonly local: {
-          /** The folder of the models. If it is given, no model is downloaded. */ readonly folder?: string
+          /** The folder of the models. If it is given, no model is downloaded. */
+          readonly folder?: string
         }
       }
   )
