@@ -214,7 +214,7 @@ export function requireSpan(span: TimeSpan): TimeSpan {
   )
 }
 
-/** Formats a duration in the largest unit of which it is a whole multiple: `15s`, `5m`, `2h`, `7d`; else in rounded milliseconds (below a minute) or seconds. */
+/** Formats a duration in the largest unit of which it is a whole multiple: `15s`, `5m`, `2h`, `7d`; otherwise in rounded milliseconds or seconds. */
 export function formatDuration(seconds: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {
     const size = units[unit] ?? 1

@@ -67,7 +67,7 @@ export function isUnusableValueError(error: unknown): boolean {
 /** Codes of a view with a missing table, or whose definer is missing or may not read. */
 const brokenViews = new Set(['1045', '1356', '1449'])
 
-/** Whether a view names a table, column or function that is not there, or that the account may not use. */
+/** Whether an error is that of a view with a table, column or function that is missing, or that the account or the definer may not use. */
 export function isBrokenView(error: unknown): boolean {
   return isResourceError(error) && brokenViews.has(String(error.detail.code))
 }
@@ -105,7 +105,7 @@ export function connectError(error: unknown): ResourceError {
 export function openingError(error: unknown): unknown {
   if (!isResourceError(error) || error.kind === 'unavailable') return error
   return unavailable(
-    `The database refuses the query for its version and rights (${String(error.detail.code)}).`,
+    `The database refuses the queries that set up a connection (${String(error.detail.code)}). Check the rights of the account.`,
     error.detail,
   )
 }

@@ -17,7 +17,7 @@ export interface Target {
 }
 
 /**
- * Parses the URL of a database. `tls` decides about encryption: a URL can ask for more than that, never for less.
+ * Parses the URL of a database. `tls` decides about encryption: a URL may require encryption, but can never weaken it.
  *
  * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */

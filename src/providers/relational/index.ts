@@ -181,7 +181,7 @@ function templatesOf(source: DatabaseSource, hasRows: boolean): readonly Templat
           {
             template: `${head}{function}/function`,
             name: 'Function',
-            title: 'The functions and procedures of a name, with their definitions',
+            title: 'The functions and procedures with a name, and their definitions',
             mimeType: mimeTypes.function,
           },
         ]
@@ -194,7 +194,7 @@ function templatesOf(source: DatabaseSource, hasRows: boolean): readonly Templat
             name: 'Rows',
             title: 'Rows of a table, in the order of its key',
             description:
-              'limit is 100 by default; after is the "next" of an answer; columns is names separated by commas.',
+              'limit is a number of rows, by default 100; after is the "next" of an answer; columns are names separated by commas.',
             mimeType: mimeTypes.rows,
           },
           {
