@@ -112,7 +112,8 @@ function createFeed(
 
 /**
  * Keeps a recent snapshot of the served part of Drive, because Drive cannot list files in the order of their paths. It lists everything at the
- * first call, then follows the feed of changes, and lists again every {@link listIntervalMs}. An update continues after the callers that wait for it abort.
+ * first call, then follows the feed of changes, and lists again every {@link listIntervalMs}. An update continues after the callers that wait
+ * for it abort.
  */
 export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, intervalMs, log }: SnapshotParts) {
   const closing = new AbortController()

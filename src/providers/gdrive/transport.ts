@@ -31,8 +31,8 @@ const tooLong = 'ETOOLONG'
 export type Transport = (input: unknown, init?: unknown) => Promise<Response>
 
 /**
- * Creates the transport, which sends requests only to Google's own hosts, over TLS, whatever a credentials file, an answer or the environment
- * (proxies) names. It does not follow redirects. It buffers an answer as a whole, up to a limit.
+ * Creates the transport, which sends requests only to Google's own hosts, over TLS. It refuses other hosts that a credentials file or an answer
+ * names, ignores proxies of the environment, and follows no redirects. It buffers an answer as a whole, up to a limit.
  *
  * @param endpoint A server on this machine that replaces Google, for tests.
  * @param timeoutMs Time-out of one answer with its body, in milliseconds.

@@ -50,8 +50,8 @@ const inAll = 12_000
  * Provider of monitoring data as time series: of Prometheus, or any service with its HTTP API; or of this process itself.
  *
  * It lists `series/NAME` for each metric, and the source's `alerts`, `rules` and `targets` if it has them; `query` takes PromQL. Series are
- * JSON with a summary, CSV or a picture. The points are downsampled to a readable number that keeps the
- * extremes ({@link downsampleAnswer}). JSON and pictures state how many series are left out.
+ * JSON with a summary, CSV or a picture. The points are downsampled to a readable number that keeps the extremes ({@link downsampleAnswer}).
+ * JSON and pictures state how many series are left out.
  *
  * Reads throw ResourceError `invalid` (reason `parameter`), `not-found`, `unavailable`, and `too-large` for a query that asks for more than
  * the source returns.

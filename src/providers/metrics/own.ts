@@ -89,7 +89,7 @@ function countDescriptors(): number | undefined {
   try {
     return readdirSync('/proc/self/fd').length - 1
   } catch {
-    // Only Linux has /proc.
+    // Without /proc, as on macOS and Windows, the number is unknown.
     return undefined
   }
 }

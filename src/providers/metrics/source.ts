@@ -12,7 +12,7 @@ export interface Matcher {
   readonly value: string
 }
 
-/** Selects the series of a metric whose labels match all conditions. */
+/** Selects those series of a metric that have labels which match all conditions. */
 export interface Selector {
   readonly metric: string
   readonly matchers: readonly Matcher[]

@@ -105,7 +105,7 @@ const [maxRelations, maxDrawn] = [1000, 100]
 const maxColumns = 30
 const chunk = 200
 
-/** Returns a relation without the references from tables that the caller may not see. Its own keys stay: they are part of its definition. */
+/** Returns a relation without the references from tables that the caller may not see. Its own foreign keys stay: they are part of its definition. */
 export function visibleRelation(relation: Relation, only: string | undefined, { allows }: Pick<Context, 'allows'>) {
   const sees = seenBy(only, allows)
   return { ...relation, referencedBy: relation.referencedBy.filter(({ from }) => sees(from)) }

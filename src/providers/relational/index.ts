@@ -34,7 +34,7 @@ export interface RelationalOptions {
  * Provider of a relational database: its tables, views, enums and functions as JSON and as SQL, overviews with a diagram, and
  * rows if they are enabled. See docs/providers/postgres.md.
  *
- * No text of a client becomes SQL: names and keys are looked up, and never written into statements.
+ * No text of a client becomes SQL: names are looked up in the catalog, and keys are bound as parameters.
  */
 export function relational(options: RelationalOptions): Provider {
   const { source, watch = true, reconcile = 30_000 } = options

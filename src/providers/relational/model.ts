@@ -212,8 +212,8 @@ export type NamedItem = Extract<CatalogItem, { name: string }>
 
 export interface RowSource {
   /**
-   * Returns rows in the order of the key, strictly after a key. If a key is invalid for the types of its columns: `[]` for
-   * `key`, the error `invalid` for `after`.
+   * Returns rows in the order of the key: the one with `key`, or those strictly after `after`. If a key is invalid for the types of its
+   * columns: no rows for `key`, the error `invalid` for `after`.
    */
   read(query: RowQuery, context: SourceContext): Promise<RowPage>
   /** Returns the keys at or after a text in the order of the key columns, for completion. */
@@ -267,8 +267,8 @@ export interface TableRow {
 }
 
 /**
- * A value as a fragment of JSON that loses nothing: integers of up to 32 bits and finite floats as numbers, booleans, JSON
- * as it is; whole numbers of 64 bits, decimals and everything else as strings; bytes in base64, times in ISO 8601.
+ * A value as a fragment of JSON that loses nothing: integers of up to 32 bits (of SQLite, 53 bits) and finite floats as numbers, booleans,
+ * JSON as it is; larger integers, decimals and everything else as strings; bytes in base64, times in ISO 8601.
  */
 export interface CellValue {
   readonly json: string

@@ -6,7 +6,7 @@ import type { ObjectName } from './model.ts'
  * All others stay unchanged.
  */
 
-/** The characters that are always escaped, `~` first. Sources in SQL build their expression from them. */
+/** The characters that are always escaped, `~` first. */
 export const specialCharacters: readonly string[] = [
   '~',
   '/',

@@ -59,7 +59,7 @@ export interface DatabaseOptions {
 
 /** Options of every source over a database server, besides its address. */
 export interface ServerOptions extends DatabaseOptions {
-  /** The served schemas. If it is a single one, paths do not contain its name. Default: all but those of the system. */
+  /** The served schemas. If it is a single one, paths do not contain its name. Default: all but those of the system; of MySQL, the database of the URL. */
   readonly schemas?: readonly string[]
   /** Encryption of the connection. Default: `verify`, but `off` on the loopback interface unless the URL requests it. */
   readonly tls?: TlsOptions
