@@ -86,7 +86,7 @@ export function parseDriveFile(raw: RawFile, readers?: Readers): DriveFile | und
   }
 }
 
-/** Returns the revision of a file: for Google's own formats the number of its changes. */
+/** Returns the revision of a file: for Google's own formats a number that grows with each change. */
 export function revisionOf({ headRevisionId, version }: RawFile): string | undefined {
   return headRevisionId ?? version ?? undefined
 }
@@ -180,7 +180,7 @@ export type ReadPermissions = (fileId: string) => Promise<readonly Permission[]>
 const everybody = '*'
 const nobody: Readers = new Set()
 
-/** Maximum number of look-ups of permission ids for one page of a listing. */
+/** Maximum number of files whose permissions are looked up at a time: for a page of a listing, or for the changes of a poll. */
 const maxLookUps = 200
 
 /**

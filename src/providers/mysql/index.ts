@@ -136,8 +136,8 @@ async function readFingerprint(
 }
 
 /**
- * Reads the time of the last change of each relation with readable rows. For a view it covers every table, because its rows may
- * come from any of them.
+ * Reads the time of the last change of each relation with readable rows. The time of a view is the latest of all tables, because
+ * its rows may come from any of them.
  */
 async function readStamps(
   { query }: MysqlSession,

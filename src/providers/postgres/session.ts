@@ -44,10 +44,10 @@ export async function openSession(
       const cleanUp = async () => {
         // A rollback undoes settings, roles, temporary tables, cursors and LISTEN.
         await plainly(shared ? 'ROLLBACK TO SAVEPOINT own' : 'ROLLBACK')
-        // Behind a pooler the next statement outside of the transaction may go to another session.
+        // Behind a pooler a statement outside of the transaction may go to another session, so this one comes before its end.
         const [row] = await run(leftoversStatement, [], !shared)
         if (shared) await plainly('ROLLBACK')
-        // A function has prepared a statement, which lasts as long as the connection.
+        // A statement that a function has prepared lasts as long as the connection, so the connection ends.
         if (row?.[0] !== 'f') throw endedError()
       }
 

@@ -11,7 +11,7 @@ export function refusedError(message: string): ResourceError {
 
 /** Returns the error for a file that was replaced: another process opens the new one. */
 export function replacedFileError(): ResourceError {
-  return unavailable('The file of the database was replaced.', {
+  return unavailable('The file of the database was replaced while it was read. Try again.', {
     fault: 'stale' satisfies Fault,
   })
 }
@@ -38,8 +38,8 @@ export function brokenViewError(): ResourceError {
 /** Messages by primary result code (https://www.sqlite.org/rescode.html). */
 const messages: Readonly<Record<number, string>> = {
   3: 'This user may not read the file of the database. Change its mode or its owner.', // PERM
-  5: 'Another process holds a lock on the database for longer than the lock time-out.', // BUSY
-  6: 'Another process holds a lock on the database for longer than the lock time-out.', // LOCKED
+  5: 'Another process holds a lock on the database for longer than the lock time-out. Try again later.', // BUSY
+  6: 'Another process holds a lock on the database for longer than the lock time-out. Try again later.', // LOCKED
   8: 'The database was left in the middle of a change. Open it once with a program that may write to it.', // READONLY
   10: 'The file of the database cannot be read. Check the disk.', // IOERR
   11: 'The database is damaged. Check it with: PRAGMA integrity_check.', // CORRUPT

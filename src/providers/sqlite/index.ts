@@ -36,7 +36,7 @@ export interface SqliteRowOptions extends RowOptions {
 
 /**
  * Provider of a database in an SQLite file: tables and views, and rows if they are enabled. A separate process reads the file.
- * It is never written, created or locked for writing. See docs/providers/sqlite.md.
+ * The file is never written, created or locked for writing. See docs/providers/sqlite.md.
  *
  * If the file cannot be read at the start (for example because it is missing or locked), it is tried again at each
  * request.
