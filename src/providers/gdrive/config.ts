@@ -42,7 +42,9 @@ const gdriveShape = {
   clientId: secret.optionalKey(
     'The id of an OAuth client of the type "Desktop app", as { "env": "NAME" } or { "file": "path" }. Then run: hikidashi auth gdrive.',
   ),
-  clientSecret: secret.optionalKey('The secret of the OAuth client in "clientId", as { "env": "NAME" } or { "file": "path" }.'),
+  clientSecret: secret.optionalKey(
+    'The secret of the OAuth client in "clientId", as { "env": "NAME" } or { "file": "path" }.',
+  ),
   tokenFile: text.optionalKey(
     `The file in which \`hikidashi auth gdrive\` keeps the token for reading, relative to the configuration file. Other users must not be able to read it. By default "${ownFiles.driveToken}".`,
   ),

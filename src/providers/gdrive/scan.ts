@@ -199,7 +199,9 @@ export async function findDriveRoots(client: DriveClient, what: ServedPart, sign
         'drive',
       )
       if (mimeType !== folderType || trashed === true)
-        throw unavailable('The id in "folder" does not belong to a folder, or the folder is in the bin. Correct the id.')
+        throw unavailable(
+          'The id in "folder" does not belong to a folder, or the folder is in the bin. Correct the id.',
+        )
       const corpus: Corpus = typeof driveId === 'string' ? { driveId } : {}
       return { anchors: [{ id: known(id), path: '', corpus }], shared: false, corpora: [corpus] }
     }

@@ -216,7 +216,8 @@ export function toCallerError(fault: RequestFault, about: RequestSubject): Resou
         )
   if (code === 'EREFUSED')
     return unavailable('The credentials name a host that is not one of Google. No request is sent to it.')
-  if (code === tooLong) return unavailable('The answer of Google is longer than expected, so it is not read. Try again later.')
+  if (code === tooLong)
+    return unavailable('The answer of Google is longer than expected, so it is not read. Try again later.')
   return status === undefined
     ? unavailable(`Google cannot be reached (${code ?? 'no answer'}). Check the network.`)
     : unavailable(`Google has answered with HTTP ${status}. Try again later.`)

@@ -74,7 +74,9 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     const notes = [
       ...(histograms === 0
         ? []
-        : [`${histograms} series are native histograms, which are shown only through functions such as histogram_quantile(…).`]),
+        : [
+            `${histograms} series are native histograms, which are shown only through functions such as histogram_quantile(…).`,
+          ]),
       ...(warnings ? ['Prometheus warns that the result may be incomplete.'] : []),
     ]
     return { series, total, notes }

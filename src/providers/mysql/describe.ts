@@ -154,7 +154,9 @@ function viewOf(relation: ForDefinition): string {
   const { view = '', isPart } = relation
   // A view is described by its query, which may name more than the account may see.
   const body =
-    view === '' || isPart ? '  -- not shown: the account needs SHOW VIEW, and must be able to read all columns of the view' : view
+    view === '' || isPart
+      ? '  -- not shown: the account needs SHOW VIEW, and must be able to read all columns of the view'
+      : view
   return `CREATE VIEW ${quoteObjectName(relation)} AS\n${body}`
 }
 

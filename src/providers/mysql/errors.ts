@@ -19,7 +19,8 @@ const faults: Readonly<Record<number, string>> = {
 
 const full = 'The database has no free connection. Raise max_connections, or lower "connections".'
 const late = 'The statement exceeded its time-out. Try again later, or raise "statementTimeout".'
-const locked = 'Another session holds a lock for longer than the lock time-out. Try again later, or raise "lockTimeout".'
+const locked =
+  'Another session holds a lock for longer than the lock time-out. Try again later, or raise "lockTimeout".'
 
 const away: Readonly<Record<number, string>> = {
   1040: full,
@@ -98,7 +99,10 @@ export function connectError(error: unknown): ResourceError {
   const [number, code] = [serverErrorNumber(error) ?? 0, mysqlErrorCode(error)]
   const fault = faults[number] ?? tlsFault(code, code === 'HANDSHAKE_NO_SSL_SUPPORT')
   if (fault !== undefined) return refusedOpeningError(fault, code)
-  return unavailable(away[number] ?? `The database cannot be reached (${code}). Check that it runs, and the host and port in the URL.`, { code })
+  return unavailable(
+    away[number] ?? `The database cannot be reached (${code}). Check that it runs, and the host and port in the URL.`,
+    { code },
+  )
 }
 
 /** Converts an error of the set-up statements of a new connection: no caller's statement caused it. */

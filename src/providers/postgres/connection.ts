@@ -141,7 +141,8 @@ export function connectError(error: unknown): ResourceError {
   const isPlain = error instanceof Error && /does not support SSL/.test(error.message)
   const fault = faults[code] ?? tlsFault(code, isPlain)
   if (fault !== undefined) return unavailable(fault, { fault: 'refused', sqlstate: code })
-  const message = away[code] ?? `The database cannot be reached (${code}). Check that it runs, and the host and port in the URL.`
+  const message =
+    away[code] ?? `The database cannot be reached (${code}). Check that it runs, and the host and port in the URL.`
   return unavailable(message, { sqlstate: code })
 }
 

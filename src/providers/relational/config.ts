@@ -29,9 +29,7 @@ export const rowsShape = {
       allow: z.array(glob).optionalKey('Shows only columns that match one of these globs: "customers/name".'),
       deny: z.array(glob).optionalKey('Hides columns that match one of these globs: "**/*password*".'),
     })
-    .optionalKey(
-      'The columns to show; "deny" overrides "allow". By default all that the database role may read.',
-    ),
+    .optionalKey('The columns to show; "deny" overrides "allow". By default all that the database role may read.'),
   limit: count.max(10_000).optionalKey('Maximum number of rows in one answer. By default 1000.'),
   maxValueBytes: size
     .refine((bytes) => bytes >= 16 && bytes <= 16 * 2 ** 20, {
@@ -189,5 +187,8 @@ async function tlsIn(tls: OptionsOf<typeof serverShape>['tls'], folder: string) 
 async function certificatesIn(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch(() => '')
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text
-  throw invalid(`The file ${file} holds no certificates (PEM), or cannot be read. Correct the path in "tls".`, 'configuration')
+  throw invalid(
+    `The file ${file} holds no certificates (PEM), or cannot be read. Correct the path in "tls".`,
+    'configuration',
+  )
 }

@@ -85,6 +85,7 @@ export function translateSqliteError(error: unknown): ResourceError {
   const system = systemCodeOf(error)
   if (system === 'ENOENT' || system === 'ENOTDIR')
     return unavailableError('The file of the database does not exist. Correct the path.', system)
-  if (system !== undefined) return unavailableError('The file of the database cannot be read. Check the rights of this user.', system)
+  if (system !== undefined)
+    return unavailableError('The file of the database cannot be read. Check the rights of this user.', system)
   return new ResourceError('internal', 'SQLite cannot do this request.')
 }

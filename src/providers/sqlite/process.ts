@@ -99,7 +99,11 @@ function converse(limits: ChildLimits) {
         }
         const timer = setTimeout(() => {
           waiting.delete(id)
-          reject(unavailableError('The statement exceeded its time-out. Ask for fewer columns or rows, or raise "statementTimeout".'))
+          reject(
+            unavailableError(
+              'The statement exceeded its time-out. Ask for fewer columns or rows, or raise "statementTimeout".',
+            ),
+          )
           close('a statement exceeded its time-out')
         }, mostMs)
         waiting.set(id, settle)
