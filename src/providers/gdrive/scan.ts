@@ -82,10 +82,7 @@ export function createScanner(client: DriveClient, shortcuts: ShortcutPolicy, wi
     }
   }
 
-  /**
-   * With the policy `anywhere`, adds the missing targets of shortcuts to `files`; for a folder, also its contents and the targets of the
-   * shortcuts in it. Ends before it would look up more than {@link maxTargets}.
-   */
+  /** With the policy `anywhere`, adds missing targets of shortcuts to `files`, and all below target folders, until {@link maxTargets} look-ups. */
   const targets = async (files: DriveFiles, signal: AbortSignal): Promise<void> => {
     if (shortcuts !== 'anywhere') return
     const asked = new Set<string>()

@@ -19,8 +19,7 @@ const faults: Readonly<Record<number, string>> = {
 
 const full = 'The database has no free connection. Raise max_connections, or lower "connections".'
 const late = 'The statement exceeded its time-out. Try again later, or raise "statementTimeout".'
-const locked =
-  'Another session holds a lock for longer than the lock time-out. Try again later, or raise "lockTimeout".'
+const locked = 'Another session holds a lock longer than the lock time-out. Try again, or raise "lockTimeout".'
 
 const away: Readonly<Record<number, string>> = {
   1040: full,

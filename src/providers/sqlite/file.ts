@@ -119,10 +119,7 @@ function wayOf(file: string, isLogged: boolean): LockMode {
   for (const end of companions) {
     const found = lstatSync(`${file}${end}`, { throwIfNoEntry: false })
     if (found === undefined) continue
-    if (!found.isFile())
-      throw refusedError(
-        'The write-ahead log or the journal of the database is not a regular file. Remove what stands in its place.',
-      )
+    if (!found.isFile()) throw refusedError('The log or journal of the database is not a regular file. Remove it.')
     sizes.set(end, found.size)
   }
   if (!isLogged || sizes.has('-shm')) return 'locked'

@@ -99,11 +99,7 @@ function converse(limits: ChildLimits) {
         }
         const timer = setTimeout(() => {
           waiting.delete(id)
-          reject(
-            unavailableError(
-              'The statement exceeded its time-out. Ask for fewer columns or rows, or raise "statementTimeout".',
-            ),
-          )
+          reject(unavailableError('The statement exceeded its time-out. Raise "statementTimeout", or try again.'))
           close('a statement exceeded its time-out')
         }, mostMs)
         waiting.set(id, settle)
