@@ -79,7 +79,7 @@ describe('hikidashi auth gdrive', () => {
     expect(await command('auth', 'gdrive', 'gdrive://c')).toMatchObject({ code: 4 })
     expect(await command('auth', 'gdrive', 'gdrive://a', '--wait', '1s')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('Access was not granted in time'),
+      err: expect.stringContaining('Access to Drive was not granted in time'),
     })
     drive.oauth.settings.person = 'denies'
     const asking = start(['auth', 'gdrive', 'gdrive://b', '--config', 'hikidashi.json'], {

@@ -101,7 +101,7 @@ describe('series as JSON', () => {
     const read = json(shown([series({}, [1])], { total: 312 }))
     expect(read.omitted).toEqual({ series: 311, of: 312 })
     expect(read.summary).toContain('1 of 312 series')
-    expect(read.summary).toContain('311 series are left out: narrow it down with ?match=')
+    expect(read.summary).toContain('311 series are left out: select fewer with ?match=')
   })
 
   test('state that there are no series, and have only the values for a single time', () => {
@@ -193,8 +193,8 @@ describe('series as a picture', () => {
   })
 
   test('are drawn with few, no and infinite values', () => {
-    expect(labels(formatChart(shown([])))).toContain('No samples in this time.')
-    expect(labels(formatChart(shown([series({}, [Number.NaN])])))).toContain('No samples in this time.')
+    expect(labels(formatChart(shown([])))).toContain('No finite values in this time range.')
+    expect(labels(formatChart(shown([series({}, [Number.NaN])])))).toContain('No finite values in this time range.')
     for (const values of [[5], [0, 0], [-3, -3], [1e300, -1e300], [5e-324, 0], [Number.MAX_VALUE, 1], [1e15, 1e15 + 1]])
       expect(formatChart(shown([series({}, values)]))).not.toMatch(/NaN|Infinity|undefined/)
   })

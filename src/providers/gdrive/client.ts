@@ -31,24 +31,25 @@ export interface Corpus {
   readonly driveId?: string
 }
 
-/** Maximum number of attempts, and the maximum of the first wait and of any wait between them, in milliseconds. */
+/** Maximum number of attempts; and the maximum of the first and of any later pause between them, in milliseconds, unless Google asks for more. */
 const attempts = 5
 const [firstWaitMs, longestWaitMs] = [500, 16_000]
 /** Maximum time that all requests pause after Google has asked for fewer requests, in milliseconds. */
 const maxQuietMs = 60_000
-/** Number of items requested per page: Drive's maximum. */
+/** Number of files or changes requested per page: Drive's maximum. */
 const pageSize = 1000
 
-/** Parameters of every request: include items in shared drives. */
+/** Parameters of a listing that includes items in shared drives. */
 const everywhere = { supportsAllDrives: true, includeItemsFromAllDrives: true }
 
 export type DriveClient = ReturnType<typeof createDriveClient>
 
 /**
  * Client of Drive, on top of Google's own client. Requests that fail for a quota or a temporary error are retried with exponential, jittered
- * backoff; while Google asks for fewer requests, all requests wait. A rejected token is renewed once.
+ * backoff; while Google asks for a pause, all requests wait, or fail at once if it is long. A rejected token is renewed once.
  *
- * Every method throws only ResourceError, whose messages hold nothing of an answer. An abort may reject with any error.
+ * Every method throws only ResourceError (`changes` also {@link ExpiredChangesError}), whose messages hold no text of an answer. An abort may
+ * reject with any error.
  */
 export function createDriveClient(options: DriveClientOptions) {
   const { ask, close } = createRequests(options)
@@ -81,7 +82,7 @@ export function createDriveClient(options: DriveClientOptions) {
     /** Returns one file. If it is missing, throws `not-found`, or with `about: 'drive'` (the mounted folder or drive) `unavailable`. */
     file: (fileId: string, fields: string, signal: AbortSignal, about: RequestSubject = 'file'): Promise<RawFile> =>
       ask(about, signal, (drive, options) => drive.files.get({ fileId, fields, supportsAllDrives: true }, options)),
-    /** Downloads the stored bytes of a file, or a range of them: at most `most` bytes. */
+    /** Downloads the stored bytes of a file, or a range of them. An answer of more than `most` bytes is `unavailable`. */
     media: async (
       fileId: string,
       part: Required<ByteRange> | undefined,
@@ -104,17 +105,17 @@ export function createDriveClient(options: DriveClientOptions) {
       )
       return bytesIn(data)
     },
-    /** Returns the token from which changes will be reported. */
+    /** Returns the token of the feed of changes from which later changes can be read. */
     startToken: async ({ driveId }: Corpus, signal: AbortSignal): Promise<string> => {
       const { startPageToken } = await ask('drive', signal, (drive, options) =>
         drive.changes.getStartPageToken({ supportsAllDrives: true, ...defined({ driveId }) }, options),
       )
       if (typeof startPageToken === 'string') return startPageToken
-      throw unavailable('Google did not return a start for the feed of changes.')
+      throw unavailable('Google returned no start token for the feed of changes. Try again later.')
     },
     /**
-     * Returns a page of changes. `from` is the token for the next poll, on the last page. Throws {@link ExpiredChangesError} when Google no longer knows
-     * the token.
+     * Returns a page of changes. `from` is the token for the next poll; only the last page has it. Throws {@link ExpiredChangesError} when
+     * Google no longer knows the token.
      */
     changes: async ({ driveId }: Corpus, pageToken: string, fields: string, signal: AbortSignal) => {
       const { changes, nextPageToken, newStartPageToken } = await ask(
@@ -162,7 +163,7 @@ export function createDriveClient(options: DriveClientOptions) {
   }
 }
 
-/** Creates the function that sends a request, with retries. All requests share the tokens and the backoff. */
+/** Creates the function that sends a request, with retries. All requests share the tokens, and the pause that Google asks for. */
 function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions) {
   // Half of the time-out, so that a request that hangs is retried.
   const transport = createTransport(endpoint, Math.ceil(timeoutMs / 2))
@@ -245,7 +246,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: DriveClientOptions
   return { ask, close: () => closing.abort() }
 }
 
-/** Thrown when Google no longer knows the changes since a token. */
+/** Thrown when everything must be listed again: Google no longer knows the changes since a token, or the shared drives have changed. */
 export class ExpiredChangesError extends Error {}
 
 type Work<T> = (drive: drive_v3.Drive, options: { readonly signal: AbortSignal }) => Promise<{ readonly data: T }>

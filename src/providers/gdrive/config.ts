@@ -42,7 +42,9 @@ const gdriveShape = {
   clientId: secret.optionalKey(
     'The id of an OAuth client of the type "Desktop app", as { "env": "NAME" } or { "file": "path" }. Then run: hikidashi auth gdrive.',
   ),
-  clientSecret: secret.optionalKey('The secret of that client, as { "env": "NAME" } or { "file": "path" }.'),
+  clientSecret: secret.optionalKey(
+    'The secret of the OAuth client in "clientId", as { "env": "NAME" } or { "file": "path" }.',
+  ),
   tokenFile: text.optionalKey(
     `The file in which \`hikidashi auth gdrive\` keeps the token for reading, relative to the configuration file. Other users must not be able to read it. By default "${ownFiles.driveToken}".`,
   ),
@@ -67,7 +69,7 @@ const gdriveShape = {
   ...documentsShape,
 }
 
-/** Refuses a mount that names several parts of Drive, or several kinds of credentials. */
+/** Refuses options that exclude each other, and options without the one that they need. */
 function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.RefinementCtx): void {
   const refuse = createRefuser(context)
   const sources = (['folder', 'drives', 'shared'] as const).filter(
@@ -84,7 +86,7 @@ function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.Refinement
     refuse('subject', 'Only a service account can act for a user.', 'Add the "key" of the account, or remove this key.')
 }
 
-/** Finds credentials in the served folder of another mount. */
+/** Finds files of credentials that lie in a folder that a mount serves. */
 function servedCredentials(
   { clientId, tokenFile, key }: Readonly<Record<string, unknown>>,
   { address, folder, servedBy }: FindingContext,

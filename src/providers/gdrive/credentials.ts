@@ -50,7 +50,7 @@ export async function createAuthorization(credentials: Credentials, transport: T
       const google = new auth.GoogleAuth({ scopes: [scope], clientOptions: { transporterOptions } })
       if (!mayUseMetadataService()) Object.assign(google, { checkIsGCE: false })
       try {
-        // The common part of the types of Google's two packages.
+        // Google's two packages declare this client with different types, which share these members.
         const found: Pick<Authorization, 'credentials'> & object = await google.getClient()
         return found as Authorization
       } catch {
@@ -89,7 +89,7 @@ function parseKey(text: string): { readonly email: string; readonly key: string;
   if (type === 'service_account' && typeof email === 'string' && typeof key === 'string')
     return { email, key, ...(typeof keyId === 'string' ? { keyId } : {}) }
   throw invalid(
-    '"key" is not the key of a service account, as the Google Cloud console gives it out (JSON).',
+    '"key" is not the key of a service account. Use the JSON file that the Google Cloud console gives out for the key.',
     'configuration',
   )
 }
@@ -105,11 +105,11 @@ interface RefreshToken {
 
 const maxBytes = 64 * 1024
 
-/** The remedy for every error of the file. */
+/** The remedy for a file that is missing or malformed. */
 const again = 'Run: hikidashi auth gdrive'
 
 /**
- * Reads the refresh token. This user must own the file, and no other user may read or write it.
+ * Reads the refresh token. The file must belong to this user (unless that is root), and, except on Windows, no other user may read or write it.
  *
  * @throws ResourceError `unavailable`; the message names the file, and says what to do.
  */
@@ -193,7 +193,7 @@ export async function requestConsent(options: GrantOptions): Promise<RefreshToke
       )
     })
     if (tokens.scope !== undefined && !tokens.scope.split(' ').includes(scope))
-      throw unavailable('Access to Drive was not granted. Run it again, and tick the requested access.')
+      throw unavailable(`Access to Drive was not granted. ${again}, and tick the requested access.`)
     const { refresh_token: refreshToken } = tokens
     if (typeof refreshToken !== 'string' || refreshToken === '')
       throw unavailable('Google returned no refresh token. Check that the client is of the type "Desktop app".')
@@ -203,7 +203,7 @@ export async function requestConsent(options: GrantOptions): Promise<RefreshToke
   }
 }
 
-/** Waits on the loopback interface for the redirect of the browser. A request without the right state learns nothing and changes nothing. */
+/** Listens on the loopback interface for the redirect of the browser. A request without the right state learns nothing and changes nothing. */
 async function listenFor(state: string) {
   const { promise, resolve, reject } = withResolvers<string>()
   // There may be no waiter yet, so avoid an unhandled rejection.
@@ -219,7 +219,7 @@ async function listenFor(state: string) {
       return resolve(code)
     }
     answer(200, 'hikidashi was not allowed to read Drive. You can close this page.')
-    reject(unavailable('Access to Drive was not granted.'))
+    reject(unavailable(`Access to Drive was not granted. ${again}.`))
   })
   const port = () => (server.address() as AddressInfo | null)?.port ?? 0
   server.requestTimeout = 10_000
@@ -228,11 +228,11 @@ async function listenFor(state: string) {
     server.listen(0, '127.0.0.1', listening)
   })
   return {
-    /** Redirect URI of the browser. */
+    /** The URI to which Google redirects the browser. */
     uri: `http://127.0.0.1:${port()}/`,
     /** Waits for the code in the redirect. */
     code: (signal: AbortSignal): Promise<string> => {
-      const stop = () => reject(unavailable('Access was not granted in time. Run it again.'))
+      const stop = () => reject(unavailable(`Access to Drive was not granted in time. ${again}.`))
       if (signal.aborted) stop()
       signal.addEventListener('abort', stop, { once: true })
       return promise

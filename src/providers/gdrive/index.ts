@@ -34,8 +34,8 @@ const template: Template = {
   name: 'Form or sheet of a document',
   title: 'A Google document in another form, or one sheet',
   description:
-    'sheet=NAME is one sheet of a spreadsheet, as CSV; _meta names them. form=docx, xlsx, pptx, pdf, text, markdown, csv, png or svg is ' +
-    'a document of Google in that form, where it has it. lines and bytes are a part of that.',
+    'sheet=NAME reads one sheet of a spreadsheet as CSV; _meta names the sheets. form=docx, xlsx, pptx, pdf, text, markdown, csv, png or ' +
+    'svg reads a Google document in that form, if Google exports it so. lines and bytes read a part of the result.',
 }
 
 /**
@@ -210,7 +210,7 @@ function createDriveWatch(snapshot: DriveSnapshotKeeper, intervalMs: number) {
   const former = createLruCache<{ readonly placed: FileAtPath; readonly until: number }>(10_000)
 
   const changesOf = function* (before: DriveState, now: DriveState): Generator<Change> {
-    // The changes during a loss of the feed are unknown.
+    // The changes during a loss of the feed are unknown, so any entry may have changed.
     if (now.losses !== before.losses) return yield {}
     if (now.tree === before.tree) return
     for (const path of diffDriveTrees(before.tree, now.tree)) {

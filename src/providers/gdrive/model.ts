@@ -25,7 +25,7 @@ export interface DriveFile {
   /** Whether the credentials may download the content of the file. */
   readonly readable: boolean
   readonly trashed: boolean
-  /** Whether the file was shared with the owner of the credentials. */
+  /** Whether the file was shared with the owner of the credentials, and so may be at the top level. False for the target of a shortcut. */
   readonly top?: boolean
   /** Readers of the file; undefined: not requested, or unknown. */
   readonly readers?: Readers
@@ -86,7 +86,7 @@ export function parseDriveFile(raw: RawFile, readers?: Readers): DriveFile | und
   }
 }
 
-/** Returns the revision of a file: for Google's own formats the number of its changes. */
+/** Returns the revision of a file: for Google's own formats a number that grows with each change. */
 export function revisionOf({ headRevisionId, version }: RawFile): string | undefined {
   return headRevisionId ?? version ?? undefined
 }
@@ -96,19 +96,19 @@ function fileVersion({ md5Checksum, headRevisionId, version, modifiedTime }: Raw
   return md5Checksum ?? headRevisionId ?? `v${version ?? modifiedTime ?? ''}`
 }
 
-/** Whether Drive stores the bytes of a file: Google's own formats have none. */
+/** Whether Drive stores the bytes of files of a type: Google's own formats have none. */
 function isStored(type: string): boolean {
   return !type.startsWith('application/vnd.google-apps.')
 }
 
-/** Returns the MIME type of a stored file: Drive's, or else by its name. */
+/** Returns the MIME type of a stored file: Drive's; if Drive does not know it, the one for the name; else `application/octet-stream`. */
 export function storedTypeOf({ type, name }: Pick<DriveFile, 'type' | 'name'>): string {
   const said = type.toLowerCase()
   const isType = /^[a-z]{1,20}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,120}$/.test(said)
   return isType && said !== 'application/octet-stream' ? said : (mimeTypeByName(name) ?? 'application/octet-stream')
 }
 
-/** Returns a name for people, without characters that end a line or change the writing direction. */
+/** Returns a name of at most 1000 characters, without those that end a line or change the writing direction. Undefined: nothing is left. */
 export function titleFromName(name: string): string | undefined {
   const title = name
     .replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu, ' ')
@@ -161,7 +161,7 @@ export const exportFormatNames: readonly string[] = [
   ...new Set([...kinds.values()].flatMap(({ forms }) => Object.keys(forms))),
 ]
 
-/** Whether a file has content to read: not folders, forms, sites and the like, and no file that may not be downloaded. */
+/** Whether a file has content to read. False for folders, Google Forms, sites and the like, and for files in the bin or without permission to download. */
 export function isServed({ type, readable, trashed, size }: DriveFile): boolean {
   return readable && !trashed && (kinds.has(type) || (isStored(type) && size !== undefined))
 }
@@ -180,14 +180,14 @@ export type ReadPermissions = (fileId: string) => Promise<readonly Permission[]>
 const everybody = '*'
 const nobody: Readers = new Set()
 
-/** Maximum number of look-ups of permission ids for one listing. */
+/** Maximum number of files whose permissions are looked up at a time: for a page of a listing, or for the changes of a poll. */
 const maxLookUps = 200
 
 /**
  * Creates a function that returns the readers of files: e-mail addresses of people and groups, names of domains, or everyone. It ignores expired
- * permissions, permissions for less than the content, and sharing by link alone, with which nobody finds the file without the link.
+ * permissions, permissions for less than the content, and sharing by link, because only people with the link find the file.
  *
- * For items in shared drives Drive returns only ids of permissions; unknown ids are looked up.
+ * For items in shared drives Drive returns only ids of permissions; unknown ids are looked up, at most {@link maxLookUps} files at a time.
  */
 export function createReaderLookup() {
   /** The reader for each id of a permission. A person or group has one id for all files. */
@@ -212,7 +212,7 @@ export function createReaderLookup() {
     return set
   }
 
-  /** @param lookUp Throws when the credentials may not read the permissions: the file then has no readers. */
+  /** @param lookUp Throws when the credentials may not read the permissions: the file then has only the readers whose ids are known. */
   return async (files: readonly RawFile[], lookUp: ReadPermissions): Promise<readonly Readers[]> => {
     let left = maxLookUps
     const answers: Readers[] = []
@@ -245,7 +245,10 @@ function isName(text: unknown): text is string {
   return typeof text === 'string' && text !== '' && text !== everybody && !text.includes('\n')
 }
 
-/** Whether a principal may read: one of its roles is the e-mail address of a reader, or the domain. False when the readers are unknown. */
+/**
+ * Whether a principal may read a file: one of its roles is the e-mail address or domain of a reader, or everybody may read. The indexer may
+ * read every file. False when the readers are unknown.
+ */
 export function mayRead(principal: Principal, readers: Readers | undefined): boolean {
   if (principal === indexer) return true
   if (readers === undefined) return false

@@ -11,7 +11,7 @@ export type Credentials =
   /** The application default credentials. */
   | { readonly kind: 'default' }
 
-/** The OAuth client registration of this program. */
+/** An OAuth client of the type "Desktop app", as registered at Google. */
 export interface OAuthClient {
   readonly id: string
   readonly secret: string | undefined

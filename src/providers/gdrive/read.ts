@@ -32,9 +32,9 @@ export interface DescribedFile {
 /** The signal of the caller, and the current maximum size of a content. */
 type ReadCall = Pick<Context, 'signal' | 'most'>
 
-/** Maximum number of bytes of cached exports: clients read them range by range. */
+/** Maximum size of the cache of exports, in bytes, and of the cache of sheets, in characters: clients read both part by part. */
 const keptBytes = 32 * 2 ** 20
-/** Maximum size of an export in bytes. It exceeds Google's limit, which applies to the document and not to the export. */
+/** Maximum size of an export that is read, in bytes: well above {@link maxExportBytes}, so that Google decides what is too large. */
 const maxReadExportBytes = 4 * maxExportBytes
 
 /** Creates the reader of files: stored files, or ranges of them; Google's own formats in their export format. */
@@ -44,7 +44,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
     sheets.reduce((sum, { text }) => sum + text.length, 0),
   )
   const sheets = createSheets()
-  /** The files being read, with their latest descriptions. */
+  /** The latest descriptions of the files being read. */
   const described = createLruCache<DriveFile>(1000)
   const readObject = createObjectReader(storeOf(client, described), maxBytes)
 
@@ -108,7 +108,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
     described.set(file.id, file)
     const content = await readObject(file.id, file.name, range, context)
     const said = storedTypeOf(file)
-    // Drive's type is used, unless it is a text type and the bytes are binary.
+    // A type that Drive knows is used, unless it is a text type and the bytes are binary.
     const isBelieved = said !== 'application/octet-stream' && ('text' in content || !said.startsWith('text/'))
     return { ...content, ...(isBelieved ? { mimeType: said } : {}), meta: metaOf(raw, {}) }
   }
@@ -130,7 +130,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
       if (mimeType === undefined) return []
       return (await sheetsOf(file, mimeType, signal)).map(({ name }) => name)
     },
-    /** Returns the names of the export formats of a file. */
+    /** Returns the names of the export formats of a file; without a file, all names. */
     formNames: (file: DriveFile | undefined): readonly string[] =>
       file === undefined ? exportFormatNames : Object.keys(exportFormatsOf(file.type)?.forms ?? {}),
     close: () => sheets.close(),
@@ -214,7 +214,7 @@ function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly
 /** Limits of one workbook: characters of its text, and bytes of its unpacked content. */
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 
-/** Splits workbooks into their sheets, in the worker thread that reads documents. */
+/** Splits workbooks into their sheets, in a worker thread for reading documents. */
 function createSheets() {
   const file = join(import.meta.dirname, '../../../dist/readings/worker.js')
   const host = createTaskWorker<ReadingJob, ReadingAnswer>(file, workerLimits.documents)
@@ -223,7 +223,9 @@ function createSheets() {
     read: async (bytes: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]> => {
       const outcome = await host.run({ format: 'xlsx', form: 'csv', bytes, limits }, signal)
       if ('failure' in outcome)
-        throw tooLarge('Reading the sheets exceeds the limit of time or memory.', { reason: 'too-much' })
+        throw tooLarge('Reading the sheets exceeds the limit of time or memory. Read the workbook with form=xlsx.', {
+          reason: 'too-much',
+        })
       const { result } = outcome
       if ('reading' in result) return result.reading.sheets ?? []
       throw new ResourceError(result.kind, result.message, { reason: result.reason })
@@ -236,7 +238,7 @@ function createSheets() {
 function markdownOf(sheets: readonly SheetText[]): string {
   return sheets
     .map(({ name, text }) => {
-      // A cell may contain the end of a code block.
+      // The fence is longer than any row of backticks in the cells, which would end the code block.
       const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length))
       const fence = '`'.repeat(longest + 1)
       return `# ${name.replace(/\s+/g, ' ')}\n\n${fence}csv\n${text}${fence}\n`

@@ -54,7 +54,7 @@ export function createScanner(client: DriveClient, shortcuts: ShortcutPolicy, wi
       )
   }
 
-  /** Returns all files that match a query. */
+  /** Returns all files that match a query; with more than `maxFiles`, only the first ones. */
   const find = async (q: string, corpus: Corpus, signal: AbortSignal): Promise<readonly DriveFile[]> => {
     const found: DriveFile[] = []
     for (let token: string | undefined; ; ) {
@@ -65,7 +65,7 @@ export function createScanner(client: DriveClient, shortcuts: ShortcutPolicy, wi
     }
   }
 
-  /** Finds the contents of folders, level by level (breadth first). */
+  /** Adds the contents of folders to `files`, level by level (breadth first). */
   const below = async (files: DriveFiles, folders: readonly Folder[], signal: AbortSignal): Promise<void> => {
     const seen = new Set(folders.map(({ id }) => id))
     for (let level = folders; level.length > 0; ) {
@@ -82,7 +82,7 @@ export function createScanner(client: DriveClient, shortcuts: ShortcutPolicy, wi
     }
   }
 
-  /** Finds the targets of shortcuts that are still unknown. For a folder, also its contents and the targets of the shortcuts in it. */
+  /** With the policy `anywhere`, adds missing targets of shortcuts to `files`, and all below target folders, until {@link maxTargets} look-ups. */
   const targets = async (files: DriveFiles, signal: AbortSignal): Promise<void> => {
     if (shortcuts !== 'anywhere') return
     const asked = new Set<string>()
@@ -112,7 +112,7 @@ export function createScanner(client: DriveClient, shortcuts: ShortcutPolicy, wi
     convert,
     below,
     targets,
-    /** Returns everything that is served. */
+    /** Lists everything below the roots. */
     all: async ({ anchors, shared }: DriveRoots, signal: AbortSignal): Promise<DriveFiles> => {
       const files: DriveFiles = new Map()
       const folders: Folder[] = anchors.map(({ id, corpus }) => ({ id, corpus }))
@@ -152,7 +152,7 @@ export function quoteValue(value: string): string {
   return `'${value.replace(/[\\']/g, '\\$&')}'`
 }
 
-/** Processes all items with bounded parallelism; the first error ends it. */
+/** Processes all items with bounded parallelism. After an error no further item is started. */
 async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = [...items]
   const worker = async () => {
@@ -165,7 +165,7 @@ async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<voi
   }
 }
 
-/** Root of a tree: a folder, and the path prefix of its contents: empty, or ending in `/`. */
+/** Root of a tree: a folder or shared drive, and the path prefix of its contents: empty, or ending in `/`. */
 interface Anchor {
   readonly id: string
   readonly path: string
@@ -196,7 +196,9 @@ export async function findDriveRoots(client: DriveClient, what: ServedPart, sign
         'drive',
       )
       if (mimeType !== folderType || trashed === true)
-        throw unavailable('The id in "folder" does not belong to a folder, or the folder is in the bin. Correct it.')
+        throw unavailable(
+          'The id in "folder" does not belong to a folder, or the folder is in the bin. Correct the id.',
+        )
       const corpus: Corpus = typeof driveId === 'string' ? { driveId } : {}
       return { anchors: [{ id: known(id), path: '', corpus }], shared: false, corpora: [corpus] }
     }
@@ -242,5 +244,5 @@ function drivesOf(client: DriveClient, ids: readonly string[], signal: AbortSign
 
 function known(id: string | null | undefined): string {
   if (typeof id === 'string' && isId(id)) return id
-  throw unavailable('Google answered with a file that has no id.')
+  throw unavailable('Google answered with a file that has no id. Try again later.')
 }

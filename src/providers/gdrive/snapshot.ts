@@ -46,7 +46,7 @@ function createFeed(
   { client, scanner, what, shortcuts }: Pick<SnapshotParts, 'client' | 'scanner' | 'what' | 'shortcuts'>,
   signal: AbortSignal,
 ) {
-  /** Builds a state from files. */
+  /** Builds a state from files, and drops those that no path leads to. */
   const stateOf = async (
     files: ReadonlyMap<string, DriveFile>,
     scope: DriveRoots,
@@ -84,7 +84,7 @@ function createFeed(
     return { ...(await stateOf(files, state.scope, { positions, listedAt, losses })), at }
   }
 
-  /** Applies changes. Returns whether any of them makes a difference. */
+  /** Applies changes to `files`. Returns whether any of them makes a difference. */
   const apply = async (files: DriveFiles, state: DriveState, changes: ReadonlyMap<string, RawFile | undefined>) => {
     const { folders } = state.tree
     let differs = false
@@ -112,7 +112,8 @@ function createFeed(
 
 /**
  * Keeps a recent snapshot of the served part of Drive, because Drive cannot list files in the order of their paths. It lists everything at the
- * first call, and then follows the feed of changes. An update continues after the callers that wait for it abort.
+ * first call, then follows the feed of changes, and lists again every {@link listIntervalMs}. An update continues after the callers that wait
+ * for it abort.
  */
 export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, intervalMs, log }: SnapshotParts) {
   const closing = new AbortController()
@@ -132,7 +133,7 @@ export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, in
     const losses = current?.losses ?? 0
     const listed = await stateOf(files, scope, { positions, listedAt: performance.now(), losses })
     const state = await advance(listed).catch((error: unknown) => {
-      throw error instanceof ExpiredChangesError ? unavailable('Drive changed while it was listed.') : error
+      throw error instanceof ExpiredChangesError ? unavailable('Drive changed while it was listed. Try again.') : error
     })
     log('info', 'Drive was listed', { files: state.tree.entries.length })
     current = state

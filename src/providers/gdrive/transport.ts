@@ -13,7 +13,7 @@ const hosts: ReadonlySet<string> = new Set([
   'iamcredentials.googleapis.com',
 ])
 
-/** Default maximum size of an answer, in bytes: fifty times that of a page of a thousand files. */
+/** Default maximum size of an answer, in bytes: about fifty times that of a page of a thousand files. */
 const maxAnswerBytes = 32 * 2 ** 20
 /** Maximum number of bytes read of an error answer. */
 const maxRefusalBytes = 64 * 1024
@@ -31,8 +31,8 @@ const tooLong = 'ETOOLONG'
 export type Transport = (input: unknown, init?: unknown) => Promise<Response>
 
 /**
- * Creates the transport, which sends requests only to Google's own hosts, over TLS, whatever a credentials file, an answer or the environment
- * (proxies) names. It does not follow redirects. It buffers an answer as a whole, up to a limit.
+ * Creates the transport, which sends requests only to Google's own hosts, over TLS. It refuses other hosts that a credentials file or an answer
+ * names, ignores proxies of the environment, and follows no redirects. It buffers an answer as a whole, up to a limit.
  *
  * @param endpoint A server on this machine that replaces Google, for tests.
  * @param timeoutMs Time-out of one answer with its body, in milliseconds.
@@ -179,7 +179,7 @@ export function isExpiredChanges({ status = 0, reason }: RequestFault): boolean 
 export type RequestSubject = 'file' | 'drive'
 
 /**
- * Converts a fault to an error for the caller. Facts that the operator needs and the caller must not see are in the message of `unavailable`.
+ * Converts a fault to an error for the caller. Facts for the operator alone are in the message of `unavailable`, which goes only to the log.
  */
 export function toCallerError(fault: RequestFault, about: RequestSubject): ResourceError {
   const { status, reason = '', code } = fault
@@ -216,7 +216,8 @@ export function toCallerError(fault: RequestFault, about: RequestSubject): Resou
         )
   if (code === 'EREFUSED')
     return unavailable('The credentials name a host that is not one of Google. No request is sent to it.')
-  if (code === tooLong) return unavailable('The answer of Google is longer than this server reads.')
+  if (code === tooLong)
+    return unavailable('The answer of Google is longer than expected, so it is not read. Try again later.')
   return status === undefined
     ? unavailable(`Google cannot be reached (${code ?? 'no answer'}). Check the network.`)
     : unavailable(`Google has answered with HTTP ${status}. Try again later.`)

@@ -23,7 +23,7 @@ export interface DriveTree {
   readonly titles: ReadonlyMap<string, string>
 }
 
-/** Maximum depth of a folder in Drive. */
+/** Maximum depth of a folder. Drive itself allows no deeper ones. */
 const maxDepth = 100
 
 /**

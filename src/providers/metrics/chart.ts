@@ -19,7 +19,7 @@ const rowHeight = 22
 /** Maximum number of series drawn. */
 const mostLines = 40
 
-/** Line colours for most people with colour blindness (Okabe and Ito, with a darker yellow). */
+/** Line colours. The first six are distinct with most kinds of colour blindness (Okabe and Ito, with a darker yellow). */
 const colours = [
   '#0072b2',
   '#d55e00',
@@ -46,7 +46,7 @@ interface PlotArea {
   readonly y: (value: number) => number
 }
 
-/** Formats series as a picture (SVG): lines over time, with gaps where there are no samples. It contains no script and no reference. */
+/** Formats series as a picture (SVG): lines over time, with gaps where there are no samples. The picture has no script and no link. */
 export function formatChart(shown: ShownAnswer): string {
   const { start, end } = shown
   const drawn = shown.series.slice(0, mostLines)
@@ -93,7 +93,7 @@ export function formatChart(shown: ShownAnswer): string {
   return `${formatElement('svg', root, '\n', [...words, ...body].join('\n'), '\n')}\n`
 }
 
-/** Returns the smallest and largest value of the drawn series. */
+/** Returns the smallest and largest finite value of the drawn series; 0 and 1 if there is none. */
 function boundsOf(series: readonly ShownSeries[]): readonly [low: number, high: number] {
   const found = series.flatMap(({ summary }) => (summary === undefined ? [] : [summary]))
   if (found.length === 0) return [0, 1]
@@ -108,7 +108,7 @@ function text(content: string, attributes: Readonly<Record<string, string | numb
   return formatElement('text', attributes, escapeXml(content))
 }
 
-/** Returns the header: the query, the description and the time span. */
+/** Returns the header: the query, the description (or the labels that all series have), and the time span. */
 function headOf(shown: ShownAnswer): readonly string[] {
   const { help, start, end, step, series, unit, type } = shown
   const { common } = distinctLabels(series)
@@ -218,10 +218,10 @@ const colourOf = (index: number) => colours[index % colours.length] ?? ink.text
 
 function emptyWords({ left, right, top, bottom }: PlotArea): string {
   const at = { x: formatPixels((left + right) / 2), y: (top + bottom) / 2, 'text-anchor': 'middle' }
-  return text('No samples in this time.', { ...at, fill: ink.soft, 'font-size': 15 })
+  return text('No finite values in this time range.', { ...at, fill: ink.soft, 'font-size': 15 })
 }
 
-/** Draws the legend: the labels of each line with its last, smallest and largest value; and the number of lines not named or not drawn. */
+/** Draws the legend: the labels of the first lines, each with its last, smallest and largest value; and how many lines are not named or not drawn. */
 function legendOf(shown: ShownAnswer, drawn: readonly ShownSeries[], { format }: ValueFormat, top: number) {
   const { own, common } = distinctLabels(shown.series)
   const named = drawn.slice(0, mostNamed)

@@ -13,7 +13,7 @@ interface Sources {
 const starts = ['-15m', '-1h', '-6h', '-12h', '-1d', '-7d', '-30d']
 const steps = ['15s', '1m', '5m', '15m', '1h', '1d']
 
-/** Completes names of metrics, the labels of matchers and their values, the last name in a query, and the other arguments. */
+/** Completes names of metrics, labels and values of matchers, the last name in a query, and the other arguments. */
 export async function completeMetrics(
   { template, argument, arguments: filled }: CompletionRequest,
   sources: Sources,
@@ -43,7 +43,7 @@ export async function completeMetrics(
   }
 }
 
-/** Ranks names that begin with the typed text before those that contain it. */
+/** Returns the names that contain the typed text, first those that begin with it. */
 function ranked(names: readonly string[], typed: string): readonly string[] {
   const begins = names.filter((name) => name.startsWith(typed))
   return typed === '' ? begins : [...begins, ...names.filter((name) => !name.startsWith(typed) && name.includes(typed))]
@@ -57,11 +57,10 @@ async function completeMetric(typed: string, { directories }: Sources, signal: A
   return completeFromValues(ranked(segments, typed))
 }
 
-/** Completes the last name in a query. */
 async function completeQuery(typed: string, { directories }: Sources, signal: AbortSignal): Promise<Completion> {
   const begun = /[A-Za-z_:][A-Za-z0-9_:]*$/.exec(typed)?.[0] ?? ''
   const head = typed.slice(0, typed.length - begun.length)
-  // There is no name of a metric to complete inside a string or inside matchers.
+  // Nothing is completed inside matchers, inside a string, or after a character that is not part of a name.
   if (/\{[^}]*$/.test(head) || (head.split('"').length - 1) % 2 === 1 || (begun === '' && head !== ''))
     return completeFromValues([])
   const { metrics } = await directories.now(signal)
@@ -69,7 +68,7 @@ async function completeQuery(typed: string, { directories }: Sources, signal: Ab
   return completeFromValues(ranked(names, begun).map((name) => head + name))
 }
 
-/** Matches the incomplete matcher at the end: `{job="a",inst` or `job="a",instance="web`. The text before it must be complete. */
+/** Matches the incomplete matcher at the end: `{job="a",inst` or `job="a",instance="web`. The caller checks the text before it. */
 const begunMatcher = /^([\s\S]*?[{,]\s*|\s*)(?:([A-Za-z_]\w*)(=~|!~|!=|=)"([^"\\]*)|([A-Za-z_]\w*)?)$/
 
 async function completeMatch(
@@ -99,8 +98,8 @@ const seriesTemplate = 'series/{metric}{?match,start,end,step,as}'
 export const queryTemplate = 'query{?query,start,end,step,as}'
 
 const times =
-  'Times are -1h, -7d, now, 2026-11-21T10:00:00Z or Unix seconds; step is 30s, 5m or 1h, and fits by itself. ' +
-  'as=csv is a table, as=chart a picture (SVG).'
+  'start and end: -1h, -7d, now, 2026-11-21T10:00:00Z or Unix seconds. step: 30s, 5m or 1h; by default it fits the time range. ' +
+  'as=csv gives a table, as=chart a picture (SVG).'
 
 /** URI templates of a source: the series of a metric, and a query if it takes queries. */
 export const templates: readonly Template[] = [
@@ -110,14 +109,14 @@ export const templates: readonly Template[] = [
     title: 'A metric over time',
     description:
       `The series of a metric with a summary of each: smallest, largest and last value, trend, gaps. By default the last hour. ${times} ` +
-      'match={job="node",instance!="web-1"} is only those whose labels match.',
+      'match={job="node",instance!="web-1"} selects the series whose labels match.',
     mimeType: jsonType,
   },
   {
     template: queryTemplate,
     name: 'Query',
     title: 'The result of a query in PromQL',
-    description: `With start: at each step since then. Without: now, or at end. ${times}`,
+    description: `With start, the query is evaluated at each step since then; without it, once, now or at end. ${times}`,
     mimeType: jsonType,
   },
 ]
@@ -129,18 +128,18 @@ type SeriesForm = (typeof forms)[number] | 'json'
 export interface SeriesRequest {
   readonly form: SeriesForm
   readonly when: TimeSpan | Instant
-  /** Whether the caller requested the step: then every point is returned. */
+  /** Whether the caller chose the step, or asks for one moment: then more points are shown. */
   readonly exact: boolean
 }
 
-/** Number of points fetched of each series with an automatic step; the shown points are selected from them. */
+/** Maximum number of points fetched of each series with an automatic step; the shown points are selected from them. */
 const fetched = 10_000
 const hourSeconds = 3600
 
 /**
  * Parses the parameters of a request for series.
  *
- * @param interval Interval of the samples, in seconds.
+ * @param intervalSeconds Interval of the samples, in seconds.
  * @param now The current time, in seconds since 1970.
  * @param spans Whether a request without `start` is for a span instead of one moment.
  * @throws ResourceError `invalid` (reason `parameter`).
@@ -152,7 +151,7 @@ export function parseSeriesRequest(
   const form = formIn(params.get('as'))
   const [from, to, by] = [params.get('start'), params.get('end'), params.get('step')]
   const end = to === undefined ? now : parseTime('end', to, now)
-  // A picture of one moment would be empty.
+  // A chart of one moment would show no line, so it gets a time span.
   if (from === undefined && by === undefined && !spans && form !== 'chart')
     return { form, when: { at: end }, exact: true }
   const start = from === undefined ? Math.max(0, end - hourSeconds) : parseTime('start', from, now)

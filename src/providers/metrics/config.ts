@@ -11,7 +11,7 @@ import { apiAddress } from './source.ts'
 const url = text.refine(isApiAddress, {
   error: refusal(
     'This is not the address of an HTTP API.',
-    'Write one such as "http://127.0.0.1:9090", without /api/v1, a query or a password; credentials are "bearer" or "basic".',
+    'Write one such as "http://127.0.0.1:9090", without /api/v1, a query or a password; give credentials in "bearer" or "basic".',
   ),
 })
 
@@ -28,7 +28,7 @@ const metricsShape = {
   source: z
     .enum(['prometheus', 'self'])
     .optionalKey(
-      'The source of the measurements: "prometheus", or any server with its HTTP API; "self", this server itself. By default "prometheus".',
+      'The source of the measurements: "prometheus" for Prometheus, or any server with the same HTTP API; "self" for this server itself. By default "prometheus".',
     ),
   url: url.optionalKey('The URL of the HTTP API of Prometheus, without /api/v1, such as "http://127.0.0.1:9090".'),
   allowAddresses: allowAddresses.describe(
@@ -57,19 +57,19 @@ const metricsShape = {
       'Sends "bearer" or "basic" also over http:// to another machine. Anybody on the network path can then read them. By default false.',
     ),
   interval: interval.optionalKey(
-    'Scrape interval of the source: the finest step of queries, and the interval at which changes are polled. With "self": the interval of measurements. By default "15s".',
+    'Scrape interval of the source: the finest step of requests that do not name a step, and the interval at which changes are polled. With "self": the interval of measurements. By default "15s".',
   ),
   maxSeries: z.int().min(1).max(10_000).optionalKey('Maximum number of series in one answer. By default 100.'),
   maxPoints: z
     .int()
     .min(16)
     .max(11_000)
-    .optionalKey('Maximum number of points of a series, unless the request names a step. By default 240.'),
+    .optionalKey('Maximum number of points of a series as JSON, unless the request names a step. By default 240.'),
   maxBytes: size.optionalKey('Maximum size of an answer of the source. By default "64MiB".'),
   timeout: duration.optionalKey('Time-out of one answer. By default "20s".'),
 }
 
-/** Checks that a mount has the options that its source needs, and no others. */
+/** Checks that the options fit the source, and that there is only one kind of credentials. */
 function checkMetrics(given: OptionsOf<typeof metricsShape>, context: z.RefinementCtx): void {
   const refuse = createRefuser(context)
   if (given.source !== 'self') {

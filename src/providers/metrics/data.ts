@@ -84,7 +84,10 @@ function gapsIn(gaps: readonly Gap[]) {
     .map(({ from, to }) => ({ from: formatUnixTime(round(from)), to: formatUnixTime(round(to)) }))
 }
 
-/** Describes the series in a few sentences: their number, and the current value and trend of each. */
+/**
+ * Describes the series in sentences: their number; of the first ones, the last value, and the trend or the growth; and advice for the next
+ * request.
+ */
 export function describeSeries(shown: ShownAnswer): string {
   const { query, type, series, total, start, end, step } = shown
   const when =
@@ -128,12 +131,10 @@ function queryAdvice({ total, series, step, type, notes, withoutQueries = false 
   return [
     ...(total === 0 && step > 0 ? ['Ask for an earlier or longer time: ?start=-7d.'] : []),
     ...(left > 0
-      ? [
-          `${left} series are left out: narrow it down with ?match=${withoutQueries ? '' : ', or aggregate in a query'}.`,
-        ]
+      ? [`${left} series are left out: select fewer with ?match=${withoutQueries ? '' : ', or aggregate in a query'}.`]
       : []),
     ...(type === 'counter' && total > 0 && !withoutQueries
-      ? ['It is a counter: rate(…[5m]) in a query shows how fast it grows.']
+      ? ['The metric is a counter: rate(…[5m]) in a query shows how fast it grows.']
       : []),
     ...notes,
   ]
@@ -144,13 +145,13 @@ function truncateLabels(text: string): string {
 }
 
 /**
- * Formats series as CSV (RFC 4180): a line for each point, with its time, its value, and a column for each label.
+ * Formats series as CSV (RFC 4180): a line for each point, with its time, its value and its labels.
  *
  * A spreadsheet would run a text that begins like a formula: such a label value gets a `'` in front.
  */
 export function formatCsv({ series }: ShownAnswer): string {
   const { common } = distinctLabels(series)
-  // The name of the metric is a column only if there are several.
+  // The name of the metric is a column only if there are several names.
   const isOne = common.some(([name]) => name === '__name__')
   const all = new Set(series.flatMap(({ labels }) => [...labels.keys()]))
   const names = [...all].filter((name) => !(isOne && name === '__name__')).sort()

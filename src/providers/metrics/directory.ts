@@ -66,7 +66,7 @@ export function createDirectoryCache(source: MetricSource) {
   return {
     now,
     renew,
-    /** Finds a metric; loads the list again when the metric is unknown. */
+    /** Finds a metric. If it is unknown, and the list is older than {@link maxAgeMissingMs}, the list is loaded again. */
     find: async (name: string, signal: AbortSignal): Promise<Metric | undefined> => {
       const found = (await now(signal)).metrics.get(name)
       if (found !== undefined || (known !== undefined && ageOf(known) < maxAgeMissingMs)) return found
@@ -100,16 +100,16 @@ function metricEntry({ name, type, help, unit }: Metric, path: string): Entry {
   }
 }
 
-/** Maximum length of a name in a path, in characters: a longer URI would be too long. */
+/** Maximum length of a name in a path, in characters: a longer name would make the URI too long. */
 const maxLength = 1024
 
 /** Prefix of an escaped name. */
 const mark = 'U__'
 
 /**
- * Returns the path segment for the name of a metric: the name itself, if it is a valid segment. Otherwise it is escaped as in Prometheus
- * ("value encoding"): `U__`, then letters, digits and colons as they are, `__` for an underscore, and `_2F_` for any other character, by its
- * code point. The mapping is injective. Undefined: no path can hold the name.
+ * Returns the path segment for the name of a metric: the name itself, if it is a valid segment and does not begin with `U__`. Otherwise it is
+ * escaped as in Prometheus ("value encoding"): `U__`, then letters, digits and colons as they are, `__` for an underscore, and `_2F_` for any
+ * other character, by its code point. The mapping is injective. Undefined: no path can hold the name.
  */
 export function metricSegment(name: string): string | undefined {
   if (name === '' || name.length > maxLength || !name.isWellFormed()) return undefined

@@ -20,7 +20,7 @@ const wanted = 5
 /** Returns an axis for the values from `min` to `max`, with marks at round numbers. */
 export function valueAxis(min: number, max: number, format: ValueFormat): ValueAxis {
   let [low, high] = room(clampValue(min), clampValue(max))
-  // Begin at zero when the values are near it.
+  // The axis includes zero when the values are near zero.
   if (low > 0 && low <= (high - low) * 1.5) low = 0
   if (high < 0 && -high <= (high - low) * 1.5) high = 0
   const step = roundStep((high - low) / wanted, format.binary)
@@ -35,7 +35,7 @@ export function valueAxis(min: number, max: number, format: ValueFormat): ValueA
   return { low, high, marks: values.map((value, index) => ({ value, text: texts[index] ?? '' })) }
 }
 
-/** Clamps a value to the range in which sums and quotients stay finite. */
+/** Clamps a value to the range in which sums and quotients stay finite; a tiny value becomes 0. */
 const clampValue = (value: number) => (Math.abs(value) < 1e-200 ? 0 : Math.max(-1e200, Math.min(1e200, value)))
 
 /** Returns the bounds of the axis, widened when the values are (almost) equal. */
@@ -67,7 +67,7 @@ const timeSteps = [
   ...[1, 2, 7, 14, 30, 90, 180, 365, 3650].map((days) => days * daySeconds),
 ]
 
-/** Returns at most `most` marks of a time axis (UTC): at round times, with the date at the first mark of a new day. */
+/** Returns about `most` marks of a time axis at round times (UTC). The label is the time of day; at a new day, and for steps of days, the date. */
 export function timeMarks(start: number, end: number, most: number): readonly Mark[] {
   const step = timeSteps.find((seconds) => (end - start) / seconds <= most) ?? end - start
   const marks: Mark[] = []
@@ -94,7 +94,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Replaces characters that XML forbids, and those that change the writing direction, by their codes. */
+/** Replaces control characters, other invisible characters, and those that change the writing direction, by their codes. */
 function visible(text: string): string {
   return text
     .toWellFormed()
@@ -110,7 +110,7 @@ export function formatElement(name: string, attributes: Attributes, ...content: 
   return content.length === 0 ? `${head}/>` : `${head}>${content.join('')}</${name}>`
 }
 
-/** Rounds a coordinate to the visible precision. */
+/** Formats a coordinate, rounded to a tenth of a pixel. */
 export function formatPixels(value: number): string {
   return String(Math.round(value * 10) / 10)
 }

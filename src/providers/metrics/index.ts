@@ -39,20 +39,21 @@ export type { Credentials } from './request.ts'
 
 type TextContent = Content & { readonly text: string }
 
-/** Maximum number of points of a picture, and of series with a requested step: per series, and in total. */
+/** Maximum number of points of a picture, and of JSON with a requested step or of one moment: per series, and in total. */
 const many = { perSeries: 2000, inAll: 40_000 }
+/** Maximum number of points of CSV. */
 const table = { perSeries: 11_000, inAll: 50_000 }
-/** Maximum total number of points of all series, when the caller does not request more. */
+/** Maximum total number of points of all series as JSON, when the caller does not request a step. */
 const inAll = 12_000
 
 /**
  * Provider of monitoring data as time series: of Prometheus, or any service with its HTTP API; or of this process itself.
  *
  * It lists `series/NAME` for each metric, and the source's `alerts`, `rules` and `targets` if it has them; `query` takes PromQL. Series are
- * JSON with a summary, CSV or a picture. The output is downsampled to a readable number of points, keeps every extreme
- * ({@link downsampleAnswer}), and states how many series were left out.
+ * JSON with a summary, CSV or a picture. The points are downsampled to a readable number that keeps the extremes ({@link downsampleAnswer}).
+ * JSON and pictures state how many series are left out.
  *
- * Reads throw ResourceError `invalid` (reason `parameter` or `query`), and `too-large` for a query that asks for more than
+ * Reads throw ResourceError `invalid` (reason `parameter`), `not-found`, `unavailable`, and `too-large` for a query that asks for more than
  * the source returns.
  *
  * @throws ResourceError `invalid` for options out of bounds, for an invalid URL and for a malformed glob.
@@ -160,7 +161,7 @@ function versioned(content: TextContent): Content {
   return { ...content, version: createHash('sha256').update(content.text).digest('base64url').slice(0, 22) }
 }
 
-/** Returns the current time in whole seconds since 1970, rounded up, so that the latest sample lies before it. */
+/** Returns the current time in whole seconds since 1970, rounded up, so that the latest sample is not later. */
 const now = () => Math.ceil(Date.now() / 1000)
 
 function open(options: MetricsOptions, intervalMs: number, maxSeries: number): MetricSource {
@@ -226,8 +227,8 @@ function* diffPollStates(before: PollState, now: PollState, sampled: readonly st
  *
  * The pages (alerts, rules, targets) are left out, because they show expressions and values of any metric.
  *
- * @param allow Globs over the names of metrics as paths have them: a name with a slash is escaped ({@link metricSegment}), so that no part of a
- * name counts as the whole name.
+ * @param allow Globs over the path segments of metrics ({@link metricSegment}). A slash in a name is escaped there, so a glob matches only whole
+ * names.
  * @throws ResourceError `invalid` (reason `configuration`) for a glob with a slash, and (reason `argument`) for a malformed one.
  */
 function allowed(source: QuerySource, allow: readonly string[]): QuerySource {
@@ -275,7 +276,7 @@ interface CommonOptions {
   readonly intervalMs?: number
   /** Maximum number of series shown of an answer. Default 100. */
   readonly maxSeries?: number
-  /** Maximum number of points shown of a series. Default 240. */
+  /** Maximum number of points shown of a series as JSON, unless a request names a step. Default 240. */
   readonly maxPoints?: number
 }
 

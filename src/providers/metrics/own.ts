@@ -7,7 +7,7 @@ const resolutionMs = 20
 /** Length of a measuring window, in milliseconds: a reader gets the delays of the last one or two windows. */
 const windowMs = 15_000
 
-/** Measures this process, until its `end` is called: processor time, memory, descriptors, and event loop delay. */
+/** Measures processor time, memory, descriptors, and event loop delay of this process, until the returned `end` is called. */
 export function measureProcess() {
   let current = startWindow()
   let former = current
@@ -31,7 +31,7 @@ export function measureProcess() {
       ),
       gauge(
         'nodejs_eventloop_lag_max_seconds',
-        'The maximum delay of the event loop in the last interval.',
+        'The maximum delay of the event loop in the last 15 to 30 seconds.',
         seconds((of) => of.max),
       ),
     ]
@@ -44,18 +44,18 @@ export function measureProcess() {
       const descriptors = countDescriptors()
       return [
         counter('process_cpu_seconds_total', 'Processor time that was used, in seconds.', (user + system) / 1e6),
-        gauge('process_start_time_seconds', 'When the process began, in seconds since 1970.', startTime),
-        gauge('process_resident_memory_bytes', 'Memory that the process has, in bytes.', rss),
+        gauge('process_start_time_seconds', 'Start time of the process, in seconds since 1970.', startTime),
+        gauge('process_resident_memory_bytes', 'Resident memory of the process, in bytes.', rss),
         gauge('nodejs_heap_size_total_bytes', 'Memory of the heap, in bytes.', heapTotal),
         gauge('nodejs_heap_size_used_bytes', 'Memory of the heap that is in use, in bytes.', heapUsed),
         gauge(
           'nodejs_external_memory_bytes',
-          'Memory outside of the heap that objects in it hold, in bytes.',
+          'Memory outside of the heap that objects of the heap hold, in bytes.',
           external,
         ),
         ...(descriptors === undefined
           ? []
-          : [gauge('process_open_fds', 'Files and connections that are open.', descriptors)]),
+          : [gauge('process_open_fds', 'Number of open files and connections.', descriptors)]),
         ...delays(),
       ]
     },
@@ -89,7 +89,7 @@ function countDescriptors(): number | undefined {
   try {
     return readdirSync('/proc/self/fd').length - 1
   } catch {
-    // Only Linux has /proc.
+    // Without /proc, as on macOS and Windows, the number is unknown.
     return undefined
   }
 }

@@ -2,7 +2,7 @@ import { defined, isObject } from '../../core/kit/object.ts'
 import { noAnswerError } from './request.ts'
 import type { PageName } from './source.ts'
 
-/** Maximum number of items per page. */
+/** Maximum number of items of a page, and of rules of a group. */
 const most = 1000
 /** Maximum length of a text, in characters. */
 const maxText = 2000
@@ -142,8 +142,8 @@ const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x
 const level = 3
 
 /**
- * Streaming reader that passes each element of `data.result` in an answer of the Prometheus API to a callback, without holding or parsing
- * the whole answer. Malformed JSON in gives malformed JSON out.
+ * Creates a streaming reader that passes each element of `data.result` in an answer of the Prometheus API to a callback, without holding or
+ * parsing the whole answer. If the answer is malformed JSON, so is an element or the rest.
  */
 export function createElementReader(take: (json: Uint8Array) => void) {
   /** Open braces and brackets of the outermost levels. */

@@ -39,7 +39,7 @@ export function prometheus(options: PrometheusOptions): QuerySource {
   const { maxSeries, timeoutMs } = options
   const client = createPrometheusClient(options)
   const forWhole = createPrometheusClient({ ...options, maxBytes: Math.min(options.maxBytes, maxWholeBytes) })
-  // Prometheus times out shortly before this client does, so it can report that the query takes too long.
+  // Prometheus times out before this client does, so it can report that the query takes too long.
   const serverTimeout = `${Math.max(1, Math.floor(timeoutMs * 0.8))}ms`
 
   /** Returns the `data` of the API's answer at a path. */
@@ -74,7 +74,9 @@ export function prometheus(options: PrometheusOptions): QuerySource {
     const notes = [
       ...(histograms === 0
         ? []
-        : [`${histograms} series are native histograms, of which only histogram_quantile(…) and such can be shown.`]),
+        : [
+            `${histograms} series are native histograms, which are shown only through functions such as histogram_quantile(…).`,
+          ]),
       ...(warnings ? ['Prometheus warns that the result may be incomplete.'] : []),
     ]
     return { series, total, notes }
@@ -218,14 +220,14 @@ function describeMetric(name: string, facts: unknown): Metric {
   }
 }
 
-/** Returns the type of a metric. Parts of histograms and summaries are counters, and so are unknown metrics named `_total`. */
+/** Returns the type of a metric. Parts of histograms and summaries are counters, and so are metrics of unknown type whose names end in `_total`. */
 function typeIn(name: string, told: unknown): MetricType {
   const type = types.has(told) ? (told as MetricType) : 'unknown'
   const isPart = (type === 'histogram' || type === 'summary') && /_(?:bucket|count|sum)$/.test(name)
   return isPart || (type === 'unknown' && name.endsWith('_total')) ? 'counter' : type
 }
 
-/** Returns a scalar as a series without labels. */
+/** Returns a scalar as a series without labels. Undefined: the result is no scalar. */
 function singleIn(data: unknown): Series | undefined {
   if (memberOf(data, 'resultType') !== 'scalar') return undefined
   return seriesOf(new Map(), [memberOf(data, 'result')])

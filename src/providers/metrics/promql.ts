@@ -14,7 +14,7 @@ const maxDepth = 64
  * rebuilt from its tokens: without comments, and with strings in double quotes. Prometheus gets this text, so that it reads exactly the tokens
  * that were checked here.
  *
- * @throws ResourceError `invalid` (reason `query`) for anything outside the grammar, for an unknown function, for `info` (which reads a metric
+ * @throws ResourceError `invalid` (reason `parameter`) for anything outside the grammar, for an unknown function, for `info` (which reads a metric
  * that it does not name), for a selector that does not name exactly one metric, for a query longer than {@link maxQueryLength} characters and
  * for one that is nested too deeply.
  *

@@ -28,10 +28,10 @@ export interface PrometheusRequest {
 }
 
 /**
- * The client sends requests only to this address, as {@link createServiceGuard} allows: it follows no redirects, and
- * ignores proxies of the environment.
+ * Creates a client that sends requests only to `url`, as {@link createServiceGuard} allows: it follows no redirects, and ignores proxies of
+ * the environment.
  *
- * It passes the body of an answer to a callback, and returns the status. Throws ResourceError `unavailable` when there is no answer, and
+ * The client passes the body of an answer to a callback, and returns the status. It throws ResourceError `unavailable` when there is no answer, and
  * `too-large` for one that is too long. No error holds any part of the answer.
  */
 export function createPrometheusClient({ url, credentials, timeoutMs, maxBytes, ...network }: ClientOptions) {
@@ -113,7 +113,7 @@ const maxSaid = 300
  * Converts a failed request to an error in hikidashi's own words.
  *
  * @param body The answer, if it was JSON.
- * @param query The caller's query, if it wrote one: only then are Prometheus' own words shown, because they locate the mistake in the query.
+ * @param query The query, if the caller wrote it: only then is the parse error of Prometheus shown, because it locates the mistake.
  */
 export function prometheusError(status: number, body: ApiError | undefined, query: string | undefined): ResourceError {
   const type = body?.errorType

@@ -12,7 +12,7 @@ interface SelfOptions {
   readonly maxSeries: number
 }
 
-/** Number of measurements kept: a day at the default interval. */
+/** Maximum number of measurements kept of a series: 25 hours at the default interval. */
 const mostPoints = 6000
 /** Maximum number of series kept. */
 const mostKept = 1000
@@ -61,7 +61,7 @@ interface Line {
   readonly values: number[]
 }
 
-/** The latest {@link mostPoints} measurements of at most {@link mostKept} series. */
+/** Creates a store of the latest {@link mostPoints} measurements of at most {@link mostKept} series. */
 export function createHistory() {
   const metrics = new Map<string, Metric>()
   const lines = new Map<string, Line>()
@@ -80,7 +80,7 @@ export function createHistory() {
   return {
     metrics: metrics as ReadonlyMap<string, Metric>,
     newest: () => newest,
-    /** Adds measurements. Ignores those that are no newer than all before, as when the clock was set back. */
+    /** Adds measurements. Ignores those that are not later than the newest ones, as after the clock was set back. */
     add: (time: number, families: readonly MetricFamily[]): void => {
       if (time <= newest) return
       newest = time
@@ -103,7 +103,7 @@ export function createHistory() {
 }
 
 /**
- * Whether labels match. A missing label is treated as empty.
+ * Whether labels match. A missing label counts as empty.
  *
  * @throws ResourceError `invalid` for a regular expression.
  */
@@ -119,7 +119,7 @@ function isLabelMatch(labels: Labels, matchers: readonly Matcher[]): boolean {
   })
 }
 
-/** Returns the points in a span: each measured one, or the last of each step if steps are longer than the interval. */
+/** Returns the points in a span: each measured one, or the last of each step if the step is longer than 1.5 intervals. */
 export function pointsIn({ labels, times, values }: Line, { start, end, step }: TimeSpan, intervalSeconds: number) {
   const indexes = [...times.keys()].filter((index) => (times[index] ?? 0) >= start && (times[index] ?? 0) <= end)
   const stepOf = (index: number | undefined) =>

@@ -6,6 +6,7 @@ export interface ShownSeries extends Series {
   readonly summary: Summary | undefined
   /** The gaps between all points of the series. */
   readonly gaps: readonly Gap[]
+  /** Number of all points. */
   readonly points: number
 }
 
@@ -28,14 +29,14 @@ export interface ShownAnswer {
   readonly withoutQueries?: boolean
 }
 
-/** Minimum number of points shown of a series. */
+/** A series may show at least this number of points, however many series there are. */
 const fewest = 16
 
 /**
  * Downsamples the points of an answer.
  *
  * @param perSeries Maximum number of points of one series.
- * @param inAll Maximum number of points of all series together; with more series, each has fewer points.
+ * @param inAll Maximum number of points of all series together, except that each may have {@link fewest}.
  */
 export function downsampleAnswer(
   { series }: MetricAnswer,
@@ -83,7 +84,7 @@ export function formatLabels(labels: readonly (readonly [name: string, value: st
  * NaN values have no order: a bucket of only NaN keeps its first.
  *
  * @param most At least 8.
- * @param keep Indices to keep, at most a quarter of all: the edges of gaps.
+ * @param keep Further indices to keep, such as the edges of gaps; only the first `most / 4` are kept.
  * @returns Ascending indices, at most `most`; all of them when there are no more points than that.
  */
 export function downsample(
@@ -116,7 +117,7 @@ function isFirstNumber(value: number, before = 0): boolean {
   return Number.isNaN(before) && !Number.isNaN(value)
 }
 
-/** A gap in a series: two consecutive points further apart than its step. */
+/** A gap in a series: two consecutive points more than 1.75 steps apart. */
 export interface Gap {
   /** Index of the last point before the gap; the next point is the first after it. */
   readonly after: number
@@ -149,7 +150,7 @@ export interface TimedValue {
 /** Trend of a series: mainly up, mainly down, almost constant, or up and down. */
 type Trend = 'rising' | 'falling' | 'flat' | 'varying'
 
-/** Summary of a series. Times are in seconds since 1970; non-finite values are ignored, except for `last`. */
+/** Summary of a series. Times are in seconds since 1970. Non-finite values count only for `points` and `last`. */
 export interface Summary {
   readonly points: number
   readonly min: TimedValue
@@ -213,7 +214,7 @@ function grown(values: Float64Array): number {
   return sum
 }
 
-/** Maximum spread of a flat series, relative to its level. */
+/** Maximum spread of a flat series, relative to its mean. */
 const negligible = 0.01
 /** Minimum correlation of value and time for a rising or falling trend. */
 const oneWay = 0.5

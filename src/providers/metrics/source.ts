@@ -12,7 +12,7 @@ export interface Matcher {
   readonly value: string
 }
 
-/** Selects the series of a metric whose labels match all conditions. */
+/** Selects those series of a metric that have labels which match all conditions. */
 export interface Selector {
   readonly metric: string
   readonly matchers: readonly Matcher[]
@@ -103,7 +103,7 @@ export const escapes: Readonly<Record<string, string>> = {
   ...{ '\\': '\\', "'": "'", '"': '"' },
 }
 
-/** Resolves the escapes of a PromQL string, which are those of Go. Throws for escapes of single bytes (`\x41`, `\101`). */
+/** Resolves the escapes of a PromQL string, which are those of Go. Throws for unknown escapes, and for those of single bytes (`\x41`, `\101`). */
 function unescaped(text: string): string {
   return text.replace(
     /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))/g,
@@ -170,11 +170,11 @@ export const pageNames = ['alerts', 'rules', 'targets'] as const
 export type PageName = (typeof pageNames)[number]
 
 /**
- * A source of time series. Every method throws only ResourceError: `invalid` for an invalid query, `too-large` for one that asks for too much,
- * `unavailable` when the source does not answer.
+ * A source of time series. Apart from the reason of an abort, every method throws only ResourceError: `invalid` for an invalid query,
+ * `too-large` for one that asks for too much, `not-found` for a denied metric, `unavailable` when the source does not answer.
  */
 export interface MetricSource {
-  /** Interval of its samples, in seconds. */
+  /** Interval of the samples, in seconds. */
   readonly intervalSeconds: number
   /** Returns every metric once, in any order. */
   metrics(signal: AbortSignal): Promise<readonly Metric[]>
@@ -197,13 +197,13 @@ export type QuerySource = MetricSource & Required<Pick<MetricSource, 'query'>>
 /**
  * Returns the address of an API without a final `/`.
  *
- * @throws ResourceError `invalid` unless the address is an `http` or `https` URL without a password, a query and a fragment.
+ * @throws ResourceError `invalid` unless the address is an `http` or `https` URL without a password, a query or a fragment.
  */
 export function apiAddress(url: string): string {
   const { scheme, authority, query } = parseUri(url)
   if ((scheme !== 'http' && scheme !== 'https') || authority === '')
-    throw invalid('It does not begin with http:// or https:// and a host.', 'configuration')
-  if (query !== undefined) throw invalid('It has a query (?).', 'configuration')
+    throw invalid('The URL of Prometheus must begin with http:// or https:// and a host.', 'configuration')
+  if (query !== undefined) throw invalid('The URL of Prometheus must not have a query (?). Remove it.', 'configuration')
   parseHttpUrl(url)
   return url.replace(/\/+$/, '')
 }

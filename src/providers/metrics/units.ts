@@ -72,7 +72,7 @@ export function createValueFormat(unit: string | undefined) {
   return {
     /** Whether the steps between the marks of an axis are powers of 2. */
     binary: unit === 'bytes',
-    /** Formats one value with four digits: `1.5 MiB`, `12 ms`, `1.234k`. */
+    /** Formats one value with at most four significant digits: `1.5 MiB`, `12 ms`, `1.234k`. */
     format: (value: number): string => {
       if (!Number.isFinite(value)) return formatSampleValue(value)
       return inScale(value, scaleFor(Math.abs(value)), 4)
@@ -200,11 +200,11 @@ export function chooseStep(seconds: number, intervalSeconds: number, most: numbe
   return niceSteps.find((step) => step >= least) ?? Math.ceil(least / 86_400) * 86_400
 }
 
-/** Rejects a span that ends before it begins, or has too many points. */
+/** Returns the span. @throws ResourceError `invalid` (reason `parameter`) if the span is empty or has more than {@link maxSeriesPoints} points. */
 export function requireSpan(span: TimeSpan): TimeSpan {
   const { start, end, step } = span
   if (end <= start)
-    throw invalid('The range ends before it begins: "start" must be before "end".', 'parameter', { parameter: 'start' })
+    throw invalid('The time range is empty: "start" must be before "end".', 'parameter', { parameter: 'start' })
   const steps = (end - start) / step
   if (steps <= maxSeriesPoints) return span
   throw invalid(
@@ -214,7 +214,7 @@ export function requireSpan(span: TimeSpan): TimeSpan {
   )
 }
 
-/** Formats a duration in the largest unit of which it is a whole multiple: `15s`, `5m`, `2h`, `7d`. */
+/** Formats a duration in the largest unit of which it is a whole multiple: `15s`, `5m`, `2h`, `7d`; otherwise in rounded milliseconds or seconds. */
 export function formatDuration(seconds: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {
     const size = units[unit] ?? 1

@@ -3,7 +3,7 @@ import type { ServerSettings } from '../relational/open.ts'
 import { refusedOpeningError } from './errors.ts'
 import { type Query, quoteName } from './sql.ts'
 
-/** Properties of a connection, read when it is opened. */
+/** Version of the server, and rights of the account, read when a connection is opened. */
 export interface AccountProperties {
   readonly isMaria: boolean
   readonly version: readonly [major: number, minor: number]
@@ -59,7 +59,7 @@ async function queryGrants(query: Query, sql: string): Promise<readonly string[]
   return (await query(sql)).map(([line]) => String(line))
 }
 
-/** Returns undefined if the server refuses a statement. Rethrows the error of a lost or overloaded connection. */
+/** Returns the answer; undefined if the server refuses the statement. Rethrows the error of a lost or overloaded connection. */
 async function ifAllowed<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
@@ -72,7 +72,7 @@ async function ifAllowed<T>(answer: Promise<T>): Promise<T | undefined> {
 const quotedRole = /`(?:[^`]|``)*`(?:@`(?:[^`]|``)*`)?/
 const roleGrant = new RegExp(`^GRANT (${quotedRole.source}(?:, ?${quotedRole.source})*) TO \`(?:[^\`]|\`\`)*\`@\``)
 
-/** Returns the roles, quoted, that a grant line gives to an account. Roles that it gives to a role belong to that one. */
+/** Returns the roles, quoted, that a grant line gives to an account; none for a line that gives roles to a role. */
 export function rolesIn(line: string): readonly string[] {
   return quotedRoles(roleGrant.exec(line)?.[1] ?? '')
 }
@@ -82,7 +82,7 @@ function quotedRoles(list: string): readonly string[] {
 }
 
 /**
- * @throws ResourceError `unavailable` (reason `refused`) for a server that is too old, and, unless `allowPrivileged` is set, for an account
+ * @throws ResourceError `unavailable` (fault `refused`) for a server that is too old, and, unless `allowPrivileged` is set, for an account
  * that can do more than read or has a role whose grants are unknown.
  */
 export function requireReadOnlyAccount(
@@ -115,8 +115,8 @@ const remedy =
   'Create an account that can only read ("hikidashi init --sql mysql" prints how), or accept this one: "allowPrivileged": true.'
 
 /**
- * Returns the privileges beyond reading that a grant line gives, globally or on a served schema. A grant of an unknown form counts as one;
- * a grant of roles does not: see {@link rolesIn}.
+ * Returns the privileges beyond reading that a grant line gives, globally or on a served schema. A grant of an unknown form counts as
+ * such a privilege; a grant of roles does not: see {@link rolesIn}.
  */
 export function excessPrivilegesIn(line: string, schemas: readonly string[] | undefined): readonly string[] {
   if (/^GRANT PROXY /.test(line)) return ['PROXY']

@@ -19,7 +19,7 @@ const mysqlShape = {
 }
 
 export const source = defineSource({
-  about: 'A database of MySQL or MariaDB: its tables, and rows where they are asked for.',
+  about: 'A database of MySQL or MariaDB: its tables, and their rows if "rows" is set.',
   shape: mysqlShape,
   effects: serverEffects,
 })

@@ -3,7 +3,7 @@ import { objectNameKey } from '../relational/names.ts'
 import type { MysqlSession } from './session.ts'
 import { type Cells, placeholdersFor, readableColumnCondition, servedSchemaCondition } from './sql.ts'
 
-/** A foreign key between two tables. */
+/** A foreign key as the information schema has it, whether or not the account may see all of its columns. */
 export interface ForeignKeyConstraint {
   readonly name: string
   readonly from: ObjectName

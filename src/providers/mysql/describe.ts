@@ -17,7 +17,7 @@ import type { MysqlSession } from './session.ts'
 import { endStatement, isKeyType, quoteName, quoteObjectName, quoteText } from './sql.ts'
 
 /**
- * Describes tables and views with a column that the account may read. Other parts that it may not see are left out.
+ * Describes those tables and views that have a column which the account may read. Parts that it may not see are left out.
  * The number of queries does not depend on the number of names.
  */
 export async function describeRelations(
@@ -37,7 +37,7 @@ function relationOf(raw: RawTable, isMaria: boolean, views: boolean): Relation {
   const columns = raw.columns.map((column) => describeColumn(column, isMaria, raw.isPart))
   const visible = new Set(columns.map((column) => column.name))
   const isWhole = (over: readonly (string | undefined)[]) => over.every((one) => one !== undefined && visible.has(one))
-  // An expression may name columns that the account may not see.
+  // An expression may name columns that the account may not see: then its index is hidden.
   const indexes = raw.indexes.filter(({ parts }) =>
     parts.every(({ column }) => (column === undefined ? !raw.isPart : visible.has(column))),
   )
@@ -96,7 +96,7 @@ function defaultOf({ default: value, extra }: RawColumn, isMaria: boolean): stri
   return isMaria || /DEFAULT_GENERATED/i.test(extra) ? value : `'${value.replaceAll("'", "''")}'`
 }
 
-/** Returns the key of a table for keyset pagination: the primary key, or a unique key without nulls. */
+/** Returns the key of a table for keyset pagination: the primary key, or a unique key without nulls; empty if there is none. */
 function keyIn(
   columns: readonly RawColumn[],
   keys: readonly RawIndex[],
@@ -154,7 +154,9 @@ function viewOf(relation: ForDefinition): string {
   const { view = '', isPart } = relation
   // A view is described by its query, which may name more than the account may see.
   const body =
-    view === '' || isPart ? '  -- not shown: it takes the right SHOW VIEW, and to see all of its columns' : view
+    view === '' || isPart
+      ? '  -- not shown: the account needs SHOW VIEW, and must be able to read all columns of the view'
+      : view
   return `CREATE VIEW ${quoteObjectName(relation)} AS\n${body}`
 }
 
@@ -197,7 +199,7 @@ function columnLine(column: Column, raw: RawColumn | undefined, usual: string | 
     `${quoteName(name)} ${type}`,
     ...(collation === undefined || collation === usual ? [] : [`COLLATE ${collation}`]),
     ...(generated === undefined ? [] : [`GENERATED ALWAYS AS (${generated})${/stored/i.test(extra) ? ' STORED' : ''}`]),
-    // In MariaDB the expression of a generated column decides whether it may be null.
+    // In MariaDB the expression of a generated column decides whether the column may be null.
     ...(nullable || (isMaria && generated !== undefined) ? [] : ['NOT NULL']),
     ...(value === undefined ? [] : [`DEFAULT ${value}`]),
     ...(touch === undefined ? [] : [touch.toUpperCase()]),

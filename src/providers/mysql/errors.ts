@@ -18,8 +18,8 @@ const faults: Readonly<Record<number, string>> = {
 }
 
 const full = 'The database has no free connection. Raise max_connections, or lower "connections".'
-const late = 'The statement exceeded its time-out.'
-const locked = 'Another session holds a lock for longer than the lock time-out.'
+const late = 'The statement exceeded its time-out. Try again later, or raise "statementTimeout".'
+const locked = 'Another session holds a lock longer than the lock time-out. Try again, or raise "lockTimeout".'
 
 const away: Readonly<Record<number, string>> = {
   1040: full,
@@ -67,7 +67,7 @@ export function isUnusableValueError(error: unknown): boolean {
 /** Codes of a view with a missing table, or whose definer is missing or may not read. */
 const brokenViews = new Set(['1045', '1356', '1449'])
 
-/** Whether a view names a table, column or function that is not there, or that the account may not use. */
+/** Whether an error is that of a view with a table, column or function that is missing, or that the account or the definer may not use. */
 export function isBrokenView(error: unknown): boolean {
   return isResourceError(error) && brokenViews.has(String(error.detail.code))
 }
@@ -98,14 +98,17 @@ export function connectError(error: unknown): ResourceError {
   const [number, code] = [serverErrorNumber(error) ?? 0, mysqlErrorCode(error)]
   const fault = faults[number] ?? tlsFault(code, code === 'HANDSHAKE_NO_SSL_SUPPORT')
   if (fault !== undefined) return refusedOpeningError(fault, code)
-  return unavailable(away[number] ?? `The database cannot be reached (${code}).`, { code })
+  return unavailable(
+    away[number] ?? `The database cannot be reached (${code}). Check that it runs, and the host and port in the URL.`,
+    { code },
+  )
 }
 
 /** Converts an error of the set-up statements of a new connection: no caller's statement caused it. */
 export function openingError(error: unknown): unknown {
   if (!isResourceError(error) || error.kind === 'unavailable') return error
   return unavailable(
-    `The database refuses the query for its version and rights (${String(error.detail.code)}).`,
+    `The database refuses the queries that set up a connection (${String(error.detail.code)}). Check the rights of the account.`,
     error.detail,
   )
 }

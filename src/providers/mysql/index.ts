@@ -75,7 +75,7 @@ function createMysqlSource(options: MysqlOptions) {
 
 /**
  * Returns the query for a checksum of rows of the information schema. Change times have a resolution of one second, so for two
- * seconds after a change the checksum differs at each query.
+ * seconds after a change in rows with such a time the checksum differs at each query.
  */
 function sum([columns, from, , time]: FingerprintSource, where: string): string {
   const lately = time === undefined ? 'NULL' : `IF(MAX(${time}) >= NOW() - INTERVAL 2 SECOND, NOW(6), NULL)`
@@ -136,8 +136,8 @@ async function readFingerprint(
 }
 
 /**
- * Reads the time of the last change of each relation with readable rows. For a view it covers every table, because its rows may
- * come from any of them.
+ * Reads the time of the last change of each relation with readable rows. The time of a view is the latest of all tables, because
+ * its rows may come from any of them.
  */
 async function readStamps(
   { query }: MysqlSession,

@@ -125,7 +125,7 @@ async function readTableFacts(
   )
 }
 
-/** Converts a row of the information schema to the facts of a table. For a view its comment is the word VIEW, which is left out. */
+/** Converts a row of the information schema to the facts of a table. The comment of a view, which is only the word VIEW, is left out. */
 export function tableFacts(type: string, engine: string | undefined, comment: string | undefined): TableFacts {
   const kind = type.includes('VIEW') ? 'view' : 'table'
   return { kind, engine, comment: kind === 'view' || comment === '' ? undefined : comment }
@@ -157,7 +157,7 @@ export function hasRows(kind: RelationKind, engine: string | undefined, views: b
 export async function readRows(session: MysqlSession, query: RowQuery, options: SelectionOptions): Promise<RowPage> {
   const { relation, columns, limit, key: only, isShown, after, maxBytes, maxValueBytes } = query
   const keyNames = relation.rows?.key ?? []
-  // A table has columns, and so has a view whose definition the server can read.
+  // A table has columns, and so has a view whose definition the server can read: this is another view.
   if (relation.columns.length === 0) throw brokenViewError()
   if (columns.length === 0) return { rows: [], more: false }
   try {
@@ -200,10 +200,10 @@ export async function readRows(session: MysqlSession, query: RowQuery, options: 
   } catch (error) {
     if (isBrokenView(error)) throw brokenViewError()
     if (error !== unusableKey && !isUnusableValueError(error)) throw error
-    // A view can also fail on a value in a row that it converts.
     if (only !== undefined) return { rows: [], more: false }
     if (after !== undefined)
       throw invalid('The parameter "after" is not the key of a row of this table.', 'parameter', { parameter: 'after' })
+    // Without a value of the caller, a view failed on a value in a row that it converts.
     throw error
   }
 }
@@ -253,7 +253,7 @@ async function typesOf(
     'SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?',
     values,
   )
-  // The information schema ignores the case of names.
+  // The information schema ignores the case of names, so it may also return other tables.
   const isOwn = ([schema, table]: readonly unknown[]) =>
     objectNameKey({ schema: String(schema), name: String(table) }) === objectNameKey(name)
   const [, , type, engine] = facts.find(isOwn) ?? []

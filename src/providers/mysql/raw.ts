@@ -18,7 +18,7 @@ export interface RawTable extends ObjectName {
   readonly checks: readonly CheckConstraint[]
   readonly triggers: readonly Trigger[]
   readonly partitions: readonly Partition[]
-  /** Query of a view; empty when the account may not see it. */
+  /** Query of a view; empty when the account may not see it, undefined for a table. */
   readonly view: string | undefined
   /** Whether the account may see only some of the columns, as far as known. */
   readonly isPart: boolean
@@ -66,7 +66,7 @@ export async function readRawTables(
   const schemas = placeholdersFor([...new Set(names.map(({ schema }) => schema))])
   const tables = placeholdersFor(names.map(({ name }) => name))
   const wanted = new Set(names.map(objectNameKey))
-  /** Groups the rows of a query by the table in their first two columns. */
+  /** Queries the information schema, and groups the rows by the table in their first two columns. */
   const by = async (
     columns: string,
     from: string,
@@ -171,7 +171,7 @@ export async function readRawTables(
 
 const textIn = (cell: Cells[number] | undefined) => (cell === null || cell === undefined ? undefined : String(cell))
 
-/** Groups the wanted rows by their first two columns. */
+/** Groups the wanted rows by the schema and name in their first two columns. */
 export function groupRows(rows: readonly Cells[], wanted: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
   const found = new Map<string, Cells[]>()
   for (const row of rows) {

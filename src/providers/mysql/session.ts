@@ -14,7 +14,7 @@ const graceMs = 2000
 /**
  * Opens a connection. All its statements are read-only, with time-outs.
  *
- * @throws ResourceError `unavailable`, with the reason `refused` if a retry does not help.
+ * @throws ResourceError `unavailable`, with the fault `refused` if a retry does not help.
  */
 export async function openSession(target: Target, settings: ServerSettings, signal: AbortSignal) {
   signal.throwIfAborted()
@@ -221,7 +221,7 @@ const form =
   /^(?:mysql|mariadb):\/\/([^:@/?#]+)(?::([^@/?#]*))?@(\[[0-9A-Fa-f:.]+\]|[^:@/?#[\]]+)(?::([0-9]{1,5}))?(?:\/([^/?#]*))?$/
 
 /**
- * Parses the URL of a database. It takes no parameters, so a URL cannot weaken a setting.
+ * Parses the URL of a database. The URL may have no parameters, so it cannot weaken a setting.
  *
  * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */
@@ -259,7 +259,7 @@ function decodeUrlPart(text: string): string | undefined {
   return plain?.includes('\0') ? undefined : plain
 }
 
-/** Returns the name to verify in the certificate. The client cannot verify addresses. */
+/** Returns the name to verify in the certificate. @throws ResourceError `invalid` for an address, which the client cannot verify. */
 function verifiedName(host: string, tls: TlsOptions | undefined): string {
   const name = tls?.serverName ?? host
   if (isIP(name) === 0 && !name.startsWith('/')) return name

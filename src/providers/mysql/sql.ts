@@ -85,7 +85,7 @@ function columnForm({ dataType }: ColumnType): ColumnForm {
   return forms.find(([, pattern]) => pattern.test(dataType))?.[0] ?? 'other'
 }
 
-/** Whether rows can be ordered and found by a column. Not by an enum, whose order and comparison differ. */
+/** Whether rows can be ordered and found by a column of a type. Not by an enum, whose order and comparison differ. */
 export function isKeyType(dataType: string): boolean {
   return /^(?:tinyint|smallint|mediumint|int|bigint|year|decimal|char|varchar|binary|varbinary|date|datetime|timestamp|uuid)$/.test(
     dataType,
@@ -116,7 +116,7 @@ export function lengthSql(column: ColumnType): string {
   return `LENGTH(${columnForm(column) === 'shape' ? wholeOf(column) : quoteName(column.name)})`
 }
 
-/** Returns the SQL of a column, cut to a length in bytes. */
+/** Returns the SQL of a column, cut to a length in bytes if its type can be long. */
 export function cutColumnSql(column: ColumnType, most: number): string {
   const whole = wholeOf(column)
   const form = columnForm(column)
@@ -198,7 +198,7 @@ export function shownValueToKey(text: string, column: ColumnType): string {
   return text
 }
 
-/** Returns a parameter to compare with a column; `undefined` if the text is invalid for its type. */
+/** Returns the SQL of a parameter to compare with a column; `undefined` if the text is invalid for its type. */
 export function parameterFor(text: string, column: ColumnType): string | undefined {
   const form = columnForm(column)
   if (valid[form]?.test(text) === false) return undefined

@@ -20,7 +20,7 @@ const postgresShape = {
     principalSetting: z
       .string()
       .regex(/^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_.]*$/, {
-        error: refusal('This is not the name of a setting of your own.', 'Write one with a dot: "app.user".'),
+        error: refusal('This is not the name of a custom setting.', 'Write a name with a dot, such as "app.user".'),
       })
       .optionalKey(
         'A setting such as "app.user" that gets the id of the caller while rows are read. Policies of row-level security can use it.',
@@ -30,7 +30,7 @@ const postgresShape = {
 }
 
 export const source = defineSource({
-  about: 'A database of PostgreSQL: its tables, and rows where they are asked for.',
+  about: 'A database of PostgreSQL: its tables, and their rows if "rows" is set.',
   shape: postgresShape,
   effects: serverEffects,
 })

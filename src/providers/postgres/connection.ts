@@ -17,7 +17,7 @@ export interface Target {
 }
 
 /**
- * Parses the URL of a database. `tls` decides about encryption: a URL can ask for more than that, never for less.
+ * Parses the URL of a database. `tls` decides about encryption: a URL may require encryption, but can never weaken it.
  *
  * @throws ResourceError `invalid`, whose message contains no part of the URL.
  */
@@ -108,9 +108,9 @@ const away: Readonly<Record<string, string>> = {
   '57P01': 'The database ended the connection. Try again.',
   '57P02': 'The database ended the connection. Try again.',
   '57P05': 'The database ended the connection. Try again.',
-  '57014': 'The statement exceeded its time-out.',
-  '55P03': 'Another session holds a lock for longer than the lock time-out.',
-  '25P03': 'The database ended a transaction that took too long.',
+  '57014': 'The statement exceeded its time-out. Try again later, or raise "statementTimeout".',
+  '55P03': 'Another session holds a lock for longer than the lock time-out. Try again later, or raise "lockTimeout".',
+  '25P03': 'The database ended a transaction that was idle for too long. Try again.',
 }
 
 /** SQLSTATE codes for an object that was dropped, or became invisible, after it was looked up. */
@@ -141,7 +141,8 @@ export function connectError(error: unknown): ResourceError {
   const isPlain = error instanceof Error && /does not support SSL/.test(error.message)
   const fault = faults[code] ?? tlsFault(code, isPlain)
   if (fault !== undefined) return unavailable(fault, { fault: 'refused', sqlstate: code })
-  const message = away[code] ?? `The database cannot be reached (${code}).`
+  const message =
+    away[code] ?? `The database cannot be reached (${code}). Check that it runs, and the host and port in the URL.`
   return unavailable(message, { sqlstate: code })
 }
 

@@ -117,8 +117,8 @@ function createPostgresSource(options: PostgresOptions) {
 const maxNameBytes = 63 * 3
 
 /**
- * SQL of a text that changes whenever the catalog changes: the number of catalog rows that describe served objects, and the sum
- * of the transaction ids that wrote them. Statistics are updated in place and do not change it.
+ * Returns the SQL of a text that changes whenever rows of a catalog table do: their number, and the sum of the ids of the transactions
+ * that wrote them. Statistics are updated in place, and do not change the text.
  */
 const sum = (table: string, join = '') =>
   `(SELECT pg_catalog.count(*) || ':' || COALESCE(pg_catalog.sum(x.xmin::text::bigint), 0) FROM pg_catalog.${table} x ${join})`

@@ -59,7 +59,7 @@ SELECT pg_catalog.pg_backend_pid()::text,
                    OR pg_catalog.pg_has_role(current_user, c.relowner, 'MEMBER')))
          ) p ORDER BY p.n, p.power))::text`
 
-/** Reads the properties of a new connection. */
+/** Reads the facts that {@link requireReadOnlyRole} checks, and the process id of the server. */
 export async function readSessionProperties(query: Query, { schemas }: ServerSettings): Promise<SessionFacts> {
   const [row] = await query({ text: factsSql }, [dangerous, functions, schemas ?? null])
   const [pid, version, encoding, powers] = row ?? []
@@ -74,7 +74,7 @@ export async function readSessionProperties(query: Query, { schemas }: ServerSet
 const minVersion = 120_000
 
 /**
- * @throws ResourceError `unavailable` (reason `refused`) for a role that could do more than read, unless that is allowed; and
+ * @throws ResourceError `unavailable` (fault `refused`) for a role that could do more than read, unless that is allowed; and
  *   for an unsupported version or encoding.
  */
 export function requireReadOnlyRole(

@@ -57,10 +57,10 @@ export async function readRows(
     })
   } catch (error) {
     if (!isUnusableValue(error)) throw error
-    // A view can also fail on a value in a row that it converts.
     if (only !== undefined) return { rows: [], more: false }
     if (after !== undefined)
       throw invalid('The parameter "after" is not the key of a row of this table.', 'parameter', { parameter: 'after' })
+    // Without a value of the caller, a view failed on a value in a row that it converts.
     throw error
   }
 }
@@ -105,7 +105,7 @@ async function become(run: Query, { principalSetting }: RowSettings, { principal
   await run({ text, fixed: true }, [principalSetting, principal?.id ?? ''])
 }
 
-/** Reads the types of the columns that the role may read, by name. A domain has its base type. */
+/** Reads the types of the columns that the role may read, by name. A domain has its base type, and a type from outside `pg_catalog` is empty. */
 async function typesOf(run: Query, name: ObjectName, { schemas, views }: RowSettings): Promise<Types> {
   const rows = await run({ text: typesSql(views), fixed: true }, [schemas ?? null, name.schema, name.name])
   return new Map(rows.map(([column, type]) => [column ?? '', type ?? '']))
@@ -170,7 +170,7 @@ function toTableRow([key, values, sizes]: RawRow, columns: readonly string[], ty
 }
 
 /**
- * Returns, for each relation, a text that changes when its rows do. The text of a view changes with every write to the
+ * Returns, for each relation with readable rows, a text that changes when its rows do. The text of a view changes with every write to the
  * database, because its rows may come from any table.
  */
 export async function readStamps(

@@ -14,9 +14,9 @@ const graceMs = 2000
 const asText = { getTypeParser: () => (text: unknown) => text }
 
 /**
- * Opens a session. All its statements are read-only and have time-outs, and they look up names only in `pg_catalog`.
+ * Opens a session. All its statements are read-only and have time-outs, and look up names without a schema only in `pg_catalog` and `pg_temp`.
  *
- * @throws ResourceError `unavailable`, with the reason `refused` if a retry does not help.
+ * @throws ResourceError `unavailable`, with the fault `refused` if a retry does not help.
  */
 export async function openSession(
   target: Target,
@@ -35,7 +35,7 @@ export async function openSession(
       const set = (isLocal: boolean) => run(settingsStatement, settingsValues(settings, isLocal), !shared)
       if (!shared) {
         await set(false)
-        // The server ends the statement when this process ends the connection. Not every server supports the setting.
+        // Makes the server end the statement when this process ends the connection. Not every server supports the setting.
         await run(checkStatement, [], false).catch(() => {})
       }
 
@@ -44,10 +44,10 @@ export async function openSession(
       const cleanUp = async () => {
         // A rollback undoes settings, roles, temporary tables, cursors and LISTEN.
         await plainly(shared ? 'ROLLBACK TO SAVEPOINT own' : 'ROLLBACK')
-        // Behind a pooler the next statement outside of the transaction may go to another session.
+        // Behind a pooler a statement outside of the transaction may go to another session, so this one comes before its end.
         const [row] = await run(leftoversStatement, [], !shared)
         if (shared) await plainly('ROLLBACK')
-        // A function has prepared a statement, which lasts as long as the connection.
+        // A statement that a function has prepared lasts as long as the connection, so the connection ends.
         if (row?.[0] !== 'f') throw endedError()
       }
 
@@ -217,7 +217,7 @@ function settingsValues(settings: ServerSettings, isLocal: boolean): readonly un
     ['bytea_output', 'hex'],
     ['extra_float_digits', '1'],
     ['quote_all_identifiers', 'off'],
-    // How statements are read.
+    // These decide how the server parses statements.
     ['standard_conforming_strings', 'on'],
     ['backslash_quote', 'safe_encoding'],
     ['escape_string_warning', 'off'],
@@ -225,7 +225,7 @@ function settingsValues(settings: ServerSettings, isLocal: boolean): readonly un
     ['array_nulls', 'on'],
     ['xmloption', 'content'],
     ['xmlbinary', 'base64'],
-    // Which rows are returned, and in which order.
+    // These decide about the returned rows and their order.
     ['gin_fuzzy_search_limit', '0'],
     ['synchronize_seqscans', 'off'],
     ['default_transaction_deferrable', 'off'],

@@ -1,7 +1,7 @@
 import type { CatalogItem, PageQuery, RelationKind, SelectionOptions } from '../relational/model.ts'
 import { parseNamePrefix } from '../relational/names.ts'
 
-/** Quotes an identifier. No fragment of SQL in this file contains text of a client: values of clients are bound to parameters. */
+/** Quotes an identifier. No identifier comes from a client: values of clients are bound to parameters. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
@@ -14,6 +14,7 @@ export function quoteText(text: string): string {
 
 /**
  * Returns the SQL condition that the schema `n` is served: it is in the parameter, or the parameter is null and `n` is not a system schema.
+ * Schemas of TOAST and of temporary tables are never served.
  */
 export function servedSchemaCondition(parameter: string): string {
   return `CASE WHEN ${parameter}::text[] IS NULL
@@ -28,8 +29,8 @@ export const usableSchemaCondition = `pg_catalog.has_schema_privilege(n.oid, 'US
 export const visibleRelationCondition = `c.relkind IN ('r', 'p', 'v', 'm') AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT')`
 
 /**
- * Returns the condition that rows of the relation `c` can be read without contacting another server and, unless `views` is set,
- * without running the functions that views call.
+ * Returns the condition that rows of the relation `c` can be served: rows of tables and materialized views without a foreign table below
+ * them, which another server would answer for, and rows of views only if `views` is set, because views call functions.
  */
 export function readableRowsCondition(views: boolean): string {
   return `(c.relkind IN (${views ? "'r', 'p', 'm', 'v'" : "'r', 'p', 'm'"}) AND NOT (c.relhassubclass AND EXISTS (
@@ -51,7 +52,7 @@ function segmentSql(name: string, encoding: string): string {
     FROM pg_catalog.regexp_split_to_table(${name}, '') WITH ORDINALITY AS t(ch, i)) ELSE ${name} END)`
 }
 
-/** Returns the SQL of the non-ASCII control characters in an encoding. */
+/** Returns the non-ASCII control characters and line separators of an encoding, as a part of a regular expression of PostgreSQL. */
 function controlsBeyond(encoding: string): string {
   if (encoding === utf8) return '\\u0080-\\u009f\\u2028\\u2029'
   return /^(?:LATIN|ISO_8859)/.test(encoding) ? '\\x80-\\x9f' : ''

@@ -15,10 +15,10 @@ import {
 import { resolveFolder, resolveSecret, type SecretSource } from '../../schema/values.ts'
 import type { OptionsOf } from '../source.ts'
 
-/** A time-out of at least 100 ms, because connections over a network take some time. */
+/** A time-out from 100 ms, because connections over a network take some time, to 1 hour. */
 const timeout = durationFrom('100ms', '1h')
 
-/** Keys that select the rows of a database to serve. */
+/** Keys that select the served rows of a database, and limit their number and size. */
 export const rowsShape = {
   tables: z
     .array(glob)
@@ -29,9 +29,7 @@ export const rowsShape = {
       allow: z.array(glob).optionalKey('Shows only columns that match one of these globs: "customers/name".'),
       deny: z.array(glob).optionalKey('Hides columns that match one of these globs: "**/*password*".'),
     })
-    .optionalKey(
-      'Which columns are shown, by table and name. A denial overrides a permission. By default all that the database role may read.',
-    ),
+    .optionalKey('The columns to show; "deny" overrides "allow". By default all that the database role may read.'),
   limit: count.max(10_000).optionalKey('Maximum number of rows in one answer. By default 1000.'),
   maxValueBytes: size
     .refine((bytes) => bytes >= 16 && bytes <= 16 * 2 ** 20, {
@@ -79,7 +77,7 @@ export function rowsKey<Shape extends z.Shape>(shape: Shape) {
 /** Keys common to all mounts over a database server. */
 export const serverShape = {
   ...relationalShape,
-  ...connectionsShape('How many connections there are at most, besides one that listens for changes. By default 4.'),
+  ...connectionsShape('Maximum number of connections, besides one that listens for changes. By default 4.'),
   connectTimeout: timeout.optionalKey('Time-out of connecting. By default "5s".'),
   ...timeoutShape,
   tls: z
@@ -99,7 +97,7 @@ export const serverShape = {
       },
     )
     .optionalKey(
-      'Encryption of the connection: "verify", with a valid certificate of this host; "off", none. By default "verify"; for a database on this machine "off", unless the URL requests encryption.',
+      'Encryption of the connection: "verify" requires a valid certificate of the host in the URL, "off" does not encrypt. By default "verify"; for a database on this machine "off", unless the URL requests encryption.',
     ),
   allowPrivileged: z
     .boolean()
@@ -156,7 +154,7 @@ export function databaseOptions(options: DatabaseOptions) {
   })
 }
 
-/** Returns the provider options of a mount over a database server. @throws ResourceError `invalid` for a missing secret. */
+/** Returns the provider options of a mount over a database server. @throws ResourceError `invalid` for a missing secret or certificate. */
 export async function serverOptions<Rows extends object>(options: ServerOptions<Rows>, folder: string) {
   const { connectTimeout, allowPrivileged, schemas } = options
   const url = await urlIn(options.url, folder)
@@ -189,5 +187,8 @@ async function tlsIn(tls: OptionsOf<typeof serverShape>['tls'], folder: string) 
 async function certificatesIn(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch(() => '')
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text
-  throw invalid(`The file ${file} holds no certificates (PEM), or cannot be read.`, 'configuration')
+  throw invalid(
+    `The file ${file} holds no certificates (PEM), or cannot be read. Correct the path in "tls".`,
+    'configuration',
+  )
 }

@@ -49,7 +49,7 @@ export function jsonContent(value: unknown, mimeType: string, meta?: Readonly<Re
   return textContent(`${JSON.stringify(value, null, 2)}\n`, mimeType, meta)
 }
 
-/** Returns the JSON document of a table or view. Unknown values are `null`, so that every document has every key. */
+/** Returns the JSON document of a table or view. Unknown facts are `null`, so that all documents of a database have the same keys. */
 export function relationDocument(relation: Relation) {
   const { schema, name, kind, owner, comment, definition, columns, primaryKey, rowEstimate } = relation
   return {
@@ -105,19 +105,22 @@ const [maxRelations, maxDrawn] = [1000, 100]
 const maxColumns = 30
 const chunk = 200
 
-/** Returns a relation without the references from tables that the caller may not see. Its own keys stay: they are part of its definition. */
+/** Returns a relation without the references from tables that the caller may not see. Its own foreign keys stay: they are part of its definition. */
 export function visibleRelation(relation: Relation, only: string | undefined, { allows }: Pick<Context, 'allows'>) {
   const sees = seenBy(only, allows)
   return { ...relation, referencedBy: relation.referencedBy.filter(({ from }) => sees(from)) }
 }
 
-/** Returns whether the rules of the mount let the caller see the description of a table. */
+/** Creates the test whether the rules of the mount let the caller see the description of a table. */
 function seenBy(only: string | undefined, allows: Context['allows']): (name: ObjectName) => boolean {
   if (allows === undefined || allows === hidesNothing) return () => true
   return (name) => allows(`${objectDirectory(name, only)}schema`)
 }
 
-/** Reads all tables and views of one schema, or of the database, that the caller may see, and the references between them. */
+/**
+ * Reads the overview of a schema, or of the database: the tables and views that the caller may see, up to a maximum, and the references
+ * between them. Undefined: the schema has no objects.
+ */
 export async function readOverview(
   source: DatabaseSource,
   schema: string | undefined,
@@ -134,7 +137,6 @@ export async function readOverview(
   const prefix = schema === undefined || source.schema !== undefined ? '' : `${nameToSegment(schema)}/`
   const sees = seenBy(source.schema, context.allows)
   const { names, more, found } = await collectRelationNames(source, prefix, sees, context)
-  // A schema without visible objects has no overview.
   if (!found && prefix !== '') return undefined
   const relations: Relation[] = []
   for (let at = 0; at < names.length; at += chunk)
@@ -212,8 +214,8 @@ function overviewDocument(relations: readonly Relation[], schema: string | undef
 }
 
 /**
- * Returns an entity relationship diagram (Mermaid `erDiagram`). Names are quoted, and characters that Mermaid does not accept are
- * replaced.
+ * Returns an entity relationship diagram (Mermaid `erDiagram`) of the first tables and columns. Names of tables and keys are quoted, and
+ * characters that Mermaid does not accept are replaced.
  */
 export function diagramOf(relations: readonly Relation[], only: string | undefined): string {
   const drawn = relations.slice(0, maxDrawn)

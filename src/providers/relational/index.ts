@@ -34,7 +34,7 @@ export interface RelationalOptions {
  * Provider of a relational database: its tables, views, enums and functions as JSON and as SQL, overviews with a diagram, and
  * rows if they are enabled. See docs/providers/postgres.md.
  *
- * No text of a client becomes SQL: names and keys are looked up, and never written into statements.
+ * No text of a client becomes SQL: names are looked up in the catalog, and keys are bound as parameters.
  */
 export function relational(options: RelationalOptions): Provider {
   const { source, watch = true, reconcile = 30_000 } = options
@@ -181,7 +181,7 @@ function templatesOf(source: DatabaseSource, hasRows: boolean): readonly Templat
           {
             template: `${head}{function}/function`,
             name: 'Function',
-            title: 'The functions and procedures of a name, with their definitions',
+            title: 'The functions and procedures with a name, and their definitions',
             mimeType: mimeTypes.function,
           },
         ]
@@ -194,7 +194,7 @@ function templatesOf(source: DatabaseSource, hasRows: boolean): readonly Templat
             name: 'Rows',
             title: 'Rows of a table, in the order of its key',
             description:
-              'limit is 100 by default; after is the "next" of an answer; columns is names separated by commas.',
+              'limit is a number of rows, by default 100; after is the "next" of an answer; columns are names separated by commas.',
             mimeType: mimeTypes.rows,
           },
           {

@@ -6,7 +6,7 @@ import type { CatalogItem, DatabaseSource, NamedItem, ObjectName, SourceContext 
 import { type Leaf, leafNames, nameSegmentCount, nameToSegment, rowSegmentOf, segmentToName } from './names.ts'
 import type { ReadableTable } from './rows.ts'
 
-/** Number of objects per query: the maximum length of a list page. */
+/** Number of objects that a listing queries at once. */
 const listedPageLength = 2000
 
 /** @param hasRows Whether rows are served for the object with a key. */
@@ -55,8 +55,8 @@ export function createDatabaseLister(source: DatabaseSource, hasRows: (key: stri
 }
 
 /**
- * Returns the key at which a listing begins; `undefined` when nothing is left. Entries of the object that contains `after` may
- * still follow.
+ * Returns the key at which a listing begins; `undefined` when nothing is left. It begins at the object that contains `after`, because some
+ * entries of that object may follow `after`.
  */
 function startOf(prefix: string, after: string | undefined, depth: number): string | undefined {
   const segments = prefix.split('/').length - 1

@@ -1,8 +1,8 @@
 import type { Context } from '../../core/provider.ts'
 
 /**
- * The model of a relational database that all relational providers share. Everything here is JSON and becomes part of documents
- * that clients read: a source leaves out everything that its role may not see.
+ * The model of a relational database that all relational providers share. The descriptions of objects become JSON documents that clients
+ * read, so a source leaves out everything that its role may not see.
  */
 
 /** The name of an object as the database stores it: never escaped, folded or quoted. */
@@ -90,7 +90,7 @@ export interface Relation extends ObjectName {
   readonly rows?: RowAccess
 }
 
-/** How rows of a relation are found. It is not shown to clients. */
+/** How rows of a relation are found. The description of the relation does not show it to clients. */
 export interface RowAccess {
   /**
    * The columns that identify a row, in the order of an index: the primary key, or a unique key without nulls. Empty if there is
@@ -135,7 +135,7 @@ export interface Extension {
   readonly comment?: string
 }
 
-/** Rounds to two digits, so that the value changes with the size of a table, not with every row. */
+/** Rounds to two digits, so that the value changes with the size of a table, not with every row. Returns 0 if the number is negative or not finite. */
 export function roundEstimate(rows: number): number {
   if (!Number.isFinite(rows) || rows < 0) return 0
   return Number(rows.toPrecision(2))
@@ -163,7 +163,7 @@ export interface DatabaseSource {
    * The number of queries does not depend on the number of objects.
    */
   page(query: PageQuery, context: SourceContext): Promise<readonly CatalogItem[]>
-  /** Returns the descriptions of objects, in any order; missing ones are left out. */
+  /** Returns the descriptions of tables and views, in any order, without missing ones; so do `enums` and `routines` for their objects. */
   relations(names: readonly ObjectName[], context: SourceContext): Promise<readonly Relation[]>
   enums?(names: readonly ObjectName[], context: SourceContext): Promise<readonly EnumType[]>
   routines?(names: readonly ObjectName[], context: SourceContext): Promise<readonly Routine[]>
@@ -212,8 +212,8 @@ export type NamedItem = Extract<CatalogItem, { name: string }>
 
 export interface RowSource {
   /**
-   * Returns rows in the order of the key, strictly after a key. If a key is invalid for the types of its columns: `[]` for
-   * `key`, the error `invalid` for `after`.
+   * Returns rows in the order of the key: the one with `key`, or those strictly after `after`. If a key is invalid for the types of its
+   * columns: no rows for `key`, the error `invalid` for `after`.
    */
   read(query: RowQuery, context: SourceContext): Promise<RowPage>
   /** Returns the keys at or after a text in the order of the key columns, for completion. */
@@ -222,7 +222,7 @@ export interface RowSource {
    * Returns a text per relation with readable rows, by key, that changes with the rows. Without it, row changes are not reported.
    */
   stamps?(context: SourceContext): Promise<ReadonlyMap<string, string>>
-  /** Whether `stamps` shows every committed change at once. Statistics of a server show it a moment later. */
+  /** Whether `stamps` shows every committed change at once. Statistics of a server show a change only a moment later. */
   readonly areStampsExact?: boolean
 }
 
@@ -267,8 +267,8 @@ export interface TableRow {
 }
 
 /**
- * A value as a fragment of JSON that loses nothing: integers of up to 32 bits and finite floats as numbers, booleans, JSON
- * as it is; whole numbers of 64 bits, decimals and everything else as strings; bytes in base64, times in ISO 8601.
+ * A value as a fragment of JSON that loses nothing: integers of up to 32 bits (of SQLite, 53 bits) and finite floats as numbers, booleans,
+ * JSON as it is; larger integers, decimals and everything else as strings; bytes in base64, times in ISO 8601.
  */
 export interface CellValue {
   readonly json: string

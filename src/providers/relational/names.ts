@@ -6,7 +6,7 @@ import type { ObjectName } from './model.ts'
  * All others stay unchanged.
  */
 
-/** The characters that are always escaped, `~` first. Sources in SQL build their expression from them. */
+/** The characters that are always escaped, `~` first. */
 export const specialCharacters: readonly string[] = [
   '~',
   '/',
@@ -118,8 +118,8 @@ const [most, concurrent] = [200, 2]
  * Batches concurrent requests into queries for many objects. A request that arrives while queries run waits for the next query:
  * no answer is older than its request.
  *
- * Returns a function for the object of a name, which is `undefined` when it does not exist. It rejects with the reason of the
- * signal once it aborts.
+ * Returns a function that resolves to the object of a name, or to `undefined` if there is none. It rejects with the reason of its signal
+ * once that aborts.
  */
 export function batchRequests<T extends ObjectName>(load: Load<T>) {
   const queue = new Set<Waiting<T>>()

@@ -8,7 +8,7 @@ import type { SourceContext } from './model.ts'
 
 interface RelationalOpenOptions extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
   readonly pool: { use(signal: AbortSignal, work: () => Promise<void>): Promise<void> }
-  /** Whether an operator must correct something: a retry does not help. Default: errors with the reason `refused`. */
+  /** Whether an operator must correct something: a retry does not help. Default: errors with the fault `refused`. */
   readonly isFault?: (error: ResourceError) => boolean
   /** Returns the text that reports a fault. Default: its message. */
   readonly explain?: (error: ResourceError) => string
@@ -59,7 +59,7 @@ export interface DatabaseOptions {
 
 /** Options of every source over a database server, besides its address. */
 export interface ServerOptions extends DatabaseOptions {
-  /** The served schemas. If it is a single one, paths do not contain its name. Default: all but those of the system. */
+  /** The served schemas. If it is a single one, paths do not contain its name. Default: all but those of the system; of MySQL, the database of the URL. */
   readonly schemas?: readonly string[]
   /** Encryption of the connection. Default: `verify`, but `off` on the loopback interface unless the URL requests it. */
   readonly tls?: TlsOptions
@@ -114,9 +114,9 @@ interface PooledConnection {
 type Pool<C extends PooledConnection> = ReturnType<typeof createConnectionPool<C>>
 
 /**
- * A bounded pool of connections with a time-out for waiting callers.
+ * Creates a bounded pool of connections with a time-out for waiting callers.
  *
- * @param open Opens a connection, at most until the signal aborts. The caller for which it is opened receives its error.
+ * @param open Opens a connection, at most until the signal aborts. Its error goes to the caller that waits for this connection.
  */
 export function createConnectionPool<C extends PooledConnection>(
   open: (signal: AbortSignal) => Promise<C>,
@@ -169,8 +169,8 @@ export function createConnectionPool<C extends PooledConnection>(
 
   return {
     /**
-     * Runs work with a connection of its own. Afterwards it goes back to the pool, if it can still be used. If the
-     * signal aborts, it is closed at once.
+     * Runs work with a connection of its own. Afterwards the connection goes back to the pool, if it can still be used. If the
+     * signal aborts, the connection is closed at once.
      *
      * @throws ResourceError `unavailable` if no connection is free in time.
      */
@@ -206,7 +206,7 @@ export function createConnectionPool<C extends PooledConnection>(
   }
 }
 
-/** Runs work with a connection, and once more after a temporary failure: a pooled connection may have ended meanwhile. */
+/** Returns a function that runs work with a connection, and once more after a temporary failure: a pooled connection may have ended meanwhile. */
 export function withRetry<C extends PooledConnection>(pool: Pool<C>, isTransient: (error: unknown) => boolean) {
   return async <T>({ signal }: SourceContext, work: (connection: C) => Promise<T>): Promise<T> => {
     try {
@@ -223,7 +223,7 @@ export function endedError(): ResourceError {
   return unavailable('The connection to the database has ended.', { fault: 'ended' })
 }
 
-/** Returns the message for a failed TLS connection, by its error code. @param isPlain Whether the server does not encrypt. */
+/** Returns the message for a failed TLS connection, by its error code. Undefined: TLS is not the cause. @param isPlain Whether the server does not encrypt. */
 export function tlsFault(code: string, isPlain: boolean): string | undefined {
   if (isPlain)
     return 'The database does not encrypt connections, but this mount requires it. Turn TLS on in the database.'

@@ -82,7 +82,7 @@ function searchableText({ values }: TableRow, columns: readonly string[]): strin
 }
 
 /**
- * Reads the row with a key. Its values may also be written as they are shown.
+ * Reads the row with a key. The segment may also have the key as rows show it, such as base64 for bytes.
  *
  * @param path The path of the rows. Access rules apply to the key as the database spells it, whatever spelling the caller uses.
  */
@@ -118,7 +118,7 @@ const valueType = /uuid|numeric|decimal|date|time|bytea|blob|binary|real|double|
 
 /**
  * Creates the test whether a row has a key. A database also finds a row by other spellings of its key (`01` for `1`). The test accepts the
- * spelling of the row, the one that is shown, and any spelling for the types in {@link valueType}.
+ * spelling of the row, the one that is shown, and any spelling with a digit for the types in {@link valueType}.
  */
 function createKeyTest({ columns }: Relation, { key: names, readable }: RowAccess, key: readonly string[]) {
   const types = names.map((name) => columns.find((column) => column.name === name)?.type ?? '')
@@ -131,7 +131,7 @@ function createKeyTest({ columns }: Relation, { key: names, readable }: RowAcces
     })
 }
 
-/** Reads a page of rows, cut to the size limits of the rules. */
+/** Reads a page of rows, within the size limits of the rules. */
 function readRowPage(
   source: RowSource,
   { relation, access }: ReadableTable,
@@ -254,7 +254,7 @@ export function createRowRules(options: RowOptions | undefined) {
         return isAllowed(path) && !isDenied(path)
       }
       const readable = rows.readable.filter(isOpen)
-      // A key reveals the values of its columns.
+      // A key reveals the values of its columns, so a key with a hidden column is not used.
       return { readable, key: rows.key.every((column) => readable.includes(column)) ? rows.key : [] }
     },
   }

@@ -17,8 +17,8 @@ interface Sight {
 }
 
 /**
- * Watches a database: it polls the fingerprint of the catalog, at an interval and after every hint, and compares everything if
- * the fingerprint has changed. A hint only causes a poll; its content is not trusted.
+ * Watches a database: polls the fingerprint of the catalog and the stamps of the rows, at an interval and after every hint, and compares
+ * the whole catalog if the fingerprint has changed.
  *
  * @param intervalMs Pause between two polls without a hint of a change, in milliseconds.
  * @param hasRows Whether rows of a table are served, by its key.
@@ -68,7 +68,7 @@ export function createDatabaseWatch(source: DatabaseSource, intervalMs: number, 
   }
 }
 
-/** Delay before a database that did not answer is polled again, in milliseconds. */
+/** Maximum delay before a database that did not answer is polled again, in milliseconds. */
 const retryDelayMs = 2000
 
 function createHints(source: DatabaseSource, signal: AbortSignal) {

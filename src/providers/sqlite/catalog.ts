@@ -59,7 +59,7 @@ export function createDatabaseCatalog(database: DatabaseSyncInstance) {
     return known
   }
   return {
-    /** Returns all relations, in the order of keys. */
+    /** Returns the tables and views, in the order of keys. */
     items: (): readonly RelationItem[] => listing().items,
     /** Returns all statements that created the schema. */
     statements: (): readonly Cells[] => run('select type, name, tbl_name, sql from sqlite_schema order by type, name'),
@@ -87,7 +87,7 @@ function listAll(run: RunQuery): Omit<Listing, 'version' | 'relations'> {
   const rows = run("select name, type, wr, strict from pragma_table_list where schema = 'main'")
   const items = rows.flatMap(([name, type, wr, strict]): readonly RelationItem[] => {
     const text = String(name)
-    // Leaves out the shadow tables of a virtual table, and names that are not Unicode.
+    // Leaves out tables of SQLite itself, the shadow tables of a virtual table, and names that are not Unicode.
     if (type === 'shadow' || /^sqlite_/i.test(text) || text.includes('\ufffd')) return []
     const kind = type === 'view' ? 'view' : type === 'virtual' ? 'virtual table' : 'table'
     return [

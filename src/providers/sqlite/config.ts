@@ -17,12 +17,12 @@ const sqliteShape = {
   ),
   rows: rowsKey(rowsShape),
   ...relationalShape,
-  ...connectionsShape('How many processes read the file at once, at most. By default 2.'),
+  ...connectionsShape('Maximum number of processes that read the file at once. By default 2.'),
   ...timeoutShape,
 }
 
 export const source = defineSource({
-  about: 'A database in a file of SQLite: its tables, and rows where they are asked for.',
+  about: 'A database in a file of SQLite: its tables, and their rows if "rows" is set.',
   shape: sqliteShape,
   effects: { options: { ...databaseEffects, file: pathEffects } },
 })

@@ -57,7 +57,7 @@ function unquoted(text: string): string {
   return text
 }
 
-/** Returns the tokens from an opening parenthesis at an index to its closing one. */
+/** Returns the tokens from an opening parenthesis at an index to its closing one; empty if there is no such pair. */
 function group(tokens: readonly SqlToken[], at: number): readonly SqlToken[] {
   const opening = tokens[at]
   if (opening?.text !== '(') return []
@@ -93,7 +93,7 @@ export function generatedColumnsOf(sql: string): ReadonlyMap<string, string> {
   return new Map(found)
 }
 
-/** Folds a name, because SQLite ignores the case of ASCII letters in names. */
+/** Writes the ASCII letters of a name in lower case, because SQLite ignores their case. */
 export const foldName = (name: string) => name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 
 const actions: Readonly<Record<string, string>> = {
@@ -210,7 +210,10 @@ export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** Affinity that SQLite derives from a declared type (https://www.sqlite.org/datatype3.html#determination_of_column_affinity). */
+/**
+ * Affinity that SQLite derives from a declared type: `numeric` also stands for INTEGER and REAL, `none` for BLOB.
+ * Source: https://www.sqlite.org/datatype3.html#determination_of_column_affinity
+ */
 export type Affinity = 'numeric' | 'text' | 'none'
 
 export function affinityOf(type: string, isStrict: boolean): Affinity {

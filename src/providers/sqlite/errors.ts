@@ -1,7 +1,7 @@
 import { invalid, isResourceError, ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { sqliteResultCode, systemCodeOf } from '../../store/sqlite/codes.ts'
 
-/** Why a file does not answer, as `detail.fault`. */
+/** The reason for which a file does not answer, as `detail.fault`. */
 type Fault = 'refused' | 'stale' | 'away'
 
 /** Returns the error for a fault that an operator must fix before the file can be served. */
@@ -11,7 +11,7 @@ export function refusedError(message: string): ResourceError {
 
 /** Returns the error for a file that was replaced: another process opens the new one. */
 export function replacedFileError(): ResourceError {
-  return unavailable('The file of the database was replaced.', {
+  return unavailable('The file of the database was replaced while it was read. Try again.', {
     fault: 'stale' satisfies Fault,
   })
 }
@@ -38,12 +38,12 @@ export function brokenViewError(): ResourceError {
 /** Messages by primary result code (https://www.sqlite.org/rescode.html). */
 const messages: Readonly<Record<number, string>> = {
   3: 'This user may not read the file of the database. Change its mode or its owner.', // PERM
-  5: 'Another process holds a lock on the database for longer than the lock time-out.', // BUSY
-  6: 'Another process holds a lock on the database for longer than the lock time-out.', // LOCKED
+  5: 'Another process holds a lock on the database for longer than the lock time-out. Try again later.', // BUSY
+  6: 'Another process holds a lock on the database for longer than the lock time-out. Try again later.', // LOCKED
   8: 'The database was left in the middle of a change. Open it once with a program that may write to it.', // READONLY
-  10: 'The file of the database cannot be read.', // IOERR
+  10: 'The file of the database cannot be read. Check the disk.', // IOERR
   11: 'The database is damaged. Check it with: PRAGMA integrity_check.', // CORRUPT
-  14: 'The file of the database cannot be opened.', // CANTOPEN
+  14: 'The file of the database cannot be opened. Check the rights of this user to the file and its folder.', // CANTOPEN
   15: 'Another process changes the database too often to read it. Try again later.', // PROTOCOL
   17: 'The database changed too often while it was read. Try again later.', // SCHEMA
   22: 'The file of the database is too large for this system.', // NOLFS
@@ -84,7 +84,8 @@ export function translateSqliteError(error: unknown): ResourceError {
   }
   const system = systemCodeOf(error)
   if (system === 'ENOENT' || system === 'ENOTDIR')
-    return unavailableError('The file of the database does not exist.', system)
-  if (system !== undefined) return unavailableError('The file of the database cannot be read.', system)
+    return unavailableError('The file of the database does not exist. Correct the path.', system)
+  if (system !== undefined)
+    return unavailableError('The file of the database cannot be read. Check the rights of this user.', system)
   return new ResourceError('internal', 'SQLite cannot do this request.')
 }

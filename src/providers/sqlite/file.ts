@@ -35,8 +35,9 @@ const unsettledMs = 50
  * Opens a file only for reading: nothing is written, and nothing is created beside it. It is opened only once: after a replacement another
  * process opens the new file.
  *
- * @param isLinkless Whether the path must be free of symbolic links. It was when the process started; one that came since is found.
- * @throws ResourceError `unavailable`, with the reason `refused` for anything but a regular file with a database; errors of
+ * @param isLinkless Whether to refuse a path with symbolic links. Its folders were checked before the process started; links that appear later
+ * are found on Linux.
+ * @throws ResourceError `unavailable`, with the fault `refused` for anything but a regular file with a database; errors of
  *   SQLite and of the file system.
  */
 export function openFile(file: string, lockTimeoutMs: number, isLinkless = false) {
@@ -84,7 +85,7 @@ export function openFile(file: string, lockTimeoutMs: number, isLinkless = false
 
 export type OpenFile = ReturnType<typeof openFile>
 
-/** Returns the identity of a file, which a rename does not change. */
+/** Returns the identity of a file, which a rename does not change. @throws ResourceError `unavailable` unless there is a regular file. */
 function identify(file: string): string {
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false })
   if (found === undefined) throw unavailableError('The file of the database does not exist. Correct the path.')
@@ -118,7 +119,7 @@ function wayOf(file: string, isLogged: boolean): LockMode {
   for (const end of companions) {
     const found = lstatSync(`${file}${end}`, { throwIfNoEntry: false })
     if (found === undefined) continue
-    if (!found.isFile()) throw refusedError('The write-ahead log or the journal of the database is not a regular file.')
+    if (!found.isFile()) throw refusedError('The log or journal of the database is not a regular file. Remove it.')
     sizes.set(end, found.size)
   }
   if (!isLogged || sizes.has('-shm')) return 'locked'
@@ -128,7 +129,7 @@ function wayOf(file: string, isLogged: boolean): LockMode {
   )
 }
 
-/** Returns a text that changes when the file changes or a log appears beside it. */
+/** Returns a text that changes when the file, its log or its journal does. */
 function traceOf(file: string): string {
   const traces = ['', ...companions].map((end) => {
     const found = lstatSync(`${file}${end}`, { bigint: true, throwIfNoEntry: false })
@@ -145,7 +146,7 @@ function waitUntilSettled(modified: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, unsettledMs - ageMs)
 }
 
-/** Checks that the file and its log, as SQLite has opened them, are in the folder of the path, and not where a link to it leads. */
+/** Checks, on Linux, that the file and its log, as SQLite has opened them, are in the folder of the path, so no link has led elsewhere. */
 function checkFolder(file: string): void {
   if (process.platform !== 'linux') return
   for (const name of readdirSync('/proc/self/fd')) {
@@ -164,7 +165,7 @@ function linkAt(path: string): string | undefined {
   }
 }
 
-/** Checks that SQLite has opened the examined file, and not one that has replaced it meanwhile. */
+/** Checks, on Linux, that SQLite has opened the examined file, and not one that has replaced it meanwhile. */
 function checkDescriptor(identity: string): void {
   if (process.platform !== 'linux') return
   const isOurs = readdirSync('/proc/self/fd').some((name) => {

@@ -21,7 +21,7 @@ import { startProcess, startTimeoutMs } from './process.ts'
 export interface SqliteOptions extends DatabaseOptions {
   /** The absolute path of the file. It is only read: neither the file nor anything beside it is written or created. */
   readonly file: string
-  /** Limits of the path of the file, if no person named it. By default links to its folder are followed. */
+  /** The folder that the file must be in, if no person named the file: its path may then have no links. By default links to its folder are followed. */
   readonly within?: FolderBounds
   /** The served rows. Undefined: none. */
   readonly rows?: SqliteRowOptions
@@ -36,12 +36,12 @@ export interface SqliteRowOptions extends RowOptions {
 
 /**
  * Provider of a database in an SQLite file: tables and views, and rows if they are enabled. A separate process reads the file.
- * It is never written, created or locked for writing. See docs/providers/sqlite.md.
+ * The file is never written, created or locked for writing. See docs/providers/sqlite.md.
  *
- * If the file cannot be read at the start (for example because another process has locked it), it is tried again at each
+ * If the file cannot be read at the start (for example because it is missing or locked), it is tried again at each
  * request.
  *
- * @throws ResourceError `invalid` for a fault that the operator must correct: a missing file, or one without a database.
+ * @throws ResourceError `invalid` for a fault that the operator must correct, such as a file that is not a database.
  */
 export async function sqlite(options: SqliteOptions): Promise<Provider> {
   requireKeys('sqlite({ file })', options, { file: 'a string' })
@@ -55,7 +55,7 @@ export async function sqlite(options: SqliteOptions): Promise<Provider> {
   })
 }
 
-/** Maximum number of retries if the file is replaced while it is read. */
+/** Maximum number of attempts if the file is replaced while it is read. */
 const attempts = 4
 /** How long a process may continue a statement that no caller waits for, before it is killed, in milliseconds. */
 const graceMs = 250
@@ -71,7 +71,7 @@ function createSqliteSource(options: SqliteOptions) {
     connections: options.connections ?? 2,
   })
 
-  /** Sends one request. A process with an old file open is ended, and another one gets the request. */
+  /** Sends one request. A process that has the replaced file open, or lacks memory, is ended. */
   const once = (signal: AbortSignal, name: keyof Operations, values: readonly unknown[]): Promise<unknown> =>
     pool.use(signal, async (reader) => {
       try {
@@ -164,7 +164,7 @@ async function traceOf(file: string): Promise<string> {
 /**
  * Starts a process that opens the file.
  *
- * @throws ResourceError `unavailable`, with the reason `refused` if only an operator can solve the problem.
+ * @throws ResourceError `unavailable`, with the fault `refused` if only an operator can solve the problem.
  */
 async function startReader(
   options: Pick<SqliteOptions, 'file' | 'within'>,
@@ -194,7 +194,7 @@ async function startReader(
   }
 }
 
-/** Returns the path of the file. One that no person has named must stay within its folder: a symbolic link on its path is refused. */
+/** Returns the path of the file. With `within`, a path that leads through a symbolic link is refused. */
 async function placeOf({ file, within }: Pick<SqliteOptions, 'file' | 'within'>): Promise<string> {
   if (within === undefined) return file
   try {

@@ -64,7 +64,7 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
       ),
     rows: (query: PlainRowQuery): RowPage => within(() => reader.read(query)),
     keys: (query: PlainKeyQuery): readonly (readonly string[])[] => within(() => reader.keys(query)),
-    /** Returns the tables whose rows can be read, and a text that changes whenever the database does. */
+    /** Returns the keys of the tables and views whose rows can be read, and a text that changes whenever the database does. */
     stamps: (views: boolean): { readonly keys: readonly string[]; readonly stamp: string } =>
       within(() => ({
         keys: catalog.items().flatMap(({ key, kind }) => (hasRows(kind, views) ? [key] : [])),
@@ -128,7 +128,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: DatabaseCatalo
     read: (query: PlainRowQuery): RowPage => {
       const { columns, limit, maxValueBytes, maxBytes, key: only, isShown = false, after } = query
       const { known, key } = find(query)
-      // A table has columns, and so has a view whose definition can be read.
+      // A table has columns, and so has a view whose definition can be read: this is another view.
       if (known.relation.columns.length === 0) throw brokenViewError()
       if (columns.length === 0) return { rows: [], more: false }
       const told = only ?? after
@@ -212,7 +212,7 @@ function keyColumnSql({ name, collation, isRowid }: KnownKey): string {
   return isRowid ? quoteName(name) : `${quoteName(name)} COLLATE ${collation}`
 }
 
-/** Returns the condition that no column of the key is null; empty without such columns. */
+/** Returns the condition that no column of the key is null; empty without a key, and for the rowid, which is never null. */
 function present(key: readonly KnownKey[]): string {
   const parts = key.filter(({ isRowid }) => !isRowid).map(({ name }) => `${quoteName(name)} IS NOT NULL`)
   return parts.length === 0 ? '' : `WHERE ${parts.join(' AND ')}`

@@ -28,7 +28,7 @@ export async function startProcess(): Promise<ReaderProcess> {
 /** Whether the system limits the memory of a process (RLIMIT_DATA). */
 const isLimited = () => process.platform === 'linux' && findShell() !== undefined
 
-/** Returns the data memory of such a process before it opens a file, in bytes. It is measured once, with the Node that runs this. */
+/** Returns the data memory of a reader process before it opens a file, in bytes, measured once; 0 if the system does not limit it. */
 const measureBase = doneOnce(async (): Promise<number> => {
   if (!isLimited()) return 0
   const measured = converse(childLimits.sqlite(Number.POSITIVE_INFINITY))
@@ -39,7 +39,7 @@ const measureBase = doneOnce(async (): Promise<number> => {
   }
 })
 
-/** Starts a process, and asks it. SQLite blocks its caller, and only the end of the process stops an endless statement. */
+/** Starts a process, and returns the functions that send it requests and end it. SQLite blocks its caller: only the end of the process stops an endless statement. */
 function converse(limits: ChildLimits) {
   const child = launch(limits)
   guard(child)
@@ -99,7 +99,7 @@ function converse(limits: ChildLimits) {
         }
         const timer = setTimeout(() => {
           waiting.delete(id)
-          reject(unavailableError('The statement exceeded its time-out.'))
+          reject(unavailableError('The statement exceeded its time-out. Raise "statementTimeout", or try again.'))
           close('a statement exceeded its time-out')
         }, mostMs)
         waiting.set(id, settle)
@@ -146,8 +146,8 @@ function launch(limits: ChildLimits): ChildProcess {
 }
 
 /**
- * Makes the process end with this one, also in the middle of a statement: a shell reads from this process, and kills the child when the
- * input ends without a line.
+ * Makes the child end with this process, also in the middle of a statement: a shell reads from this process, and kills the child when the
+ * input ends without a line. Without a shell it does nothing.
  */
 function guard(child: ChildProcess): void {
   const shell = findShell()
