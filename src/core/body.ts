@@ -29,14 +29,14 @@ export type ReadFor = (uri: string, options: ReadOptions) => Promise<ReadResult>
  * at a time, so such a part leaves no bytes over to be copied to the next part.
  */
 const maxPartBytes = 1024 * 1024 - 1
-/** Number of bytes of the first part. It is small, so that the reader gets data soon. Each part is twice as large as the one before. */
+/** Number of bytes of the first part. It is small, so that the reader gets data soon. The parts then double in size, up to the maximum. */
 const firstPartBytes = 64 * 1024 - 1
 
 /**
- * Opens a resource as a body. A resource within the limit of its source is read at once; a larger one in parts of up to 1 MiB, all
+ * Opens a resource as a body. A resource within the limit of its source is read whole; a larger one in parts of up to 1 MiB, all
  * of one version, each when the one before has been consumed.
  *
- * @param tooLarge The error of an earlier read of the whole resource. With it, the resource is read in parts at once.
+ * @param tooLarge The error of an earlier read of the whole resource, which is then not tried again.
  * @throws ResourceError as a read does, and `invalid` (reason `unreadable`) for a URI with several contents, such as a directory.
  */
 export async function openBody(
@@ -141,7 +141,7 @@ async function openParts(read: ReadFor, uri: string, options: ReadOptions, error
   }
 }
 
-/** A part of a resource: its bytes, the offsets of its first and last byte, and the query for the next part. */
+/** A part of a resource: its bytes, the offsets of its first and last byte, the query for the next part, and the size of the resource. */
 interface ContentPart {
   readonly content: ResourceContent
   readonly bytes: Uint8Array

@@ -4,7 +4,7 @@
  *
  * - `invalid`: the request itself is wrong (a malformed URI, cursor, range, argument). A retry cannot help.
  * - `not-found`: nothing exists there, or the principal may not see it. Clients can never tell the two apart.
- * - `too-large`: it exists, and is larger than the limit; a range of it can be read.
+ * - `too-large`: the content or the answer is larger than a limit. A part of it may be readable.
  * - `unavailable`: the source does not answer at the moment. A later retry can help.
  * - `internal`: a fault of the server.
  */
@@ -75,7 +75,7 @@ export type ErrorDetail = Readonly<Record<string, string | number>> & { readonly
 const brand: unique symbol = Symbol.for('hikidashi.ResourceError') as never
 
 /**
- * The only error that crosses a module boundary.
+ * The failure of an operation on a resource.
  *
  * The message and detail of `invalid` and `too-large` are shown to the client, so they name only what the client sent or may see:
  * no path of this machine, host name, SQL or text of another library. For the other kinds both stay in the log, and the client
@@ -109,7 +109,7 @@ export function denied(): ResourceError {
   return new ResourceError('not-found', 'denied', { fault: 'denied' })
 }
 
-/** Marks an error of a source as denied. It does not create a new error: the time for that would reveal the denial. */
+/** Returns an error of a source, marked as denied. No new error is constructed: the time for that would reveal the denial. */
 export function asDenied(error: ResourceError): ResourceError {
   return Object.create(error, { detail: { value: { fault: 'denied' } } })
 }
@@ -120,7 +120,8 @@ export function asDenied(error: ResourceError): ResourceError {
  */
 export function overReadLimit(size?: number): ResourceError {
   const known = size === undefined ? {} : { size }
-  return new ResourceError('too-large', 'It will be requested again in a moment.', { fault: 'later', ...known })
+  const message = 'The content is larger than the current limit. Request it again in a moment.'
+  return new ResourceError('too-large', message, { fault: 'later', ...known })
 }
 
 /** Whether an error is that of {@link overReadLimit}: the read is retried without a limit. */
