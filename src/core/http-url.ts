@@ -75,7 +75,7 @@ function parseHost(authority: string): { readonly host: string; readonly port?: 
   return port === undefined ? { host } : { host, port }
 }
 
-/** Whether a host is a name of letters, digits and hyphens, or an IPv4 address. Some programs take any name that ends in a number for an address. */
+/** Whether a host is an IPv4 address or a name. A name that ends in a number is refused, because some programs take it for an address. */
 function isHost(host: string): boolean {
   if (host.length > 253 || !/^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*$/.test(host))
     return false
@@ -111,13 +111,11 @@ export function isHttpUrl(text: string): boolean {
   }
 }
 
-/** Classification of IP addresses: public, private, or of a metadata service. */
-
 /** The bytes of an address: 4 or 16. */
 type AddressBytes = readonly number[]
 
 /**
- * Returns the bytes of an address in its one canonical spelling: `192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`. Undefined for
+ * Returns the bytes of an address in a standard notation: `192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`. Undefined for
  * any other text, including those that only some programs accept as addresses: `127.1`, `0x7f.1`, `0177.0.0.1`, `2130706433`, a
  * zone (`fe80::1%eth0`).
  */
@@ -206,7 +204,7 @@ const special = blocks(`
 /** The only IPv6 addresses that are assigned for global use. An IPv6 address that embeds an IPv4 address is judged by the latter. */
 const global = blocks('2000::/3')
 
-/** Addresses of metadata services, which give cloud machines their credentials (AWS, Google, Azure, Alibaba, Oracle), and the blocks around some. */
+/** Addresses of metadata services, which give cloud machines their credentials (AWS, Google, Azure, Alibaba, Oracle), blocks around some, and `0.0.0.0`. */
 const metadata = blocks(`
   169.254.0.0/16 fe80::/10 fd00:ec2::254/128 fd20:ce::254/128 100.100.100.200/32 192.0.0.192/32 0.0.0.0/32 ::/128
 `)
@@ -226,7 +224,7 @@ function embedded(bytes: AddressBytes): AddressBytes | undefined {
 }
 
 /**
- * Whether an address is public, as opposed to one of this machine, of a private network, or unassigned. An IPv6 address that
+ * Whether an address is public, as opposed to one of this machine, of a private network, reserved, or unassigned. An IPv6 address that
  * embeds an IPv4 address is judged by the latter.
  */
 export function isPublicAddress(bytes: AddressBytes): boolean {
@@ -252,7 +250,7 @@ export function isAllowedAddress(bytes: AddressBytes, allowed: readonly AddressB
   return isPublicAddress(bytes) || allowed.some((block) => isInBlock(bytes, block) || isInBlock(inner, block))
 }
 
-/** Error codes for an answer to the beginning of TLS that is not one of TLS. Which one comes depends on the answer and on the version of OpenSSL. */
+/** Error codes of a TLS handshake with a server that does not speak TLS. The code depends on the answer of the server and on the version of OpenSSL. */
 const notTls =
   /^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|UNKNOWN_PROTOCOL|UNEXPECTED_MESSAGE|BAD_RECORD_TYPE|RECORD_LAYER_FAILURE))$/
 

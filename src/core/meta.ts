@@ -21,7 +21,7 @@ export const metaKeys = {
   truncated: 'dev.hikidashi/truncated',
   /** The encoding of a stored text other than plain UTF-8. The listed size is that of the stored text. */
   encoding: 'dev.hikidashi/encoding',
-  /** Of a document: its other readings (`forms`). Of such a reading: the type of its document (`of`). */
+  /** Of a document: the other forms in which it can be read (`forms`). Of such a form: the type of the document (`of`). */
   reading: 'dev.hikidashi/reading',
   /** The size of the whole resource in bytes, when the content is only its beginning. */
   size: 'dev.hikidashi/size',

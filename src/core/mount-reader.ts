@@ -70,8 +70,8 @@ const principal = indexer
 /** Denies the other paths of an entry to the indexer, so that an entry with several paths is indexed under its own path only. */
 const denied = () => false
 /**
- * Does the same as {@link denied} for a mount without rules. Compared by identity: it tells a source that the mount hides no path, so that
- * none has to be asked for.
+ * Does the same as {@link denied} for a mount without rules. A source recognises it by identity, and then need not ask it about any path,
+ * because the mount hides none.
  */
 export const hidesNothing = () => false
 
