@@ -22,7 +22,7 @@ const maxLength = 8192
 export function parseHttpUrl(text: string): HttpUrl {
   const [, scheme, authority, rest] = /^(https?):\/\/([^/?#\\]*)([^#]*)$/i.exec(withoutFragment(text)) ?? []
   if (scheme === undefined || authority === undefined || rest === undefined)
-    throw urlError('It does not begin with http:// or https:// and a host.')
+    throw urlError('The URL does not begin with http:// or https:// and a host.')
   const isSecure = scheme.toLowerCase() === 'https'
   const { host, port = isSecure ? 443 : 80 } = parseHost(authority)
   return { scheme: isSecure ? 'https' : 'http', host, port, target: normalizeTarget(rest) }
@@ -59,19 +59,20 @@ export function httpUrlBelow(base: HttpUrl, below: string): HttpUrl {
 }
 
 function withoutFragment(text: string): string {
-  if (text.length > maxLength) throw urlError(`It is longer than ${maxLength} characters.`)
+  if (text.length > maxLength) throw urlError(`The URL is longer than ${maxLength} characters.`)
   const mark = text.indexOf('#')
   return mark === -1 ? text : text.slice(0, mark)
 }
 
 function parseHost(authority: string): { readonly host: string; readonly port?: number } {
-  if (authority.includes('@')) throw urlError('It holds a name and password (@ before the path).')
+  if (authority.includes('@')) throw urlError('The URL has a name or password before its host (@). Remove them.')
   const [, bracketed, plain, digits] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(authority) ?? []
   const host = (bracketed ?? plain ?? '').toLowerCase()
   if (bracketed !== undefined ? addressBytes(host)?.length !== 16 : !isHost(host))
-    throw urlError('Its host is neither a valid name nor a valid address.')
+    throw urlError('The host of the URL is neither a valid name nor a valid IP address.')
   const port = digits === undefined ? undefined : Number(digits)
-  if (port !== undefined && (port === 0 || port > 65_535)) throw urlError('Its port is not a number from 1 to 65535.')
+  if (port !== undefined && (port === 0 || port > 65_535))
+    throw urlError('The port of the URL is not a number from 1 to 65535.')
   return port === undefined ? { host } : { host, port }
 }
 
@@ -84,7 +85,7 @@ function isHost(host: string): boolean {
 
 /** Returns the path and query of a request: without dot segments, and with the characters encoded that must be. */
 function normalizeTarget(text: string): string {
-  if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed()) throw urlError('It holds a control character or a backslash.')
+  if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed()) throw urlError('The URL has a control character or a backslash. Percent-encode it.')
   const [, path = '', query = ''] = /^([^?]*)(.*)$/s.exec(text) ?? []
   const segments: string[] = []
   const parts = path.split('/').slice(1)

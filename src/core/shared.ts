@@ -47,13 +47,13 @@ export interface Delivery {
   readonly message: string
   readonly kind: 'event' | 'verification' | 'gap' | 'terminated'
   readonly attempt: number
-  /** `ok`, or why the endpoint did not take it. */
+  /** `ok`, or why the endpoint did not take the message. */
   readonly outcome: string
   /** Duration, in milliseconds. */
   readonly ms: number
 }
 
-/** A subscription of a webhook, as a later process needs it to continue it. */
+/** A subscription of a webhook as it is stored, so that a later process can continue it. */
 export interface KeptSubscription {
   readonly id: string
   /** Name of the type of events. */
@@ -152,7 +152,7 @@ export function resultFileMetadata({ body, ...facts }: ResultFile): ResultFileMe
 
 /**
  * Returns the results to remove to make room for a new one: the oldest of its owner, and then the oldest of the owner with the most
- * bytes, so that nobody can push out the results of others.
+ * bytes, so that an owner of many results does not push out those of others.
  *
  * @param kept The other results, oldest first.
  */
