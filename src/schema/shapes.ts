@@ -26,7 +26,7 @@ export interface Effect {
   readonly what: string
 }
 
-/** The folder of a configuration, and the address of the mount whose options are checked; empty for other settings. */
+/** The folder of a configuration, and the address of the mount whose options are checked. For other settings the address is empty. */
 export interface EffectContext {
   readonly folder: string
   readonly address: string
@@ -175,7 +175,7 @@ export const documentsShape = {
       [
         z.boolean(),
         z.strictObject({
-          maxBytes: size.optionalKey('The largest document that is read as text. By default "32MiB".'),
+          maxBytes: size.optionalKey('Maximum size of a document that is read as text. By default "32MiB".'),
           timeout: duration.optionalKey('Time-out for reading one document. By default "20s".'),
           ocr: z
             .strictObject({
@@ -205,7 +205,7 @@ export const documentsShape = {
     ),
 }
 
-/** Rules for the keys for reading files as documents: none of them has an effect. */
+/** Rules for the keys for reading files as documents: only OCR has an effect, since it starts a program. */
 export const documentEffects = {
   ...withoutEffects('language encodings frontMatter languages redact skills'),
   readings: (value: boolean | { readonly ocr?: object | undefined }) =>

@@ -180,7 +180,7 @@ const itemsOf = (page: SdkResult, key: string): readonly unknown[] => (Array.isA
 const itemName = (item: unknown): unknown =>
   typeof item === 'object' && item !== null ? Reflect.get(item, 'name') : undefined
 
-/** Whether an error says that a view does not know the requested item. */
+/** Whether an error may mean that a view does not know the requested item. */
 function isUnknown(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && (error.code === -32602 || error.code === -32002)
 }

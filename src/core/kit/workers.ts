@@ -25,8 +25,8 @@ const catFileCopies = 8
 const gitFileBytes = mebibyte
 
 /**
- * The limits of every kind of child process that the server starts. docs/limits.md lists them for operators. The parameters are
- * the settings that a limit depends on.
+ * The limits of the child processes with which the server reads its sources, by kind. docs/limits.md lists them for operators. The
+ * parameters are the settings that a limit depends on.
  */
 export const childLimits = {
   /** Limits of a git process that answers one request. */
@@ -68,8 +68,8 @@ export const childLimits = {
 } as const
 
 /**
- * Maximum size of the young generation of a thread's heap, in MiB. By default V8 lets it grow to 48 MiB and keeps them, which saved
- * no measurable CPU time in a thread that handles one job after the other.
+ * Maximum size of the young generation of a thread's heap, in MiB. By default V8 lets it grow to 48 MiB and keeps that memory, which
+ * saves no measurable CPU time in a thread that handles one job after the other.
  */
 export const youngGenerationMb = 6
 
