@@ -177,7 +177,7 @@ function compile(names: readonly string[]): Names {
     if (!/[*<]/.test(name)) whole.add(name)
     else if (/^\*\.[^*</]+$/.test(name)) endings.add(name.slice(1))
     else (name.includes('/') ? patternsBelow : patterns).push(patternOf(name))
-  // Without names, it matches nothing.
+  // Without names, the expression matches nothing.
   const joined = (sources: readonly string[]) => (sources.length === 0 ? '(?!)' : `(?:${sources.join('|')})$`)
   return {
     whole,
@@ -232,15 +232,15 @@ function isAmong({ whole, endings, pattern, patternBelow }: Names, name: string,
   return pattern.test(name) || patternBelow.test(`/${three}`)
 }
 
-/** Hashes of passwords wherever they were copied to, and the environments and command lines of processes. */
+/** Files with the hashes of passwords, wherever they were copied to, and with the environments and command lines of processes. */
 const others = /(?:^|\/)g?shadow-?$|^proc\/(?:\d+|self)\/(?:environ|cmdline)$/
 
 /** Maximum number of characters of a path that are examined: the end of a longer one. */
 const maxPath = 4096
 
 /**
- * Whether a file is withheld as a whole because of its name, or of the name of a folder above it: such a file commonly holds
- * credentials (`secrets/credential-files.ts`), and a detector could miss one of them.
+ * Whether a file is withheld as a whole because of its name, or of the name of a folder above it ({@link credentialNames}): such a file
+ * commonly holds credentials, and a detector could miss one of them.
  */
 export function isCredentialFile(path: string): boolean {
   const folded = foldName(path.length > maxPath ? path.slice(-maxPath) : path).toLowerCase()

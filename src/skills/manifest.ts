@@ -24,7 +24,7 @@ interface Read extends SkillFile {
   readonly text?: string
 }
 
-/** Creates a cache of digests. A file with a version is read only once for each version. */
+/** Creates a cache of digests. A file without a version is read each time. */
 export function createDigests(): Digests {
   const known = createLruCache<Read>(16 * 1024 * 1024, ({ uri, text = '' }) => 200 + uri.length + text.length)
   return {
@@ -41,7 +41,7 @@ export function createDigests(): Digests {
   }
 }
 
-/** Reads one file, and returns its digest and size as a client computes them. Undefined when it no longer exists. */
+/** Reads one file, and returns its digest and size as a client computes them. Undefined when it no longer exists, or has several contents. */
 async function readOne(uri: string, view: View, signal: AbortSignal | undefined) {
   try {
     const { contents } = await view.read(uri, defined({ signal }))
