@@ -25,7 +25,7 @@ export interface CleanPart {
   readonly changed: boolean
 }
 
-/** Size of a scanned part, and of the context that is scanned on either side of it, in bytes. No secret is longer than the context. */
+/** Size of a scanned part, and of the context that is scanned on either side of it, in bytes. Secrets should not be longer than the context. */
 export const windowBytes = 512 * 1024
 export const contextBytes = 64 * 1024
 
