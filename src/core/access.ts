@@ -171,7 +171,7 @@ export function decoyOf(path: string, isClosed: (directory: string) => boolean):
   return segments.join('/')
 }
 
-/** FNV-1a, in three characters. It only keeps names apart; the random prefix keeps the name unguessable. */
+/** A hash (FNV-1a) in three characters. It only tells most names apart; the random prefix makes the decoy unguessable. */
 function shortNameHash(text: string): string {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

@@ -27,7 +27,7 @@ export interface Guard {
 /** Host names of the cloud services that give machines their credentials. They are refused no matter which addresses they resolve to. */
 const refusedNames = /^(?:metadata|metadata\.google\.internal|instance-data(?:\.ec2\.internal)?)$/
 
-/** Ports of other protocols, whose servers could take an HTTP request for a message: the bad ports of WHATWG Fetch, and some of databases and remote control. */
+/** Ports of other protocols, whose servers could take an HTTP request for a message: the bad ports of WHATWG Fetch, and some of databases and the like. */
 const refusedPorts: ReadonlySet<number> = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
   111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
@@ -127,7 +127,7 @@ interface GuardedRequest {
   readonly body?: string
   /** Aborts the request, and the reading of its answer. */
   readonly signal: AbortSignal
-  /** Certificates of authorities, in PEM. They replace those that Node trusts. */
+  /** Certificates of certificate authorities, in PEM. They replace those that Node trusts. */
   readonly ca?: string
 }
 

@@ -106,7 +106,7 @@ export function createPatternScanner(automaton: Automaton) {
   const { begins, depth, longest } = automaton
   let state = 0
   return {
-    /** Returns the longest pattern that ends at each unit. Its start lies before `from` if it began in an earlier piece of input. */
+    /** Returns, for each unit at which patterns end, the span of the longest. It starts before `from` if it began in an earlier piece of input. */
     find: (units: Units, from: number, to: number): readonly Span[] => {
       const found: Span[] = []
       for (let at = from; at < to; at++) {

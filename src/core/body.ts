@@ -12,7 +12,7 @@ export interface Body {
   /** Length of the whole resource, in bytes; undefined when it is known only at the end. Without it there are no ranges. */
   readonly length: number | undefined
   /**
-   * Yields the bytes from `start` up to, but not including, `end`. Without them, all bytes.
+   * Yields the bytes from `start` up to, but not including, `end`. By default all bytes.
    *
    * @throws ResourceError `unavailable` when the resource changes meanwhile.
    */

@@ -38,7 +38,7 @@ import { runSourceInSpan } from './trace.ts'
 import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
 import type { CallOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
 
-/** A provider at an address, with access rules and limits. */
+/** A provider at an address, with access rules and a description. */
 export type Mount = MountOptions
 
 export interface CatalogOptions {
@@ -66,7 +66,7 @@ export interface Catalog {
   narrowed(narrowing: ListRestriction): (principal: Principal) => View
   /**
    * Returns the OAuth scopes that a token needs for a URI or a template. The mount alone decides them, so they reveal nothing
-   * about its entries. Empty outside of every mount.
+   * about its entries. Empty outside of every mount, and for a malformed URI.
    */
   scopesOf(uri: string): readonly string[]
   /**

@@ -149,7 +149,7 @@ export function createKindListeners(
     of: (watch: MountWatch): Listener => {
       const known = own.get(watch)
       if (known !== undefined) return known
-      // Prompts that are files change together with the list of entries.
+      // Prompts that are entries have no changes of their own: any change of the list of entries may be one of prompts.
       const isSeparate = kind === 'tools' || watch.hasSeparatePrompts
       const notify: Listener['notify'] = (change) => {
         if (!closed && (change[kind] === true || !isSeparate) && throttle.admit()) tell()

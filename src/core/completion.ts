@@ -137,7 +137,7 @@ async function completeVisible(
   return { values: visible }
 }
 
-/** Returns the path that a template leads to. While variables of the path remain to be filled in, this is `begun`, and not whole. */
+/** Returns the path that a template leads to: `begun` if that ends in `/` or a variable of the path is not filled in yet, else the whole path. */
 function expandTemplatePath(
   { compiled }: MountTemplate,
   given: Readonly<Record<string, string>>,

@@ -15,7 +15,7 @@ export interface DirectoryReader {
   page(mount: Mounted, path: string, cursor: string | undefined, context: Context): Promise<Page<Resource>>
   /** Returns the listing of a directory as one text for a model, one line for each child. */
   list(mount: Mounted, uri: string, path: string, context: Context): Promise<readonly ResourceContent[]>
-  /** Returns the contents of a directory's children. */
+  /** Returns a content for each child of a directory: a file is whole or cut, and a directory is empty. */
   expand(mount: Mounted, uri: string, path: string, context: Context): Promise<readonly ResourceContent[]>
 }
 

@@ -1,6 +1,6 @@
 /**
- * The kind of a failed operation on a resource. The list is closed: every edge (JSON-RPC, HTTP, exit code) maps it once, by an
- * exhaustive switch, and maps every error that is not a {@link ResourceError} to `internal`.
+ * The kind of a failed operation on a resource. The list is closed: JSON-RPC, HTTP and the exit code map each kind, and treat an error
+ * that is not a {@link ResourceError} as `internal`.
  *
  * - `invalid`: the request itself is wrong (a malformed URI, cursor, range, argument). A retry cannot help.
  * - `not-found`: nothing exists there, or the principal may not see it. Clients can never tell the two apart.
@@ -67,8 +67,8 @@ export type ErrorReason =
   | 'configuration'
 
 /**
- * Facts about a failure that a client can act on, such as `reason`, `limit`, `size`. They are sent unchanged, except `fault`: the
- * cause, for code inside the server.
+ * Facts about a failure that a client can act on, such as `reason`, `limit`, `size`. Those of `invalid` and `too-large` are sent
+ * unchanged, except `fault`: the cause, for code inside the server.
  */
 export type ErrorDetail = Readonly<Record<string, string | number>> & { readonly reason?: ErrorReason }
 
@@ -78,8 +78,8 @@ const brand: unique symbol = Symbol.for('hikidashi.ResourceError') as never
  * The failure of an operation on a resource.
  *
  * The message and detail of `invalid` and `too-large` are shown to the client, so they name only what the client sent or may see:
- * no path of this machine, host name, SQL or text of another library. For the other kinds both stay in the log, and the client
- * gets a fixed sentence. `cause` is never sent.
+ * no path of this machine, host name, SQL or text of another library. For the other kinds both stay in the log (except `retryAfter`), and
+ * the client gets a fixed sentence. `cause` is never sent.
  */
 export class ResourceError extends Error {
   /** Whether a value is an error of this class, or of the same class in another copy of this package, which a source from outside may use. */
@@ -134,7 +134,7 @@ export function isTransient(error: unknown): boolean {
   return isOverReadLimit(error) || isResourceError(error, 'unavailable') || isResourceError(error, 'internal')
 }
 
-/** Returns the error of a source that does not answer at the moment. The message and the detail go only to the log. */
+/** Returns the error of a source that does not answer at the moment. Of the message and the detail, only `retryAfter` reaches the client. */
 export function unavailable(message: string, detail: ErrorDetail = {}, cause?: unknown): ResourceError {
   return new ResourceError('unavailable', message, detail, cause === undefined ? {} : { cause })
 }

@@ -42,7 +42,7 @@ export function compileGlobs(patterns: readonly string[], options: GlobOptions =
   }
 }
 
-/** Escapes a name, so that a glob matches it literally. */
+/** Escapes a name, so that a glob matches it literally. A name that begins with `!` must not be at the beginning of the glob. */
 export function escapeGlob(name: string): string {
   return name.replace(/[*?[\]{}\\]/g, '\\$&')
 }

@@ -14,8 +14,8 @@ export interface HttpUrl {
 const maxLength = 8192
 
 /**
- * Parses a URL that begins with `http://` or `https://`. It is strict: a host is one name, or one address in its canonical
- * spelling (no `127.1`, `0x7f.1`, `2130706433`, no `%31`), without a final dot, a user name and password, or a zone.
+ * Parses a URL that begins with `http://` or `https://`. It is strict: a host is one name, or one address in a standard
+ * notation (no `127.1`, `0x7f.1`, `2130706433`, no `%31`), without a final dot, a user name and password, or a zone.
  *
  * @throws ResourceError `invalid` (reason `uri`), whose message does not repeat the URL.
  */

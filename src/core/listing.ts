@@ -276,7 +276,7 @@ function seesIn(mount: Mounted, principal: Principal): (path: string) => boolean
   }
 }
 
-/** Names the mounts that did not answer, except those that the principal may not see. */
+/** Returns the addresses of the mounts that did not answer, without those that the principal may not see. */
 export function unavailableMounts(
   failed: readonly Mounted[],
   principal: Principal,

@@ -13,7 +13,7 @@ export const metaKeys = {
   kind: 'dev.hikidashi/kind',
   /** On a page: the addresses of the mounts that are missing because they did not answer. */
   unavailable: 'dev.hikidashi/unavailable',
-  /** Of a read since a version: what the answer is (`DeltaMetadata`). */
+  /** Of a read since a version: the form of the answer (`DeltaMetadata`). */
   delta: 'dev.hikidashi/delta',
   /** The part of a resource that a content holds, and how to request the next one. */
   part: 'dev.hikidashi/part',

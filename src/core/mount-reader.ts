@@ -40,7 +40,7 @@ export interface MountReader {
   readonly watch?: (hear: (changes: readonly Change[]) => void, signal: AbortSignal) => Promise<boolean>
   /** Looks at the source now, and notifies about every change so far ({@link MountWatch.catchUp}). Undefined without `watch`. */
   readonly catchUp?: (signal: AbortSignal) => Promise<boolean>
-  /** When the watch last looked at a source that is polled (`Provider.lookedAt`). */
+  /** When the watch last looked at a source that is polled, in milliseconds since 1970 (`Provider.lookedAt`). */
   lookedAt(): number | undefined
   degraded(): Degradation | undefined
   /** Returns why the source did not answer the last request; undefined when it did. */

@@ -39,7 +39,7 @@ export interface SearchAnswer {
   readonly partial?: readonly PartialMount[]
 }
 
-/** How much of a mount is searched: of the whole mount while it is compared, or of its long texts and tables. */
+/** A mount of which only a part is searched: `looked` of `of` documents while it is compared with the index, or parts of texts and tables. */
 export interface PartialMount extends IndexGaps {
   readonly mount: string
   readonly looked?: number

@@ -34,7 +34,7 @@ export interface SharedChanges {
 
 /** One attempt to send a message of a webhook, without its content. */
 export interface Delivery {
-  /** Time of its end (ISO 8601). */
+  /** Time at which the attempt ended (ISO 8601). */
   readonly time: string
   /** The id of the webhook's subscription, as `hikidashi events` prints it. */
   readonly subscription: string
@@ -135,7 +135,7 @@ export interface LongResults {
   close(): Promise<void>
 }
 
-/** The facts of a stored result that the bounds are checked with. */
+/** The facts of a stored result by which {@link LongResultBounds} are checked. */
 export interface SizedResult {
   readonly id: string
   readonly owner: string

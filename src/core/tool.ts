@@ -19,7 +19,7 @@ export interface ProvidedTool extends Pick<Description, 'title' | 'description' 
   readonly annotations?: ToolHints
 }
 
-/** Hints about the effects of a tool. */
+/** Hints about the effects of a tool (`ToolAnnotations` of MCP). */
 export interface ToolHints {
   readonly readOnly?: boolean
   readonly destructive?: boolean

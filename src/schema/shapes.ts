@@ -130,7 +130,7 @@ export const encodingShape = {
     .optionalKey('Encodings that are not detected, by glob. A text in UTF-8 is always read as UTF-8.'),
 }
 
-/** The path of a directory in a mount. */
+/** The path of a directory in a mount, without a final `/`. The root is invalid. */
 const skillPath = text.refine((path) => isPath(path) && path !== '' && !path.endsWith('/'), {
   error: refusal(
     'This is not the path of a directory in the mount.',

@@ -267,7 +267,7 @@ function openServer(given: AttachableServer, tools: boolean) {
     )
   if (Reflect.get(server, 'transport') !== undefined)
     throw invalid('The server is connected already. Call attach before connect.', 'configuration')
-  // A McpServer sets its handlers with its first resource or tool, and refuses to when others exist.
+  // A McpServer sets its handlers with its first resource or tool, and refuses to when others exist: make it set them now.
   if ('server' in given)
     for (const name of [
       'setResourceRequestHandlers',

@@ -165,7 +165,7 @@ interface Names {
   readonly whole: Set<string>
   /** Endings of names, from a dot on: `*.pem`. */
   readonly endings: Set<string>
-  /** Names with other placeholders, and such names with a folder, after a `/`. */
+  /** Names with other placeholders: those of a file alone, and (`patternBelow`) those with a folder, behind a `/`. */
   readonly pattern: RegExp
   readonly patternBelow: RegExp
 }
@@ -218,7 +218,7 @@ function hasName(path: string, isFolder: boolean): boolean {
   const name = baseName(path)
   const upper = path.lastIndexOf('/', path.length - name.length - 2) + 1
   const top = path.lastIndexOf('/', upper - 2) + 1
-  /** The last two segments, and the last three; as `name`, if there are fewer. */
+  /** The last two segments of the path and the last three; all, if there are fewer. */
   const [two, three] = [path.slice(upper), path.slice(top)]
   // A file with the name of such a folder counts as credentials too.
   if (isAmong(folders, name, two, three)) return true

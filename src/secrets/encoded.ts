@@ -3,7 +3,7 @@ import { isPrivateKey } from './der.ts'
 
 /** Maximum size of decompressed data, in bytes. Longer data is not searched. */
 const maxUnpackedBytes = 1024 * 1024
-/** Maximum depth of base64 in base64. */
+/** Maximum depth of nested encodings. */
 const maxDepth = 3
 
 /** Whether a text that was decoded holds a secret. */

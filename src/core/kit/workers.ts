@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { unavailable } from '../errors.ts'
 
-/** Resource limits of one child process. The child sets them itself before it begins to work. */
+/** Resource limits of one child process. {@link limitedCommand} makes the child set them itself before it begins to work. */
 export interface ChildLimits {
   /**
    * Maximum memory that the process may allocate, in bytes (RLIMIT_DATA of setrlimit(2), Linux 4.7 and newer), without memory-mapped
@@ -19,7 +19,7 @@ const gibibyte = 1024 * mebibyte
 
 /** Memory of `git cat-file` in addition to the objects that it holds, in bytes. */
 const catFileBaseBytes = 128 * mebibyte
-/** Maximum number of copies of an object that `git cat-file` holds at once: its base, the result, and the part of the pack that it reads. */
+/** Maximum number of copies of an object that `git cat-file` holds at once, such as its base, the result, and the part of the pack that it reads. */
 const catFileCopies = 8
 /** Maximum size of a file that git may write, in bytes. The git commands that the server runs have nothing to write. */
 const gitFileBytes = mebibyte
