@@ -58,12 +58,12 @@ export async function openBody(
   return isTruncated ? openParts(read, uri, options, truncated) : wholeBody(content)
 }
 
-const truncated = tooLarge('The resource is too large to be read at once.')
+const truncated = tooLarge('The resource is too large to be read whole, and its source has no parts of it.')
 
 function onlyContent({ contents }: ReadResult): ResourceContent {
   const [content] = contents
   if (content === undefined || contents.length > 1)
-    throw new ResourceError('invalid', 'The resource has several contents, and a link can serve only one.', {
+    throw new ResourceError('invalid', 'The resource has several contents, and a link serves only one. Link to a file.', {
       reason: 'unreadable',
     })
   return content

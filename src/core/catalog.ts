@@ -365,5 +365,5 @@ async function paramsOf(mount: Mounted, state: CatalogState, path: string, query
   if (templates.length === 0) throw notFound('nothing takes a query here')
   // The path makes no difference to the error, but a mount that the principal may not see must look empty.
   if (!(await isVisible(mount, state, context))) throw notFound('nothing in the mount is visible')
-  throw invalid('The URI has a query that no resource template declares.', 'query')
+  throw invalid('The URI has a query that no resource template declares. Leave it out, or fill in a template.', 'query')
 }

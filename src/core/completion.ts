@@ -38,7 +38,7 @@ export async function completeTemplate(
     const completion = await completePaths(mount, template, request, context)
     if (completion.values.length > 0 || (await isVisible(mount, context))) return completion
   }
-  throw invalid('There is no such resource template.', 'unknown-name')
+  throw invalid('There is no such resource template. List the templates again.', 'unknown-name')
 }
 
 /**

@@ -158,7 +158,7 @@ async function requireDirectory(mount: Mounted, directory: string, context: Cont
   const found = await mount.find(directory, context)
   if (found !== undefined) return canonicalPath(found.path) === canonicalPath(directory) ? found.path : directory
   if ((await mount.find(directory.slice(0, -1), context)) !== undefined)
-    throw invalid('This resource is not a directory.', 'not-a-directory')
+    throw invalid('This resource is not a directory. Read it with resources/read.', 'not-a-directory')
   throw notFound('no such directory')
 }
 

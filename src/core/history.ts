@@ -164,7 +164,7 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
       cancel()
       running = running
         .then(() => keepNow(run, signal, isLast))
-        .catch((error: unknown) => state.log('warn', 'the log of changes could not be kept', { error }))
+        .catch((error: unknown) => state.log('warn', 'the log of changes could not be stored', { error }))
       return running
     },
     /** Keeps a run some time after the first of many changes. */

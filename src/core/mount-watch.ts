@@ -447,7 +447,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   /** Asks the source to watch every path, as far as it can, for the indexer. */
   const followWhole = (): void => {
     if (!listeners.hasWhole() || running?.began !== true) return
-    provider.follow?.('').catch((error: unknown) => log('debug', 'a mount cannot be followed as a whole', { error }))
+    provider.follow?.('').catch((error: unknown) => log('debug', 'a mount cannot be watched as a whole', { error }))
   }
 
   const stop = async (): Promise<void> => {

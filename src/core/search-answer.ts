@@ -179,11 +179,11 @@ export function parseSearchAnswer(text: string): SearchAnswer | undefined {
 export const freshnessSchema = {
   asOf: { type: 'string', description: 'Time (RFC 3339) until which all reported changes are in the index.' },
   pending: { type: 'integer', description: 'Number of known changes that are not in the index yet.' },
-  fresh: { type: 'boolean', description: 'Whether every change before the call is in the index. Only after a request for this.' },
+  fresh: { type: 'boolean', description: 'Whether every change before the call is in the index. Present only if the call asked for it.' },
   partial: {
     type: 'array',
     items: { type: 'object' },
-    description: 'The mounts of which only a part is searched, and how much.',
+    description: 'The mounts of which only a part is searched, and how much of each.',
   },
 }
 

@@ -127,7 +127,7 @@ export const encodingShape = {
           .describe('The encoding, such as "shift_jis" or "windows-1252"; "binary" leaves the bytes unchanged.'),
       }),
     )
-    .optionalKey('Encodings that are not detected, by glob. A text in UTF-8 is always read as UTF-8.'),
+    .optionalKey('Encodings of files, by glob, in place of the detected ones. A text in UTF-8 is always read as UTF-8.'),
 }
 
 /** The path of a directory in a mount, without a final `/`. The root is invalid. */
@@ -197,7 +197,7 @@ export const documentsShape = {
         error: refusal('This is not a setting for documents as text.', 'Write true, false or { "maxBytes": "32MiB" }.'),
       },
     )
-    .optionalKey('Reads PDF, office documents, books, mails and HTML as text, at ?as=text. By default true.'),
+    .optionalKey('Serves PDF, office documents, books, mails and HTML also as text, at ?as=text. By default true.'),
   redact: z
     .enum(['mask', 'withhold', 'off'])
     .optionalKey(
@@ -223,7 +223,7 @@ export const allowAddresses = z
   .array(
     text.refine((block) => addressBlock(block) !== undefined, {
       error: refusal(
-        'This is not an address.',
+        'This is not an IP address or a block of addresses.',
         'Write one such as "10.0.0.5", or a block such as "10.0.0.0/8" or "fd00::/8".',
       ),
     }),

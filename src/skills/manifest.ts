@@ -159,7 +159,7 @@ export function readHeader(text: string, directory: string): SkillHeader | { rea
     return { fault: 'its front matter cannot be written as JSON' }
   const { name, description, compatibility, metadata } = frontmatter as Readonly<Record<string, unknown>>
   if (typeof name !== 'string' || !nameForm.test(name))
-    return { fault: 'its name is missing, or is not of lower-case letters, digits and single hyphens' }
+    return { fault: 'its name is missing, or is not one to 64 lower-case letters, digits and single hyphens' }
   if (name !== directory) return { fault: 'its name differs from the name of its directory' }
   if (typeof description !== 'string' || description.trim() === '') return { fault: 'it has no description' }
   if (lengthOf(description) > maxDescription)

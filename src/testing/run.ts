@@ -53,7 +53,7 @@ export function createRun(provider: Provider, bounds: RunSettings) {
   }
 
   const hang = (path: string | undefined) => {
-    fail('settles', `nothing for ${bounds.timeoutMs} ms`, path)
+    fail('settles', `it did not settle within ${bounds.timeoutMs} ms`, path)
     if (problems.filter(({ promise }) => promise === 'settles').length >= maxHangs) throw runEnded
   }
 
