@@ -63,9 +63,13 @@ const truncated = tooLarge('The resource is too large to be read whole, and its 
 function onlyContent({ contents }: ReadResult): ResourceContent {
   const [content] = contents
   if (content === undefined || contents.length > 1)
-    throw new ResourceError('invalid', 'The resource has several contents, and a link serves only one. Link to a file.', {
-      reason: 'unreadable',
-    })
+    throw new ResourceError(
+      'invalid',
+      'The resource has several contents, and a link serves only one. Link to a file.',
+      {
+        reason: 'unreadable',
+      },
+    )
   return content
 }
 

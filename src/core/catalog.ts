@@ -306,8 +306,8 @@ interface Located {
 }
 
 /**
- * Keeps the text of a result, and returns the result with the version of that text. A result with a query, with several contents, or
- * without a text is returned unchanged.
+ * Keeps the text of a result, and returns the result with the version of that text. The result for a URI with a query, and one with
+ * several contents, without a text, or with too long a text, is returned unchanged.
  */
 async function keepResultText(
   { earlier }: CatalogState,

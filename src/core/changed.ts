@@ -30,7 +30,7 @@ type Versions = ReadonlyMap<string, string>
 
 /**
  * Compares the current listing with an earlier one of the same principal. Both are kept, so the answer does not depend on whether
- * anybody watched in between. A listed resource without a version, time and size never counts as updated.
+ * anybody watched in between. A listed resource without a version and a time never counts as updated.
  *
  * @throws ResourceError `too-large` for more than 100,000 resources.
  */

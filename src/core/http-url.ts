@@ -85,7 +85,8 @@ function isHost(host: string): boolean {
 
 /** Returns the path and query of a request: without dot segments, and with the characters encoded that must be. */
 function normalizeTarget(text: string): string {
-  if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed()) throw urlError('The URL has a control character or a backslash. Percent-encode it.')
+  if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed())
+    throw urlError('The URL has a control character or a backslash. Percent-encode it.')
   const [, path = '', query = ''] = /^([^?]*)(.*)$/s.exec(text) ?? []
   const segments: string[] = []
   const parts = path.split('/').slice(1)

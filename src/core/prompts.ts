@@ -232,7 +232,8 @@ function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<
       throw invalid(`The argument ${JSON.stringify(name)} is missing.`, 'argument', { argument: name })
   const known = new Set(declared.map(({ name }) => name))
   for (const [name, value] of given) {
-    if (!known.has(name)) throw invalid('The request has an argument that this prompt does not have. Leave it out.', 'argument')
+    if (!known.has(name))
+      throw invalid('The request has an argument that this prompt does not have. Leave it out.', 'argument')
     if (value.length > maxArgument)
       throw invalid(`The argument ${JSON.stringify(name)} must have at most ${maxArgument} characters.`, 'argument', {
         limit: maxArgument,

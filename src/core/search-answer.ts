@@ -179,7 +179,10 @@ export function parseSearchAnswer(text: string): SearchAnswer | undefined {
 export const freshnessSchema = {
   asOf: { type: 'string', description: 'Time (RFC 3339) until which all reported changes are in the index.' },
   pending: { type: 'integer', description: 'Number of known changes that are not in the index yet.' },
-  fresh: { type: 'boolean', description: 'Whether every change before the call is in the index. Present only if the call asked for it.' },
+  fresh: {
+    type: 'boolean',
+    description: 'Whether every change before the call is in the index. Present only if the call asked for it.',
+  },
   partial: {
     type: 'array',
     items: { type: 'object' },

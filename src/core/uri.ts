@@ -56,7 +56,8 @@ export function parseUri(raw: string, platform: NodeJS.Platform = process.platfo
   if (head === null) throw invalid('The URI is not of the form scheme://authority/path.', 'uri')
   const [start, givenScheme = '', givenAuthority = ''] = head
   const scheme = givenScheme.toLowerCase()
-  if (givenAuthority.includes('@')) throw invalid('The URI has a user name or password (@ before the path). Remove them.', 'uri')
+  if (givenAuthority.includes('@'))
+    throw invalid('The URI has a user name or password (@ before the path). Remove them.', 'uri')
   if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(givenAuthority))
     throw invalid('The authority of the URI contains a character that is not allowed there.', 'uri')
   const host = givenAuthority.toLowerCase()

@@ -127,7 +127,9 @@ export const encodingShape = {
           .describe('The encoding, such as "shift_jis" or "windows-1252"; "binary" leaves the bytes unchanged.'),
       }),
     )
-    .optionalKey('Encodings of files, by glob, in place of the detected ones. A text in UTF-8 is always read as UTF-8.'),
+    .optionalKey(
+      'Encodings of files, by glob, in place of the detected ones. A text in UTF-8 is always read as UTF-8.',
+    ),
 }
 
 /** The path of a directory in a mount, without a final `/`. The root is invalid. */
