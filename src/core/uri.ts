@@ -57,7 +57,7 @@ export function parseUri(raw: string, platform: NodeJS.Platform = process.platfo
   const [start, givenScheme = '', givenAuthority = ''] = head
   const scheme = givenScheme.toLowerCase()
   if (givenAuthority.includes('@'))
-    throw invalid('The URI has a user name or password (@ before the path). Remove them.', 'uri')
+    throw invalid('The URI has userinfo (a name or password before @). Remove it.', 'uri')
   if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(givenAuthority))
     throw invalid('The authority of the URI contains a character that is not allowed there.', 'uri')
   const host = givenAuthority.toLowerCase()
