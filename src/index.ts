@@ -1,4 +1,4 @@
-/** The toolkit: providers, and the catalog that they are mounted in. `hikidashi/server` serves it. */
+/** The toolkit: the interface of providers, and the catalog that mounts them. `hikidashi/server` serves a catalog. */
 export { type Access, type AccessRule, compileAccess } from './core/access.ts'
 export { type Catalog, type CatalogOptions, createCatalog, type Mount } from './core/catalog.ts'
 export type { ChangeLimits, DegradedMount } from './core/changes.ts'

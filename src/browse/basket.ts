@@ -86,8 +86,11 @@ export function levelsOf(cost: TokenCost | undefined): readonly Level[] {
 }
 
 /**
- * Decides the level of each item. Chosen levels stay; items with `auto` begin in full, and are lowered while the budget is exceeded,
- * each time by the step that saves most.
+ * Decides the level of each item. Chosen levels stay, if the resource has them; items with `auto` begin in full, and are lowered while the
+ * budget is exceeded, each time by the step that saves most.
+ *
+ * @param frame Tokens of the head and tail of the context.
+ * @param usable Maximum number of tokens ({@link usableBudget}).
  */
 export function planBasket(
   items: BasketItems,

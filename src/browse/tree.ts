@@ -65,7 +65,7 @@ export function withPage<F>(tree: Tree<F>, uri: string, cursor: string, page: Pa
   })
 }
 
-/** Replaces the entries of a directory that was listed again. `changed`: the new and the changed entries. */
+/** Replaces the entries of a directory that was listed again. `changed`: the URIs of the new and the changed entries. */
 export function withReloadedFolder<F>(tree: Tree<F>, uri: string, { items, next }: LoadedEntries) {
   const before = new Map(folderAt(tree, uri).items.map((item) => [item.uri, item]))
   const now = freshOf(items, [uri])
@@ -127,7 +127,7 @@ function towards(items: readonly Resource[], uri: string, enters: CanEnter, dept
   return best
 }
 
-/** The path of a URI, without query, fragment and trailing slashes. Equivalent spellings give the same path. */
+/** Returns a URI percent-decoded, without query, fragment and trailing slashes, to compare spellings of the same URI. */
 export function uriPath(uri: string): string {
   const [path = ''] = uri.split(/[?#]/)
   const trimmed = path.replace(/\/+$/, '')
@@ -154,7 +154,7 @@ export function foldersAbove(uri: string): readonly string[] {
 /** Resources below a folder, at any depth. */
 export interface FilesBelow {
   readonly files: readonly Resource[]
-  /** Number of files below each folder that was listed completely, by the URI of the folder. */
+  /** Number of files below each folder, by the URI of the folder. Empty if a folder was not listed completely. */
   readonly counts: ReadonlyMap<string, number>
   /** Whether files may be missing: a limit was reached, or a folder could not be listed. */
   readonly isPart: boolean

@@ -6,9 +6,9 @@ import type { Principal } from './provider.ts'
 import { closedAncestor } from './tree.ts'
 import { parseAddress } from './uri.ts'
 
-/** Decides whether a principal may see a path of a mount. Only the catalog applies it. */
+/** Decides whether a principal may see a path of a mount. */
 export interface Access {
-  /** @param others Other paths of the same tool or prompt ({@link pathsOfNames}): a rule that matches any of them decides. */
+  /** @param others Other paths of the same tool or prompt ({@link pathsOfNames}): a rule applies if it matches `path` or any of them. */
   (principal: Principal, path: string, others?: readonly string[]): boolean
   /**
    * Returns how much a principal may see below a directory (empty, or ending in `/`). The rules alone decide, never the entries
@@ -41,7 +41,7 @@ export type Verdict =
  *
  * A directory needs no rule of its own: it is visible when something below it is.
  *
- * @throws ResourceError `invalid` for a malformed glob.
+ * @throws ResourceError `invalid` for a malformed rule or glob.
  */
 export function compileAccess(rules: readonly AccessRule[]): Access {
   requireArgument('compileAccess(rules)', 'rules', rules, 'an array')
@@ -56,8 +56,8 @@ export function compileAccess(rules: readonly AccessRule[]): Access {
 }
 
 /**
- * Returns the paths at which rules know a tool or prompt by its names, besides its path: a tool of another server may be shown with
- * another name than that server has for it. None for a prompt that is written in a resource, which rules know by its path alone.
+ * Returns the other paths by which access rules may match a tool or prompt: one for each of its names, since a tool of another server
+ * may have one name there and another one here. Empty for a prompt that is stored in a resource: rules match only the path of the resource.
  */
 export function pathsOfNames(path: string, names: readonly string[]): readonly string[] {
   if (!path.startsWith('=')) return []
@@ -100,7 +100,7 @@ export function compileVerdict(
   }
 }
 
-/** Does the same as `compileGlobs`, but tries every glob even after one has matched, so the time does not reveal which path a rule denies. */
+/** Does the same as `compileGlobs`, but tries every glob even after one has matched, so the time does not reveal whether a rule denies a path. */
 function matchEvery(patterns: readonly string[]): PathTest {
   const tests = patterns.map((pattern) => compileGlobs([pattern]))
   return (path) => tests.filter((matches) => matches(path)).length > 0
@@ -152,8 +152,8 @@ function makeUnguessable(): string {
  * a missing path, no matter what the denied path holds, and the denied path is never accessed.
  *
  * The first closed directory (nothing below it may be seen) gets a name that cannot be guessed; without a closed directory, the
- * last segment does. So a path in a directory that may be read is missing from that directory. The same path always has the same
- * decoy, so a source that caches results caches both alike. The extension stays, since sources judge names by it.
+ * last segment does. So the decoy of a path in a visible directory lies in the same directory. Within a process, a path always has the
+ * same decoy, so a source that caches results caches both alike. The extension of a replaced file name stays, since sources judge names by it.
  *
  * @param isClosed Whether the principal may see nothing below a directory, which ends in `/`.
  */
@@ -171,7 +171,7 @@ export function decoyOf(path: string, isClosed: (directory: string) => boolean):
   return segments.join('/')
 }
 
-/** FNV-1a, in three characters. It only keeps names apart; the random prefix keeps the name unguessable. */
+/** A hash (FNV-1a) in three characters. It only tells most names apart; the random prefix makes the decoy unguessable. */
 function shortNameHash(text: string): string {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
@@ -193,7 +193,7 @@ export interface ListRestriction {
   readonly pages?: number
 }
 
-/** Returns the mounts with a restriction applied as an access rule. */
+/** Returns the mounts that a restriction names, each with the globs of the restriction as a further access rule. */
 export function narrowMounts<Mount extends { readonly address: string; readonly access?: Access }>(
   mounts: readonly Mount[],
   { mounts: named, match }: ListRestriction,

@@ -15,19 +15,19 @@ export type Resolve = (
   done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
 ) => void
 
-/** Decides which addresses requests may go to: before the connection, and again by the address that is connected. */
+/** Decides which addresses requests may go to: before the connection, and again by the address of the connection. */
 export interface Guard {
   /** Returns why a URL is refused, as far as the URL itself shows; undefined when its host may be looked up. */
   refusal(url: HttpUrl): string | undefined
   allows(address: string | undefined): boolean
-  /** A look-up that resolves only to addresses it has checked. */
+  /** Looks up a host, and fails if any of its addresses is refused. */
   readonly lookup: LookupFunction
 }
 
-/** Names of the metadata services that give machines their credentials. They are refused no matter which addresses they resolve to. */
+/** Host names of the cloud services that give machines their credentials. They are refused no matter which addresses they resolve to. */
 const refusedNames = /^(?:metadata|metadata\.google\.internal|instance-data(?:\.ec2\.internal)?)$/
 
-/** Ports of other protocols, whose servers could take an HTTP request for a message: the bad ports of WHATWG Fetch, and those of databases. */
+/** Ports of other protocols, whose servers could take an HTTP request for a message: the bad ports of WHATWG Fetch, and some of databases and the like. */
 const refusedPorts: ReadonlySet<number> = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
   111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
@@ -37,9 +37,9 @@ const refusedPorts: ReadonlySet<number> = new Set([
 ])
 
 /**
- * Creates a guard that allows requests to the internet, and to the address blocks that the operator allows. Every address of a
- * name must be allowed, and the connection goes to one of the checked addresses, so a later change of the name makes no
- * difference.
+ * Creates a guard that allows requests to the internet, and to the address blocks that the operator allows, but never to cloud metadata
+ * services and to the ports of other protocols. Every address of a name must be allowed, and the connection goes to one of the checked
+ * addresses, so a later answer of DNS makes no difference.
  */
 export function createGuard(allowed: readonly AddressBlock[], resolve: Resolve = resolveHost): Guard {
   const allows = (address: string | undefined) => {
@@ -89,7 +89,7 @@ export function parseAllowed(allowAddresses: readonly string[]): readonly Addres
     const block = addressBlock(text)
     if (block === undefined)
       throw invalid(
-        `"allowAddresses" has an entry that is not an address. Write one such as 10.0.0.5 or 10.0.0.0/8.`,
+        `"allowAddresses" has an entry that is neither an IP address, such as 10.0.0.5, nor a block of addresses, such as 10.0.0.0/8.`,
         'configuration',
       )
     return block
@@ -127,7 +127,7 @@ interface GuardedRequest {
   readonly body?: string
   /** Aborts the request, and the reading of its answer. */
   readonly signal: AbortSignal
-  /** Certificates of authorities, in PEM. They replace those that Node trusts. */
+  /** Certificates of certificate authorities, in PEM. They replace those that Node trusts. */
   readonly ca?: string
 }
 

@@ -17,7 +17,7 @@ export interface Automaton {
 
 const hash = (a: number, b: number, c: number) => (a * 961 + b * 31 + c) & 0xffff
 
-/** Builds the automaton of patterns, which are UTF-16 units of a text, or bytes. */
+/** Builds the automaton of patterns, which are UTF-16 units of a text, or bytes: at least three for each pattern. */
 export function compilePatterns(patterns: readonly ArrayLike<number>[]): Automaton {
   const next = new Map<number, number>()
   const depth = [0]
@@ -42,7 +42,7 @@ export function compilePatterns(patterns: readonly ArrayLike<number>[]): Automat
     begins[hash(units[0] ?? 0, units[1] ?? 0, units[2] ?? 0)] = 1
   }
   const fail = depth.map(() => 0)
-  // Breadth first: the fail state of a state is nearer to the root, so it must be complete by then.
+  // Breadth first: the fail state of a state is nearer to the root, and must be complete first.
   edges.sort(([, , a], [, , b]) => (depth[a] ?? 0) - (depth[b] ?? 0))
   for (const [state, unit, target] of edges) {
     if (state !== 0) fail[target] = step({ next, fail }, fail[state] ?? 0, unit)
@@ -62,18 +62,18 @@ function step({ next, fail }: Pick<Automaton, 'next' | 'fail'>, from: number, un
 /** The UTF-16 code units of a text, or bytes, as the input of a search. */
 interface Units {
   at(index: number): number
-  /** Returns the first index from `at` on at which a pattern may begin, by the three units there; `to - 2` if there is none. */
+  /** Returns the first index from `at` on at which a pattern may begin, by the three units there; the greater of `at` and `to - 2` if none. */
   seek(begins: Uint8Array, at: number, to: number): number
 }
 
 /** The UTF-16 code units of a text, as the input of a search. */
-// These two functions are alike on purpose: one loop over both kinds of input would be several times slower.
+// `seekInText` and the `seek` of `unitsInBytes` are alike on purpose: one loop over both kinds of input would be several times slower.
 export const unitsInText = (text: string): Units => ({
   at: (index) => text.charCodeAt(index),
   seek: (begins, from, to) => seekInText(text, begins, from, to),
 })
 
-/** Returns the first index from `from` on at which a pattern may begin in a text; `to - 2` if there is none. */
+/** Returns the first index from `from` on at which a pattern may begin in a text; the greater of `from` and `to - 2` if there is none. */
 export function seekInText(text: string, begins: Uint8Array, from: number, to: number): number {
   let first = text.charCodeAt(from)
   let second = text.charCodeAt(from + 1)
@@ -106,6 +106,7 @@ export function createPatternScanner(automaton: Automaton) {
   const { begins, depth, longest } = automaton
   let state = 0
   return {
+    /** Returns, for each unit at which patterns end, the span of the longest. It starts before `from` if it began in an earlier piece of input. */
     find: (units: Units, from: number, to: number): readonly Span[] => {
       const found: Span[] = []
       for (let at = from; at < to; at++) {
@@ -126,7 +127,7 @@ export function createPatternScanner(automaton: Automaton) {
 
 /** The patterns of a set by their beginnings, to check quickly whether any of them occurs (Wu and Manber, 1994). */
 export interface PatternSet {
-  /** Length of the shortest pattern, in bytes: the length of a window of the search. */
+  /** Length of the shortest pattern, in bytes, but at most 255: the length of a window of the search. */
   readonly length: number
   /** For the last two bytes of a window: by how many bytes the window can move without skipping the beginning of a pattern. */
   readonly shift: Uint8Array
@@ -150,7 +151,7 @@ export function compilePatternSet(patterns: readonly Buffer[]): PatternSet {
   return { length, shift, heads }
 }
 
-/** Whether bytes contain one of the patterns. It reads a third of the bytes, or fewer. */
+/** Whether bytes contain one of the patterns. The longer the shortest pattern is, the more bytes are skipped. */
 export function holdsPattern(bytes: Buffer, { length, shift, heads }: PatternSet): boolean {
   for (let end = length - 1; end < bytes.length; ) {
     const step = shift[((bytes[end - 1] as number) << 8) | (bytes[end] as number)] as number

@@ -12,7 +12,7 @@ export interface Body {
   /** Length of the whole resource, in bytes; undefined when it is known only at the end. Without it there are no ranges. */
   readonly length: number | undefined
   /**
-   * Yields the bytes from `start` up to, but not including, `end`. Without them, all bytes.
+   * Yields the bytes from `start` up to, but not including, `end`. By default all bytes.
    *
    * @throws ResourceError `unavailable` when the resource changes meanwhile.
    */
@@ -29,14 +29,14 @@ export type ReadFor = (uri: string, options: ReadOptions) => Promise<ReadResult>
  * at a time, so such a part leaves no bytes over to be copied to the next part.
  */
 const maxPartBytes = 1024 * 1024 - 1
-/** Number of bytes of the first part. It is small, so that the reader gets data soon. Each part is twice as large as the one before. */
+/** Number of bytes of the first part. It is small, so that the reader gets data soon. The parts then double in size, up to the maximum. */
 const firstPartBytes = 64 * 1024 - 1
 
 /**
- * Opens a resource as a body. A resource within the limit of its source is read at once; a larger one in parts of up to 1 MiB, all
+ * Opens a resource as a body. A resource within the limit of its source is read whole; a larger one in parts of up to 1 MiB, all
  * of one version, each when the one before has been consumed.
  *
- * @param tooLarge The error of an earlier read of the whole resource. With it, the resource is read in parts at once.
+ * @param tooLarge The error of an earlier read of the whole resource, which is then not tried again.
  * @throws ResourceError as a read does, and `invalid` (reason `unreadable`) for a URI with several contents, such as a directory.
  */
 export async function openBody(
@@ -58,14 +58,18 @@ export async function openBody(
   return isTruncated ? openParts(read, uri, options, truncated) : wholeBody(content)
 }
 
-const truncated = tooLarge('The resource is too large to be read at once.')
+const truncated = tooLarge('The resource is too large to be read whole, and its source has no parts of it.')
 
 function onlyContent({ contents }: ReadResult): ResourceContent {
   const [content] = contents
   if (content === undefined || contents.length > 1)
-    throw new ResourceError('invalid', 'The resource has several contents, and a link can serve only one.', {
-      reason: 'unreadable',
-    })
+    throw new ResourceError(
+      'invalid',
+      'The resource has several contents, and a link serves only one. Link to a file.',
+      {
+        reason: 'unreadable',
+      },
+    )
   return content
 }
 
@@ -141,7 +145,7 @@ async function openParts(read: ReadFor, uri: string, options: ReadOptions, error
   }
 }
 
-/** A part of a resource: its bytes, the offsets of its first and last byte, and the query for the next part. */
+/** A part of a resource: its bytes, the offsets of its first and last byte, the query for the next part, and the size of the resource. */
 interface ContentPart {
   readonly content: ResourceContent
   readonly bytes: Uint8Array

@@ -8,12 +8,12 @@ export interface Principal {
   readonly scopes?: readonly string[] | undefined
 }
 
-/** Context of every call: the caller, and the signal that aborts it. A provider stops its work soon after the abort. */
+/** Context of every call: the caller, and the signal that aborts the call. A provider stops its work soon after the abort. */
 export interface Context {
   readonly principal: Principal
   readonly signal: AbortSignal
   /**
-   * Maximum size of the content at the moment, in bytes. For a larger one, a provider that knows the size before it fetches the
+   * Maximum size of the content at the moment, in bytes. For a larger content, a provider that knows the size before it fetches the
    * content throws {@link overReadLimit}; the catalog then retries when there is room. Other providers may ignore it.
    */
   readonly most?: number | undefined

@@ -38,7 +38,7 @@ import { runSourceInSpan } from './trace.ts'
 import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
 import type { CallOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
 
-/** A provider at an address, with access rules and limits. */
+/** A provider at an address, with access rules and a description. */
 export type Mount = MountOptions
 
 export interface CatalogOptions {
@@ -50,7 +50,7 @@ export interface CatalogOptions {
   readonly pages?: Partial<Paging>
   /** Limits of subscriptions. */
   readonly changes?: Partial<ChangeLimits>
-  /** Keeps texts that were read, for reads since a version. Default: in memory. */
+  /** Opens the storage of earlier texts, listings and changes, for reads since a version and comparisons. Default: in memory. */
   readonly earlier?: () => Promise<EarlierTexts>
   /** Clock of the throttle on notifications of changed lists. Default: the clock of the system. */
   readonly clock?: Clock
@@ -66,12 +66,12 @@ export interface Catalog {
   narrowed(narrowing: ListRestriction): (principal: Principal) => View
   /**
    * Returns the OAuth scopes that a token needs for a URI or a template. The mount alone decides them, so they reveal nothing
-   * about its entries. Empty outside of every mount.
+   * about its entries. Empty outside of every mount, and for a malformed URI.
    */
   scopesOf(uri: string): readonly string[]
   /**
    * Whether the rules let a principal see a URI, or, for a directory (with a final `/`), anything below it. Whether an entry
-   * exists makes no difference.
+   * exists makes no difference. Throws ResourceError `invalid` for a malformed URI.
    */
   allows(principal: Principal, uri: string): boolean
   /** Returns the mount as the indexer sees it: every entry, without access rules. Undefined when no mount has this address. */
@@ -85,7 +85,7 @@ export interface Catalog {
 /**
  * Mounts providers at addresses.
  *
- * @throws ResourceError `invalid` for a malformed address, or one that lies at or under another.
+ * @throws ResourceError `invalid` for malformed options, or an address that is malformed or lies at or under another.
  */
 export function createCatalog(options: CatalogOptions): Catalog {
   requireKeys('createCatalog({ mounts })', options, { mounts: 'an array' })
@@ -161,7 +161,7 @@ interface Parts {
 
 function createView({ state, listing, directories, changes, route }: Parts, principal: Principal): View {
   const contextOf = (options: CallOptions | undefined): Context => {
-    // One signal for each call, so its listeners are those of this call only.
+    // Each call without a signal gets its own: a shared one would keep the listeners of all calls.
     const signal = options?.signal ?? new AbortController().signal
     signal.throwIfAborted()
     // Any number of mounts may listen to the signal: Node would warn of a leak at the eleventh listener.
@@ -274,7 +274,7 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
 /** Size above which a content waits for room in memory, in bytes. */
 const largeBytes = 512 * 1024
 
-/** One year, in milliseconds: the usual maximum of caches for "for ever". */
+/** One year, in milliseconds: the usual lifetime in caches of a content that never changes. */
 const yearMs = 365 * 24 * 3600 * 1000
 
 /** The version of a query `since=VERSION`; undefined for another query, and for one that a template of the mount declares. */
@@ -305,7 +305,10 @@ interface Located {
   readonly parsed: ParsedUri
 }
 
-/** Keeps the text of a whole resource. Its version is then that of the text. */
+/**
+ * Keeps the text of a result, and returns the result with the version of that text. The result for a URI with a query, and one with
+ * several contents, without a text, or with too long a text, is returned unchanged.
+ */
 async function keepResultText(
   { earlier }: CatalogState,
   { mount, path, parsed }: Located,
@@ -321,7 +324,7 @@ async function keepResultText(
 const noParams: ReadonlyMap<string, string> = new Map()
 
 /**
- * Reads one path, if access allows it. The contents carry the URI as the caller spelled it. For a denied path, a path that does not
+ * Reads one path, if access allows it. The content at that path has the URI as the caller spelled it. For a denied path, a path that does not
  * exist is requested from the source, so that neither the error nor its time distinguishes a denied path from a missing one.
  */
 async function readPath(
@@ -362,5 +365,5 @@ async function paramsOf(mount: Mounted, state: CatalogState, path: string, query
   if (templates.length === 0) throw notFound('nothing takes a query here')
   // The path makes no difference to the error, but a mount that the principal may not see must look empty.
   if (!(await isVisible(mount, state, context))) throw notFound('nothing in the mount is visible')
-  throw invalid('The URI has a query that no resource template declares.', 'query')
+  throw invalid('The URI has a query that no resource template declares. Leave it out, or fill in a template.', 'query')
 }

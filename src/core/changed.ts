@@ -18,8 +18,8 @@ interface ChangedOptions {
 const maxListed = 100_000
 
 /**
- * Suffix of a version that a later state may have too. A resource with it counts as changed at the next comparison; only a read shows
- * whether it has changed.
+ * Suffix of a version that a later state may have too, because the resource was modified just before. The resource counts as changed once
+ * its version is certain; only a read shows whether it has changed.
  */
 const unsteady = '~'
 const stripUnsteadySuffix = (version: string) =>
@@ -29,10 +29,10 @@ const stripUnsteadySuffix = (version: string) =>
 type Versions = ReadonlyMap<string, string>
 
 /**
- * Compares the current listing with an earlier one of the same principal. Both are kept, so the answer is exact, and does not depend on
- * whether anybody watched in between.
+ * Compares the current listing with an earlier one of the same principal. Both are kept, so the answer does not depend on whether
+ * anybody watched in between. A listed resource without a version and a time never counts as updated.
  *
- * @throws ResourceError `too-large` for too many resources.
+ * @throws ResourceError `too-large` for more than 100,000 resources.
  */
 export async function changedResources(
   { since, uri, limit }: ChangedQuery,
@@ -69,7 +69,7 @@ interface Found {
   readonly resource: ChangedResource
 }
 
-/** Whether a change is at or below a URI, and of a resource that the principal may see now. A denied resource looks as if it had never existed. */
+/** Returns a test for changes at or below a URI, of resources that the principal may see now: a denied one looks as if it had never existed. */
 function isWanted(uri: string | undefined, allows: (uri: string) => boolean) {
   return ({ resource }: Found): boolean =>
     (uri === undefined || isBelowAny(resource.uri, [uri.replace(/\/$/, '')])) && allows(resource.uri)
@@ -98,7 +98,7 @@ async function versionsOf(list: ChangedOptions['list']) {
     }
     for (const address of page.unavailable ?? []) unavailable.add(address.replace(/\/$/, ''))
     if (versions.size > maxListed)
-      throw tooLarge(`There are more than ${maxListed} resources, too many to compare. Name a URI to compare fewer.`, {
+      throw tooLarge(`There are more than ${maxListed} resources, too many to compare. Read or search them instead.`, {
         limit: maxListed,
       })
     cursor = page.nextCursor

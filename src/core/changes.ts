@@ -20,7 +20,7 @@ export interface ChangeLimits {
   readonly subscriptions: number
   /** Maximum number of subscriptions of all principals. */
   readonly totalSubscriptions: number
-  /** Throttle: minimum time between two notifications of one client that a list (of resources, prompts or tools) has changed, in milliseconds. */
+  /** Minimum time between two notifications to a subscription that the same list (resources, prompts or tools) has changed, in milliseconds. */
   readonly listIntervalMs: number
 }
 
@@ -149,7 +149,7 @@ export function createKindListeners(
     of: (watch: MountWatch): Listener => {
       const known = own.get(watch)
       if (known !== undefined) return known
-      // Prompts that are files change together with the list of entries.
+      // Prompts that are entries have no changes of their own: any change of the list of entries may be one of prompts.
       const isSeparate = kind === 'tools' || watch.hasSeparatePrompts
       const notify: Listener['notify'] = (change) => {
         if (!closed && (change[kind] === true || !isSeparate) && throttle.admit()) tell()
@@ -235,7 +235,7 @@ function openSubscription(
     return [...told].flatMap(([spelled, one]) => (one.watch === watch && one.path === target.path ? [spelled] : []))
   }
 
-  /** Returns a function that listens to the lists of mounts. It resolves to whether at least one mount reports changes of its list. */
+  /** Returns a function that listens to the lists of mounts. It resolves to whether the principal may listen to at least one of them. */
   const hear =
     (mounts: Iterable<readonly [Mounted, MountWatch]>, whoHears: (watch: MountWatch) => Listener) =>
     async (options?: CallOptions): Promise<boolean> => {
@@ -335,13 +335,12 @@ async function isFollowed(
 }
 
 /**
- * Whether the caller may listen to a path. Access decides; for a directory that it may not see itself, a bounded search for a visible
- * entry.
+ * Whether the caller may listen to a path: it may see the path, or, for a directory, some entry in it. The search for such an entry is
+ * bounded, and counts as a failure at its limit.
  */
 async function isAllowed(mount: Mounted, path: string, adding: AddState): Promise<boolean> {
   const { principal } = adding.context
   if (!mount.restricted || mount.access(principal, path)) return true
-  // A caller may listen to a directory if it may see something in it. The search for a visible entry is bounded by the limit.
   const prefix = path === '' || path.endsWith('/') ? path : `${path}/`
   const reach = mount.reach(principal, prefix)
   if (reach !== 'some') return reach === 'all'
@@ -364,7 +363,7 @@ export interface DegradedMount {
   readonly degradation: Degradation
 }
 
-/** Creates the subscriptions of all principals. Each mount has one watch, which runs while anyone listens. */
+/** Creates the subscriptions of all principals. Each mount whose source can report changes has one watch, which runs while anyone listens. */
 export function createChangeSubscriptions(
   state: CatalogState,
   route: FindMount,

@@ -22,7 +22,7 @@ const marker = 'hikidashi0marker'
  * Completes one variable of a template of any mount, named by its complete URI template.
  *
  * @param isVisible Whether the principal may see anything in a mount.
- * @throws ResourceError `invalid` for a template that no mount has, or none that the principal may see.
+ * @throws ResourceError `invalid` for a template that no mount has, or only a mount in which the principal may see nothing.
  */
 export async function completeTemplate(
   mounts: readonly Mounted[],
@@ -38,7 +38,7 @@ export async function completeTemplate(
     const completion = await completePaths(mount, template, request, context)
     if (completion.values.length > 0 || (await isVisible(mount, context))) return completion
   }
-  throw invalid('There is no such resource template.', 'unknown-name')
+  throw invalid('There is no such resource template. List the templates again.', 'unknown-name')
 }
 
 /**
@@ -89,7 +89,7 @@ const [maxLooks, maxLooksEach] = [2000, 500]
 
 /**
  * Returns the provider's values without those that the principal may not see: a value is visible when the path that it leads to
- * is, or something below that directory. Values outside of the path may come from anywhere, so they are left out.
+ * is, or something below that directory. A variable outside of the path gets no values, since they may come from any entry.
  */
 async function completeVisible(
   mount: Mounted,
@@ -137,7 +137,7 @@ async function completeVisible(
   return { values: visible }
 }
 
-/** Returns the path that a template leads to, and whether it is complete: no variable of it remains to be filled in. */
+/** Returns the path that a template leads to: `begun` if that ends in `/` or a variable of the path is not filled in yet, else the whole path. */
 function expandTemplatePath(
   { compiled }: MountTemplate,
   given: Readonly<Record<string, string>>,
@@ -153,7 +153,7 @@ function expandTemplatePath(
 
 /**
  * Finds the position of a variable in the path after the variables before it are expanded: `head` is the path before it, decoded; `spans`,
- * whether its value may contain `/`.
+ * whether its value may contain `/`. Undefined for a variable that is not in the path.
  */
 function positionOf(template: MountTemplate, name: string, filled: ReadonlyMap<string, string>) {
   const expand = (value: string) => template.compiled.expand({ ...Object.fromEntries(filled), [name]: value })

@@ -7,7 +7,7 @@ export function isDataUri(text: string): boolean {
 
 /**
  * Returns the canonical spelling of a `data:` URI: `data:` in lower case, and in the rest only those characters escaped that must
- * be. Equivalent spellings have the same result, since hosts re-encode the URIs that they receive.
+ * be. Equivalent spellings have the same result, so a URI is recognised after a host has re-encoded it.
  *
  * A `%` that begins no escape stands for itself.
  *
@@ -30,7 +30,7 @@ export function canonicalDataUri(text: string): string {
  * @throws ResourceError `invalid` (reason `uri`).
  */
 export function parseDataUri(text: string) {
-  if (!isDataUri(text)) throw invalid('It does not begin with data:.', 'uri')
+  if (!isDataUri(text)) throw invalid('A data: URI must begin with data:.', 'uri')
   const canonical = canonicalDataUri(text)
   const comma = canonical.indexOf(',')
   const [type = '', ...rest] = canonical.slice('data:'.length, comma).split(';')
@@ -38,7 +38,7 @@ export function parseDataUri(text: string) {
   const parameters = new Map((isBase64 ? rest.slice(0, -1) : rest).map(parameterOf))
   const name = decodeBytes(type).toString('latin1').trim().toLowerCase()
   if (name !== '' && !/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/.test(name))
-    throw invalid('A data: URI must begin with a media type such as text/plain, or with none.', 'uri')
+    throw invalid('The media type of the data: URI is malformed. Write one such as text/plain, or leave it out.', 'uri')
   const body = decodeBytes(canonical.slice(comma + 1))
   const plain = name === '' && !parameters.has('charset') ? [['charset', 'US-ASCII'] as const] : []
   return {

@@ -15,7 +15,7 @@ export interface DirectoryReader {
   page(mount: Mounted, path: string, cursor: string | undefined, context: Context): Promise<Page<Resource>>
   /** Returns the listing of a directory as one text for a model, one line for each child. */
   list(mount: Mounted, uri: string, path: string, context: Context): Promise<readonly ResourceContent[]>
-  /** Returns the contents of a directory's children. */
+  /** Returns a content for each child of a directory: a file is whole or cut, and a directory is empty. */
   expand(mount: Mounted, uri: string, path: string, context: Context): Promise<readonly ResourceContent[]>
 }
 
@@ -158,7 +158,7 @@ async function requireDirectory(mount: Mounted, directory: string, context: Cont
   const found = await mount.find(directory, context)
   if (found !== undefined) return canonicalPath(found.path) === canonicalPath(directory) ? found.path : directory
   if ((await mount.find(directory.slice(0, -1), context)) !== undefined)
-    throw invalid('This resource is not a directory.', 'not-a-directory')
+    throw invalid('This resource is not a directory. Read it with resources/read.', 'not-a-directory')
   throw notFound('no such directory')
 }
 

@@ -1,4 +1,4 @@
-/** Documents that have a reading as text. `odf`: OpenDocument. `xls`, `doc`, `ppt`: Office 97 and before. */
+/** Formats of the documents that can be read as text. `odf`: OpenDocument. `xls`, `doc`, `ppt`: the binary formats of Office. */
 export type DocumentFormat =
   | 'pdf'
   | 'docx'
@@ -16,7 +16,7 @@ export type DocumentFormat =
   | 'html'
   | 'ipynb'
 
-/** Form of a reading. A PDF has only text: its headings and tables are unknown. */
+/** Form of the text of a document. A PDF has only plain text: its headings and tables are unknown. */
 export type ReadingForm = 'text' | 'markdown'
 
 /** MIME types by format, as the beginnings of their names. */
@@ -61,7 +61,7 @@ const formatsByExtension: ReadonlyMap<string, DocumentFormat> = new Map(
   formats.flatMap((format) => extensions[format].split(' ').map((extension) => [extension, format] as const)),
 )
 
-/** The format of a document, by the extension of its path, or else by its MIME type. */
+/** The format of a document, by the extension of its path, or else by its MIME type. Undefined for any other resource. */
 export function documentFormatOf(path: string, mimeType: string | undefined): DocumentFormat | undefined {
   const extension = /\.(\w{3,5})$/.exec(path)?.[1]?.toLowerCase() ?? ''
   const named = formatsByExtension.get(extension)

@@ -4,7 +4,7 @@ import { createLruCache } from './kit/lru.ts'
 import { metaKeys } from './meta.ts'
 import type { Content } from './provider.ts'
 
-/** Texts that clients have read, so that a later answer can be the difference from one. Texts that are not used are removed in time. */
+/** Texts and listings that clients have read, so that a later answer can be the difference from one. Unused ones are removed in time. */
 export interface EarlierTexts {
   /** Returns a text as a client gets it: without secrets. */
   clean(text: string): string
@@ -34,7 +34,7 @@ export interface DeltaMetadata {
   readonly since: string
   /** `unchanged`: the text is the same; `diff`: the answer is a unified diff; `whole`: it is the whole content. */
   readonly state: 'unchanged' | 'diff' | 'whole'
-  /** Why the answer is the whole content: the version is too old or unknown, a difference would be longer, or the content is not text. */
+  /** Why the answer is the whole content: the version is too old or unknown, a difference would be longer, or the content is not one text of at most 1 MiB. */
   readonly reason?: 'unknown' | 'shorter' | 'not-text'
 }
 
@@ -45,7 +45,7 @@ function textVersionKey(address: string, path: string, version: string): string 
     .digest('base64url')
 }
 
-/** Version of a text by its content. It differs from every version of a source, which has no such beginning. */
+/** Version of a text by its content. Its prefix tells it from the versions that sources give. */
 export function digestVersion(text: string): string {
   return `sha256.${createHash('sha256').update(text).digest('base64url').slice(0, 27)}`
 }
@@ -56,7 +56,7 @@ export interface TextPlace {
   readonly path: string
 }
 
-/** Keeps a content that was read, if it is a text. Resolves to the version by which it can be asked for. */
+/** Keeps the text of a content that was read. Resolves to its version; undefined for a content that is no text, or longer than {@link maxKeptText}. */
 export async function keepText(
   texts: EarlierTexts,
   { address, path }: TextPlace,
@@ -79,7 +79,7 @@ export async function keepText(
 /** Value that is stored under a version with which the source has marked several texts. It differs from every text, because texts are well-formed. */
 const ambiguous = '\ud800'
 
-/** Answers a read since a version: with nothing if the content is the same, or else with the shorter of a difference and the whole. */
+/** Answers a read since a version: with an empty content if it is the same, or else with the shorter of a difference and the whole. */
 export async function readSince<T extends Content>(
   texts: EarlierTexts,
   place: TextPlace,

@@ -118,12 +118,12 @@ const hidden = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\u{e0000}-
 /** Characters that end a line or a column. In a text of one line, a space replaces them. */
 const breaks = /\r\n|[\t\n\v\f\r\u0085\u2028\u2029]/g
 
-/** Returns a text of a source as one line, without control characters and invisible characters. */
+/** Returns a text of a source as one line, without control characters, marks of direction and tags. */
 export function cleanText(text: string): string {
   return text.replace(breaks, ' ').replace(hidden, '')
 }
 
-/** Escapes a character as JavaScript does, with an escape for each UTF-16 unit: `\\u202e`. */
+/** Escapes a character as JavaScript does, with an escape for each UTF-16 unit: `\u202e`. */
 export function toUnicodeEscape(character: string): string {
   const escapes = character.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
   return escapes.join('')

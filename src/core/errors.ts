@@ -1,10 +1,10 @@
 /**
- * The kind of a failed operation on a resource. The list is closed: every edge (JSON-RPC, HTTP, exit code) maps it once, by an
- * exhaustive switch, and maps every error that is not a {@link ResourceError} to `internal`.
+ * The kind of a failed operation on a resource. The list is closed: JSON-RPC, HTTP and the exit code map each kind, and treat an error
+ * that is not a {@link ResourceError} as `internal`.
  *
  * - `invalid`: the request itself is wrong (a malformed URI, cursor, range, argument). A retry cannot help.
  * - `not-found`: nothing exists there, or the principal may not see it. Clients can never tell the two apart.
- * - `too-large`: it exists, and is larger than the limit; a range of it can be read.
+ * - `too-large`: the content or the answer is larger than a limit. A part of it may be readable.
  * - `unavailable`: the source does not answer at the moment. A later retry can help.
  * - `internal`: a fault of the server.
  */
@@ -67,19 +67,19 @@ export type ErrorReason =
   | 'configuration'
 
 /**
- * Facts about a failure that a client can act on, such as `reason`, `limit`, `size`. They are sent unchanged, except `fault`: the
- * cause, for code inside the server.
+ * Facts about a failure that a client can act on, such as `reason`, `limit`, `size`. Those of `invalid` and `too-large` are sent
+ * unchanged, except `fault`: the cause, for code inside the server.
  */
 export type ErrorDetail = Readonly<Record<string, string | number>> & { readonly reason?: ErrorReason }
 
 const brand: unique symbol = Symbol.for('hikidashi.ResourceError') as never
 
 /**
- * The only error that crosses a module boundary.
+ * The failure of an operation on a resource.
  *
  * The message and detail of `invalid` and `too-large` are shown to the client, so they name only what the client sent or may see:
- * no path of this machine, host name, SQL or text of another library. For the other kinds both stay in the log, and the client
- * gets a fixed sentence. `cause` is never sent.
+ * no path of this machine, host name, SQL or text of another library. For the other kinds both stay in the log (except `retryAfter`), and
+ * the client gets a fixed sentence. `cause` is never sent.
  */
 export class ResourceError extends Error {
   /** Whether a value is an error of this class, or of the same class in another copy of this package, which a source from outside may use. */
@@ -109,7 +109,7 @@ export function denied(): ResourceError {
   return new ResourceError('not-found', 'denied', { fault: 'denied' })
 }
 
-/** Marks an error of a source as denied. It does not create a new error: the time for that would reveal the denial. */
+/** Returns an error of a source, marked as denied. No new error is constructed: the time for that would reveal the denial. */
 export function asDenied(error: ResourceError): ResourceError {
   return Object.create(error, { detail: { value: { fault: 'denied' } } })
 }
@@ -120,7 +120,8 @@ export function asDenied(error: ResourceError): ResourceError {
  */
 export function overReadLimit(size?: number): ResourceError {
   const known = size === undefined ? {} : { size }
-  return new ResourceError('too-large', 'It will be requested again in a moment.', { fault: 'later', ...known })
+  const message = 'The content is larger than the current limit. Request it again in a moment.'
+  return new ResourceError('too-large', message, { fault: 'later', ...known })
 }
 
 /** Whether an error is that of {@link overReadLimit}: the read is retried without a limit. */
@@ -133,7 +134,7 @@ export function isTransient(error: unknown): boolean {
   return isOverReadLimit(error) || isResourceError(error, 'unavailable') || isResourceError(error, 'internal')
 }
 
-/** Returns the error of a source that does not answer at the moment. The message and the detail go only to the log. */
+/** Returns the error of a source that does not answer at the moment. Of the message and the detail, only `retryAfter` reaches the client. */
 export function unavailable(message: string, detail: ErrorDetail = {}, cause?: unknown): ResourceError {
   return new ResourceError('unavailable', message, detail, cause === undefined ? {} : { cause })
 }

@@ -10,8 +10,8 @@ interface FittingSchema {
 }
 
 /**
- * Fits arguments to the schema of their tool. A host in strict mode must fill in every argument, so null and an empty text are not values
- * of an optional argument; and models write numbers, true and false as texts.
+ * Fits arguments to the schema of their tool. Removes null and empty texts of optional arguments, because a host in strict mode must fill
+ * in every argument. Converts texts to the numbers and booleans of the schema, because models write these as texts.
  */
 export function fitArguments(given: Arguments, schema: Arguments): Arguments {
   return fittedObject(given, schema as FittingSchema)

@@ -65,7 +65,7 @@ function withSlash(uri: string | undefined): string | undefined {
   return uri === undefined ? undefined : `${uri}/`
 }
 
-/** Returns the root URI of the directory that holds all URIs of a scheme. */
+/** Returns the root URI of the directory that holds all URIs of a scheme; undefined for any other directory. */
 function rootOf(path: string): string | undefined {
   const head = path.slice(0, -1)
   if (head.includes('/') || !isScheme(head)) return undefined
@@ -85,7 +85,7 @@ function isScheme(text: string): boolean {
 }
 
 /**
- * Whether a path has the usual spelling: no segment begins with `=`, there is no `?` or `#`, and scheme and host are in lower case.
+ * Whether a path has the usual spelling: no segment except `=file` begins with `=`, there is no `?` or `#`, and scheme and host are in lower case.
  * A server may treat other spellings as equivalent, which would bypass rules on paths: they are accepted only where the server
  * itself uses them.
  */
@@ -107,7 +107,7 @@ export function isOfTemplate(path: string, template: string): boolean {
   )
 }
 
-/** Adds the parameters of a query to a URI, each escaped as in RFC 6570. */
+/** Adds the parameters of a query to a URI that has no query, each percent-encoded. */
 export function withParams(uri: string, params: ReadonlyMap<string, string>): string {
   const query = [...params].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
   return query.length === 0 ? uri : `${uri}?${query.join('&')}`
@@ -126,7 +126,7 @@ export function templateOfForeign(template: string): string | undefined {
   return body === undefined ? undefined : `${head}/${body}`
 }
 
-/** Returns the body of a template unchanged, or undefined if a literal before its query is spelled differently in paths. */
+/** Returns the body of a template unchanged, or undefined if its part before the query has an empty segment or is spelled differently in paths. */
 function piecesOfTemplate(body: string): string | undefined {
   const parts = body.split(/(\{[^{}]*\})/)
   const query = parts.findIndex((part, index) => (index % 2 === 1 ? /^\{[?&#]/.test(part) : /[?#]/.test(part)))

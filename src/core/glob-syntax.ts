@@ -1,6 +1,6 @@
 import { invalid } from './errors.ts'
 
-/** A character class, `[a-z]`: pairs of first and last code point. It never contains `/`. */
+/** A character class, `[a-z]`: pairs of first and last code point. It never matches `/`. */
 interface CharacterClass {
   readonly negated: boolean
   readonly ranges: readonly (readonly [number, number])[]

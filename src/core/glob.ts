@@ -19,9 +19,9 @@ const slash = 0x2f
  * alternative, nested to any depth, and `\` escapes the next character. Names that begin with a dot are names like any other. One
  * character is one code point. Canonically equivalent texts are equal: both are compared in their composed form (NFC).
  *
- * As in .gitignore, a glob without a `/` is compared with the base name at any depth, where a final `/` does not count; one that
- * begins with `/` is anchored to the root of the mount. A glob that ends in `/` matches a directory and everything below it. Any
- * other matches exactly the given paths, files and directories alike. Unlike in .gitignore there is no negation.
+ * As in .gitignore, a glob without a `/` (except a final one) is compared with the base name at any depth; a glob that begins with `/`
+ * is anchored to the root of the mount. A glob that ends in `/` matches a directory and everything below it. Any other glob matches
+ * exactly the given paths, files and directories alike. Unlike in .gitignore there is no negation.
  *
  * Matching takes at most time in proportion to the length of the glob times that of the path.
  *
@@ -42,7 +42,7 @@ export function compileGlobs(patterns: readonly string[], options: GlobOptions =
   }
 }
 
-/** Escapes a name, so that a glob matches it literally. */
+/** Escapes a name, so that a glob matches it literally. A name that begins with `!` must not be at the beginning of the glob. */
 export function escapeGlob(name: string): string {
   return name.replace(/[*?[\]{}\\]/g, '\\$&')
 }
@@ -169,7 +169,7 @@ export function runGlob({ steps }: GlobProgram, path: readonly number[]): boolea
 
 /** Arrays that all runs reuse: a run is over before the next one starts. */
 let scratch = { entered: new Int32Array(0), alive: new Int32Array(0), next: new Int32Array(0) }
-/** Number of code points that all runs have read. `entered` compares with it, so it need not be cleared for each code point. */
+/** Counts the starts of all runs, and the code points that they have read. `entered` holds such counts, so it need not be cleared. */
 let clock = 0
 
 /** Starts a run of a program, before the first code point. Only one run exists at a time. */

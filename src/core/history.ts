@@ -26,8 +26,8 @@ const idleMs = 3_600_000
 const [keepMs, lastKeepMs] = [60_000, 1000]
 
 /**
- * The latest change of each path of a mount, in the order of their numbers. Its size is bounded: `gap` is the number up to which
- * changes may be missing.
+ * Creates a log of the latest change of each path of a mount, ordered by the numbers of the changes. Its size is bounded: `gap` is the
+ * number up to which changes may be missing.
  */
 function createMountLog({ changes, gap: first }: Pick<KeptMountChanges, 'changes' | 'gap'>) {
   const byPath = new Map(changes.map((noticed) => [canonicalPath(noticed.path), noticed] as const))
@@ -56,7 +56,7 @@ function createMountLog({ changes, gap: first }: Pick<KeptMountChanges, 'changes
       }
       if (entries.length > 2 * byPath.size + 100) entries = [...byPath.values()]
     },
-    /** Yields the latest change of each path after a number, in order. */
+    /** Yields the latest change of each path, in order, if its number is greater than `number`. */
     *after(number: number): Generator<LoggedChange> {
       let [low, high] = [0, entries.length]
       while (low < high) {
@@ -71,9 +71,9 @@ function createMountLog({ changes, gap: first }: Pick<KeptMountChanges, 'changes
 
 type MountLog = ReturnType<typeof createMountLog>
 
-/** One run of the log: from the moment when all mounts are watched until nobody has read it for an hour. */
+/** One run of the log: from the moment when all mounts are watched until nobody has read it for an hour, or the catalog is closed. */
 interface Run {
-  /** Random id, which no client sees. The numbers of another run mean nothing, unless this one continues it. */
+  /** Random id, which no client sees. The numbers of another run mean nothing, unless this run continues it. */
   readonly id: string
   readonly key: string
   readonly seal: ReturnType<typeof createCursorSeal>
@@ -98,7 +98,7 @@ interface HistoryParts {
   readonly openShare: (principal: string) => { close(): void }
 }
 
-/** Keeps runs in the store, if there is one: soon after changes, and at the end. */
+/** Keeps runs in the store, if there is one: at the start, a minute after changes, and at the end. */
 function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>, lastNumber: () => number) {
   /** Number of the last change when the run was last stored. */
   let kept: number | undefined
@@ -164,7 +164,7 @@ function createKeeping({ state, watches }: Pick<HistoryParts, 'state' | 'watches
       cancel()
       running = running
         .then(() => keepNow(run, signal, isLast))
-        .catch((error: unknown) => state.log('warn', 'the log of changes could not be kept', { error }))
+        .catch((error: unknown) => state.log('warn', 'the log of changes could not be stored', { error }))
       return running
     },
     /** Keeps a run some time after the first of many changes. */
@@ -201,7 +201,7 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
     idle = setTimeout(() => (followers.size === 0 ? void end() : touch()), idleMs)
     idle.unref()
   }
-  /** Adds what changed in a mount since a run was kept. */
+  /** Adds the changes in a mount since a run was kept, or a gap if they are unknown. */
   const addMissed = async (
     mount: Mounted,
     log: MountLog,
@@ -247,7 +247,7 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
     void keeping.keep(started, signal)
     return started
   }
-  /** Returns the running log, once every mount that can be watched now is watched. A mount that cannot has a gap when it can. */
+  /** Returns the run, once every mount that can be watched now is watched. Any other mount gets a gap when its watch begins. */
   const begin = async (signal: AbortSignal): Promise<Run> => {
     touch()
     run ??= start().catch((error: unknown) => {
@@ -274,7 +274,7 @@ function createRuns({ state, watches }: Pick<HistoryParts, 'state' | 'watches'>)
  * not reveal whether anything changed that they may not see.
  *
  * With a store, the log and the listings of the mounts are kept after changes and at the end. The next run, also of another process,
- * continues it: what a listing shows to have changed in between is added. A mount of which listings do not show every change has a gap.
+ * continues the log and adds the changes in between that a listing shows. A mount whose listings do not show every change has a gap.
  */
 export function createHistory({ state, route, watches, openShare }: HistoryParts) {
   const runs = createRuns({ state, watches })
@@ -388,7 +388,7 @@ function compileFilter({ uri, glob, records = false }: ChangeFilter, route: Hist
   }
 }
 
-/** Whether the address of a mount lies below a URI. */
+/** Whether the address of a mount lies at or below a URI. */
 function isAbove({ scheme, authority, segments }: ParsedUri, { address }: Mounted): boolean {
   return (
     address.scheme === scheme &&

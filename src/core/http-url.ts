@@ -14,15 +14,15 @@ export interface HttpUrl {
 const maxLength = 8192
 
 /**
- * Parses a URL that begins with `http://` or `https://`. It is strict: a host is one name, or one address in its canonical
- * spelling (no `127.1`, `0x7f.1`, `2130706433`, no `%31`), without a final dot, a user name and password, or a zone.
+ * Parses a URL that begins with `http://` or `https://`. It is strict: a host is one name, or one address in a standard
+ * notation (no `127.1`, `0x7f.1`, `2130706433`, no `%31`), without a final dot, a user name and password, or a zone.
  *
  * @throws ResourceError `invalid` (reason `uri`), whose message does not repeat the URL.
  */
 export function parseHttpUrl(text: string): HttpUrl {
   const [, scheme, authority, rest] = /^(https?):\/\/([^/?#\\]*)([^#]*)$/i.exec(withoutFragment(text)) ?? []
   if (scheme === undefined || authority === undefined || rest === undefined)
-    throw urlError('It does not begin with http:// or https:// and a host.')
+    throw urlError('The URL does not begin with http:// or https:// and a host.')
   const isSecure = scheme.toLowerCase() === 'https'
   const { host, port = isSecure ? 443 : 80 } = parseHost(authority)
   return { scheme: isSecure ? 'https' : 'http', host, port, target: normalizeTarget(rest) }
@@ -59,23 +59,24 @@ export function httpUrlBelow(base: HttpUrl, below: string): HttpUrl {
 }
 
 function withoutFragment(text: string): string {
-  if (text.length > maxLength) throw urlError(`It is longer than ${maxLength} characters.`)
+  if (text.length > maxLength) throw urlError(`The URL is longer than ${maxLength} characters.`)
   const mark = text.indexOf('#')
   return mark === -1 ? text : text.slice(0, mark)
 }
 
 function parseHost(authority: string): { readonly host: string; readonly port?: number } {
-  if (authority.includes('@')) throw urlError('It holds a name and password (@ before the path).')
+  if (authority.includes('@')) throw urlError('The URL has a name or password before its host (@). Remove them.')
   const [, bracketed, plain, digits] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(authority) ?? []
   const host = (bracketed ?? plain ?? '').toLowerCase()
   if (bracketed !== undefined ? addressBytes(host)?.length !== 16 : !isHost(host))
-    throw urlError('Its host is neither a valid name nor a valid address.')
+    throw urlError('The host of the URL is neither a valid name nor a valid IP address.')
   const port = digits === undefined ? undefined : Number(digits)
-  if (port !== undefined && (port === 0 || port > 65_535)) throw urlError('Its port is not a number from 1 to 65535.')
+  if (port !== undefined && (port === 0 || port > 65_535))
+    throw urlError('The port of the URL is not a number from 1 to 65535.')
   return port === undefined ? { host } : { host, port }
 }
 
-/** Whether a host is a name of letters, digits and hyphens, or an IPv4 address. Some programs take any name that ends in a number for an address. */
+/** Whether a host is an IPv4 address or a name. A name that ends in a number is refused, because some programs take it for an address. */
 function isHost(host: string): boolean {
   if (host.length > 253 || !/^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*$/.test(host))
     return false
@@ -84,7 +85,8 @@ function isHost(host: string): boolean {
 
 /** Returns the path and query of a request: without dot segments, and with the characters encoded that must be. */
 function normalizeTarget(text: string): string {
-  if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed()) throw urlError('It holds a control character or a backslash.')
+  if (/[\p{Cc}\\]/u.test(text) || !text.isWellFormed())
+    throw urlError('The URL has a control character or a backslash. Percent-encode it.')
   const [, path = '', query = ''] = /^([^?]*)(.*)$/s.exec(text) ?? []
   const segments: string[] = []
   const parts = path.split('/').slice(1)
@@ -111,13 +113,11 @@ export function isHttpUrl(text: string): boolean {
   }
 }
 
-/** Classification of IP addresses: public, private, or of a metadata service. */
-
 /** The bytes of an address: 4 or 16. */
 type AddressBytes = readonly number[]
 
 /**
- * Returns the bytes of an address in its one canonical spelling: `192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`. Undefined for
+ * Returns the bytes of an address in a standard notation: `192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`. Undefined for
  * any other text, including those that only some programs accept as addresses: `127.1`, `0x7f.1`, `0177.0.0.1`, `2130706433`, a
  * zone (`fe80::1%eth0`).
  */
@@ -206,7 +206,7 @@ const special = blocks(`
 /** The only IPv6 addresses that are assigned for global use. An IPv6 address that embeds an IPv4 address is judged by the latter. */
 const global = blocks('2000::/3')
 
-/** Addresses of metadata services, which give cloud machines their credentials (AWS, Google, Azure, Alibaba, Oracle), and the blocks around some. */
+/** Addresses of metadata services, which give cloud machines their credentials (AWS, Google, Azure, Alibaba, Oracle), blocks around some, and `0.0.0.0`. */
 const metadata = blocks(`
   169.254.0.0/16 fe80::/10 fd00:ec2::254/128 fd20:ce::254/128 100.100.100.200/32 192.0.0.192/32 0.0.0.0/32 ::/128
 `)
@@ -226,7 +226,7 @@ function embedded(bytes: AddressBytes): AddressBytes | undefined {
 }
 
 /**
- * Whether an address is public, as opposed to one of this machine, of a private network, or unassigned. An IPv6 address that
+ * Whether an address is public, as opposed to one of this machine, of a private network, reserved, or unassigned. An IPv6 address that
  * embeds an IPv4 address is judged by the latter.
  */
 export function isPublicAddress(bytes: AddressBytes): boolean {
@@ -252,7 +252,7 @@ export function isAllowedAddress(bytes: AddressBytes, allowed: readonly AddressB
   return isPublicAddress(bytes) || allowed.some((block) => isInBlock(bytes, block) || isInBlock(inner, block))
 }
 
-/** Error codes for an answer to the beginning of TLS that is not one of TLS. Which one comes depends on the answer and on the version of OpenSSL. */
+/** Error codes of a TLS handshake with a server that does not speak TLS. The code depends on the answer of the server and on the version of OpenSSL. */
 const notTls =
   /^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|UNKNOWN_PROTOCOL|UNEXPECTED_MESSAGE|BAD_RECORD_TYPE|RECORD_LAYER_FAILURE))$/
 

@@ -12,7 +12,7 @@ export interface LoggedChange {
   /** Whether this change, or one that it replaces, added or removed the entry, or changed its listed facts. */
   readonly listed: boolean
   readonly aliases: readonly string[]
-  /** Time at which it was noticed, in milliseconds since 1970. */
+  /** Time at which the change was noticed, in milliseconds since 1970. */
   readonly time: number
 }
 
@@ -24,7 +24,7 @@ export interface KeptMountChanges {
   readonly listing: readonly (readonly [path: string, version: string])[] | undefined
 }
 
-/** A run of the log of changes, as a later process needs it to continue it. */
+/** A run of the log of changes as it is stored, so that a later process can continue the log. */
 export interface KeptRun {
   readonly id: string
   /** The key that seals positions, in base64. */

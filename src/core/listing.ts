@@ -28,7 +28,7 @@ type Sized = Description &
 /** Length of the mark of untrusted texts in `_meta`, in bytes. */
 const untrustedBytes = 72
 
-/** Returns an upper bound for the JSON of a resource or a template on a page, in bytes. */
+/** Returns an upper bound for the length of the JSON of a resource or a template on a page, in bytes. */
 export function itemSizeBound(item: Sized): number {
   const { uri = item.uriTemplate ?? '', name = '', title, description, mimeType } = item
   const uriBytes = jsonBytes(uri)
@@ -216,7 +216,7 @@ export function createListing(state: CatalogState, { most, pages = Number.POSITI
     return { items: builder.items, ...shared }
   }
 
-  /** Lists what answers soon. When nothing does, it waits for the first answers. */
+  /** Lists the mounts that answer soon. When none does, it waits for their first answers. */
   const listSoon = async (cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
     const hasted = withListDeadline(mounts, context)
     try {
@@ -276,7 +276,7 @@ function seesIn(mount: Mounted, principal: Principal): (path: string) => boolean
   }
 }
 
-/** Names the mounts that did not answer, except those that the principal may not see. */
+/** Returns the addresses of the mounts that did not answer, without those that the principal may not see. */
 export function unavailableMounts(
   failed: readonly Mounted[],
   principal: Principal,
@@ -285,7 +285,7 @@ export function unavailableMounts(
   return unavailable.length === 0 ? {} : { unavailable }
 }
 
-/** Whether the principal may know that a mount exists: it may see the root, or something in it. */
+/** Whether the principal may know that a mount exists: it may see the root, or one of the first entries in it (as many as a page may scan). */
 export async function isVisible(mount: Mounted, state: CatalogState, context: Context): Promise<boolean> {
   const { principal } = context
   if (mount.isHidden(principal)) return false

@@ -1,6 +1,6 @@
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Writes a message to the operator's log. It must not contain contents, tokens or secrets. The receiver escapes what it prints. */
+/** Writes a message to the operator's log. Message and fields must not contain contents, tokens or secrets. The receiver escapes all that it prints. */
 export type Log = (level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>) => void
 
 /** A metric with its samples, as in the exposition format of Prometheus. */

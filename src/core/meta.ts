@@ -13,7 +13,7 @@ export const metaKeys = {
   kind: 'dev.hikidashi/kind',
   /** On a page: the addresses of the mounts that are missing because they did not answer. */
   unavailable: 'dev.hikidashi/unavailable',
-  /** Of a read since a version: what the answer is (`DeltaMetadata`). */
+  /** Of a read since a version: the form of the answer (`DeltaMetadata`). */
   delta: 'dev.hikidashi/delta',
   /** The part of a resource that a content holds, and how to request the next one. */
   part: 'dev.hikidashi/part',
@@ -21,7 +21,7 @@ export const metaKeys = {
   truncated: 'dev.hikidashi/truncated',
   /** The encoding of a stored text other than plain UTF-8. The listed size is that of the stored text. */
   encoding: 'dev.hikidashi/encoding',
-  /** Of a document: its other readings (`forms`). Of such a reading: the type of its document (`of`). */
+  /** Of a document: the other forms in which it can be read (`forms`). Of such a form: the type of the document (`of`). */
   reading: 'dev.hikidashi/reading',
   /** The size of the whole resource in bytes, when the content is only its beginning. */
   size: 'dev.hikidashi/size',

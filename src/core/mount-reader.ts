@@ -40,7 +40,7 @@ export interface MountReader {
   readonly watch?: (hear: (changes: readonly Change[]) => void, signal: AbortSignal) => Promise<boolean>
   /** Looks at the source now, and notifies about every change so far ({@link MountWatch.catchUp}). Undefined without `watch`. */
   readonly catchUp?: (signal: AbortSignal) => Promise<boolean>
-  /** When the watch last looked at a source that is polled (`Provider.lookedAt`). */
+  /** When the watch last looked at a source that is polled, in milliseconds since 1970 (`Provider.lookedAt`). */
   lookedAt(): number | undefined
   degraded(): Degradation | undefined
   /** Returns why the source did not answer the last request; undefined when it did. */
@@ -70,8 +70,8 @@ const principal = indexer
 /** Denies the other paths of an entry to the indexer, so that an entry with several paths is indexed under its own path only. */
 const denied = () => false
 /**
- * Does the same as {@link denied} for a mount without rules. Compared by identity: it tells a source that the mount hides no path, so that
- * none has to be asked for.
+ * Does the same as {@link denied} for a mount without rules. A source recognises it by identity, and then need not ask it about any path,
+ * because the mount hides none.
  */
 export const hidesNothing = () => false
 

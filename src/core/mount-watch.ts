@@ -263,7 +263,7 @@ export interface MountWatch {
   add(listener: Listener, path: string, uri: string): void
   remove(listener: Listener, path: string, uri: string): void
   /**
-   * Adds a listener for added and removed entries, whether or not the watch is armed. While the source cannot be watched, the watch
+   * Adds a listener for changes of the mount's lists, whether or not the watch is armed. While the source cannot be watched, the watch
    * is retried; when it begins, everything counts as changed.
    *
    * @param sees Whether the principal sees anything of the mount now. Default true. Called when everything counts as changed and
@@ -447,7 +447,7 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   /** Asks the source to watch every path, as far as it can, for the indexer. */
   const followWhole = (): void => {
     if (!listeners.hasWhole() || running?.began !== true) return
-    provider.follow?.('').catch((error: unknown) => log('debug', 'a mount cannot be followed as a whole', { error }))
+    provider.follow?.('').catch((error: unknown) => log('debug', 'a mount cannot be watched as a whole', { error }))
   }
 
   const stop = async (): Promise<void> => {

@@ -198,7 +198,7 @@ function resourceAt(uri: string, name: string, { path: _, ...facts }: Entry): Re
   return { uri, name, ...cleanTexts(facts) }
 }
 
-/** Wraps a provider so that every call carries the access decision for other paths: a source may serve one entry under several. */
+/** Wraps a provider so that its calls carry the access decision for other paths: a source may serve one entry under several. */
 function withAccess(provider: Provider, allows: (principal: Principal, path: string) => boolean): Provider {
   const extended = (context: Context): Context => ({
     ...context,

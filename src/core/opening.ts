@@ -24,7 +24,7 @@ export function createPendingOpen<T>(open: () => Promise<T>) {
   return {
     start,
     /**
-     * Waits until the resource is open, and starts to open it if necessary. An abort ends the wait, not the opening.
+     * Waits until the value is open, and starts to open it if necessary. An abort ends the wait, not the opening.
      *
      * @throws ResourceError `unavailable` when it could not be opened. The original error goes to the caller of `start`.
      */
@@ -35,7 +35,7 @@ export function createPendingOpen<T>(open: () => Promise<T>) {
         }),
         signal,
       ),
-    /** The opened resource; undefined until it is open. */
+    /** The opened value; undefined until it is open. */
     get opened() {
       return opened
     },
@@ -59,7 +59,7 @@ export interface Abilities {
 /** The source of views: a catalog, or one that is still being opened. */
 export type ViewFactory = Pick<Catalog, 'view' | 'narrowed'>
 
-/** Creates the views of a catalog that is still being opened. Their abilities are known at once; every method waits for the catalog. */
+/** Creates the views of a catalog that is still being opened. Their abilities are known at once; their methods wait for the catalog. */
 export function createOpeningViews(opening: PendingOpen<Catalog>, abilities: Abilities): ViewFactory {
   return {
     view: (principal) => createOpeningView(opening, abilities, (catalog) => catalog.view(principal)),
@@ -119,7 +119,7 @@ function createOpeningView(
   }
 }
 
-/** A method that the view of every catalog has. */
+/** Returns a method that the view of every catalog has. */
 function ofCatalog<Method>(method: Method | undefined): Method {
   if (method === undefined) throw new ResourceError('internal', 'The view was not made by a catalog.')
   return method

@@ -77,7 +77,7 @@ function sealWith(secret: Uint8Array) {
 
 /** State that the parts of a catalog share. `mounts` is sorted by address. */
 export interface CatalogState {
-  /** Texts as clients have read them. */
+  /** Opens the storage of the texts and listings that clients have read. */
   readonly earlier: () => Promise<EarlierTexts>
   readonly mounts: readonly Mounted[]
   readonly seal: ReturnType<typeof createCursorSeal>
@@ -171,7 +171,7 @@ function compareRanks(a: Rank, b: Rank): number {
  *
  * @param bounds `visible`: maximum number of visible entries that are compared, of all mounts together. `scan`: maximum number of
  * entries that are read of one mount, visible or not.
- * @param onUnavailable Called for a mount whose source does not answer. The selection continues with the others.
+ * @param onUnavailable Called with the error of a mount that cannot be listed. Unless it throws, the selection continues with the others.
  */
 export async function selectEntries(
   mounts: readonly Mounted[],

@@ -17,7 +17,7 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** C0 and C1 controls, DEL, and the two Unicode line separators. They are refused everywhere, since some programs treat each as a line end. */
+/** C0 and C1 controls, DEL, and the two Unicode line separators. They are refused in paths, since some programs take several of them for the end of a line. */
 const controls = /[^ -~\xa0-\u2027\u202a-\uffff]/
 
 /** Why a text cannot be a segment of a path. `not-unicode`: it has a lone surrogate. */
@@ -73,7 +73,7 @@ export function afterSubtree(directory: string): string {
   return `${directory}\u{10ffff}\u{10ffff}`
 }
 
-/** Returns `after` relative to a prefix, to resume the listing below it; `''` to list all of it, undefined when all of it comes before `after`. */
+/** Returns `after` relative to a prefix, to resume the listing below the prefix; `''` if nothing there comes before `after`, undefined if all does. */
 export function resumeKeyIn(prefix: string, after: string | undefined): string | undefined {
   if (after === undefined) return ''
   if (after.startsWith(prefix)) return after.slice(prefix.length)

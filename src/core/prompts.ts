@@ -24,11 +24,11 @@ const maxArgument = 65_536
 const [maxEmbeddedBytes, maxContents] = [4 * 1024 * 1024, 100]
 
 /**
- * Creates the prompts of all mounts as one principal sees them: those written in entries that it may see. Undefined when no mount
- * has any.
+ * Creates the view of the prompts of all mounts. A principal sees the prompts at paths that it may see. Undefined when no mount can
+ * have prompts.
  *
- * When a principal sees two prompts of the same name, the first in the order of addresses and paths has the name, and the others
- * are called by their long names or URIs.
+ * When a principal sees two prompts of the same name, the first in the order of addresses and paths has the name (prompts of other
+ * servers come last), and the others are called by their long names or URIs.
  */
 export function createPrompts(
   state: CatalogState,
@@ -169,7 +169,7 @@ async function fillMessages(
         bytes += 'bytes' in part ? part.bytes.length : contentLength(part.resource)
       }
       if (contents > maxContents || bytes > maxEmbeddedBytes)
-        throw invalid('The resources that this prompt includes are too large or too many.', 'too-large', {
+        throw invalid(`This prompt includes over ${maxContents} resources, or over 4 MiB of them.`, 'too-large', {
           limit: maxEmbeddedBytes,
         })
       filled.push({ role, content: part })
@@ -232,7 +232,8 @@ function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<
       throw invalid(`The argument ${JSON.stringify(name)} is missing.`, 'argument', { argument: name })
   const known = new Set(declared.map(({ name }) => name))
   for (const [name, value] of given) {
-    if (!known.has(name)) throw invalid('The request has an argument that this prompt does not have.', 'argument')
+    if (!known.has(name))
+      throw invalid('The request has an argument that this prompt does not have. Leave it out.', 'argument')
     if (value.length > maxArgument)
       throw invalid(`The argument ${JSON.stringify(name)} must have at most ${maxArgument} characters.`, 'argument', {
         limit: maxArgument,

@@ -206,7 +206,7 @@ export interface PromptArgument {
 export interface Prompt extends Pick<Description, 'title' | 'description' | 'icons' | 'meta'> {
   /** Path of the entry that defines the prompt: a principal that may see the entry may use the prompt. */
   readonly path: string
-  /** Name of the prompt, not empty. When two prompts share a name, the second is called by its URI. */
+  /** Name of the prompt, not empty. When two prompts share a name, the second is called by its long name or its URI. */
   readonly name: string
   /**
    * Name by which the prompt is called when another prompt has its name, instead of its URI. Set for a prompt of another server:

@@ -34,7 +34,7 @@ export function createRouter(
     }
     refuseOverlap(firstBelow(node), mount)
     node.mount = mount
-    // The content of a `data:` URI is not a name.
+    // The content of a `data:` URI is not a name: contents that differ only in case are not confusing.
     if (mount.address.scheme === 'data') continue
     const form = [origin, ...mount.address.segments].join('/').normalize('NFC').toLowerCase()
     refuseTwin(folded.get(form), mount)

@@ -165,7 +165,7 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
     /** Takes the next bytes of the stream, and returns those that are known to be clean. The result may share the memory of the argument. */
     push: (bytes: Uint8Array): readonly Uint8Array[] => {
       const before = held
-      // Do not copy a long piece without a secret: copies of 1 MiB each filled the memory until the garbage collector paused the process.
+      // Do not copy a long piece without a secret: copies of 1 MiB each fill the memory until the garbage collector pauses the process.
       if (spans.length === 0 && bytes.length > longest && !isIn(bytes) && !isAcross(before, bytes)) {
         // The state of the scan depends only on the last `longest` bytes, so it is computed from those alone.
         scan = createPatternScanner(automaton)
@@ -198,7 +198,7 @@ function secretParts(secret: string): readonly string[] {
 /** Characters that Markdown escapes: those of a document read as Markdown, of the overview, and of a report. */
 const markdownSpecial = [/[\\`*_[\]<>|]/g, /[\\`*_[\]<>|#]/g, /[\\`*_{}[\]<>()#|!~]/g]
 
-/** Returns every spelling of a secret in text. */
+/** Returns the spellings of a secret that a search of text looks for. */
 function formsOf(secret: string): readonly string[] {
   const plain = Buffer.from(secret)
   const hex = plain.toString('hex')
@@ -227,7 +227,7 @@ function formsOf(secret: string): readonly string[] {
   return [...new Set([...spellings, ...base64])]
 }
 
-/** Returns the bytes that a secret encodes in base64 or hexadecimal: a key may be stored undecoded elsewhere. */
+/** Returns the bytes that a secret may encode in base64 or hexadecimal: elsewhere a key may be stored as these bytes. */
 function keysIn(secret: string): readonly Buffer[] {
   const hex = /^(?:[0-9a-f]{2}){12,}$/i.test(secret) ? [Buffer.from(secret, 'hex')] : []
   const base64 = /^[\w+/-]{16,}={0,2}$/.test(secret) ? [Buffer.from(secret, 'base64')] : []

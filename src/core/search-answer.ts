@@ -39,7 +39,7 @@ export interface SearchAnswer {
   readonly partial?: readonly PartialMount[]
 }
 
-/** How much of a mount is searched: of the whole mount while it is compared, or of its long texts and tables. */
+/** A mount of which only a part is searched: `looked` of `of` documents while it is compared with the index, or parts of texts and tables. */
 export interface PartialMount extends IndexGaps {
   readonly mount: string
   readonly looked?: number
@@ -177,13 +177,16 @@ export function parseSearchAnswer(text: string): SearchAnswer | undefined {
 
 /** JSON Schema of the members of an answer that say how fresh it is. */
 export const freshnessSchema = {
-  asOf: { type: 'string', description: 'All changes that the sources reported until then are in the index.' },
+  asOf: { type: 'string', description: 'Time (RFC 3339) until which all reported changes are in the index.' },
   pending: { type: 'integer', description: 'Number of known changes that are not in the index yet.' },
-  fresh: { type: 'boolean', description: 'Whether every change before the call is in the index, if asked for.' },
+  fresh: {
+    type: 'boolean',
+    description: 'Whether every change before the call is in the index. Present only if the call asked for it.',
+  },
   partial: {
     type: 'array',
     items: { type: 'object' },
-    description: 'The mounts of which only a part is searched, and how much.',
+    description: 'The mounts of which only a part is searched, and how much of each.',
   },
 }
 
@@ -207,7 +210,10 @@ function partialIn(value: unknown): Pick<SearchAnswer, 'partial'> {
   return partial.length === 0 ? {} : { partial }
 }
 
-/** Freshness of several answers together: the oldest time, the sum of the pending changes, and whether all are fresh. */
+/**
+ * Freshness of several answers together: the oldest time and the sum of the pending changes, if every answer has one; whether all are
+ * fresh, if any was asked to be; and all partial mounts.
+ */
 export function freshnessOf(
   answers: readonly SearchAnswer[],
 ): Pick<SearchAnswer, 'asOf' | 'pending' | 'fresh' | 'partial'> {

@@ -34,7 +34,7 @@ export interface SharedChanges {
 
 /** One attempt to send a message of a webhook, without its content. */
 export interface Delivery {
-  /** Time of its end (ISO 8601). */
+  /** Time at which the attempt ended (ISO 8601). */
   readonly time: string
   /** The id of the webhook's subscription, as `hikidashi events` prints it. */
   readonly subscription: string
@@ -47,13 +47,13 @@ export interface Delivery {
   readonly message: string
   readonly kind: 'event' | 'verification' | 'gap' | 'terminated'
   readonly attempt: number
-  /** `ok`, or why the endpoint did not take it. */
+  /** `ok`, or why the endpoint did not take the message. */
   readonly outcome: string
   /** Duration, in milliseconds. */
   readonly ms: number
 }
 
-/** A subscription of a webhook, as a later process needs it to continue it. */
+/** A subscription of a webhook as it is stored, so that a later process can continue it. */
 export interface KeptSubscription {
   readonly id: string
   /** Name of the type of events. */
@@ -135,7 +135,7 @@ export interface LongResults {
   close(): Promise<void>
 }
 
-/** The facts of a stored result that the bounds are checked with. */
+/** The facts of a stored result by which {@link LongResultBounds} are checked. */
 export interface SizedResult {
   readonly id: string
   readonly owner: string
@@ -152,7 +152,7 @@ export function resultFileMetadata({ body, ...facts }: ResultFile): ResultFileMe
 
 /**
  * Returns the results to remove to make room for a new one: the oldest of its owner, and then the oldest of the owner with the most
- * bytes, so that nobody can push out the results of others.
+ * bytes, so that an owner of many results does not push out those of others.
  *
  * @param kept The other results, oldest first.
  */

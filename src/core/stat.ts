@@ -30,8 +30,8 @@ interface Reading {
 }
 
 /**
- * Returns the state of a resource or directory. The version is that of the source if it cannot be the one of another state, or else a
- * digest of the content.
+ * Returns the state of a resource or directory. The version of a resource is that of the source if it cannot be the one of another state,
+ * or else a digest of the content; the version of a directory is a digest of the names in it.
  *
  * @throws ResourceError `not-found` for a missing or denied one.
  */

@@ -202,7 +202,7 @@ function readValue(part: ValuePart, units: UriUnits, start: number, end: number)
   return { variable: part.variable, value }
 }
 
-/** Reads the parameters of a URI. Undefined when one is given twice, or is longer than its prefix. */
+/** Reads the parameters of a URI. Undefined when one is given twice, or is longer than the limit of its variable. */
 function readPairs(part: PairsPart, units: UriUnits, start: number, end: number): readonly Capture[] | undefined {
   const captures: Capture[] = []
   const unclaimed: { readonly name: string; readonly variable: Variable | undefined; readonly text: string }[] = []

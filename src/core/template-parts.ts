@@ -27,7 +27,7 @@ export interface Expression {
   readonly variables: readonly Variable[]
 }
 
-/** A parsed template: literals as they were written, and expressions. Two literals never follow each other. */
+/** A part of a parsed template: a literal as it was written, or an expression. Two literals never follow each other. */
 export type TemplatePart = string | Expression
 
 const maxLength = 8192

@@ -39,7 +39,7 @@ export function paramHeadersOf(inputSchema: JsonObject): readonly ParamHeader[] 
       const isTaken = found.some((one) => one.header.toLowerCase() === header.toLowerCase())
       if (!isReachable || path.length === 0) faults.push('a header is declared where no argument has a fixed place')
       else if (typeof name !== 'string' || !token.test(name)) faults.push('the name of a header is invalid')
-      else if (!types.includes(type)) faults.push(`the header ${name} is of no string, integer or boolean`)
+      else if (!types.includes(type)) faults.push(`the header ${name} belongs to no string, integer or boolean`)
       else if (isTaken) faults.push(`the header ${name} is declared twice`)
       else found.push({ header, path })
     }

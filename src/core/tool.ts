@@ -19,7 +19,7 @@ export interface ProvidedTool extends Pick<Description, 'title' | 'description' 
   readonly annotations?: ToolHints
 }
 
-/** Hints about the effects of a tool. */
+/** Hints about the effects of a tool (`ToolAnnotations` of MCP). */
 export interface ToolHints {
   readonly readOnly?: boolean
   readonly destructive?: boolean
@@ -152,7 +152,7 @@ export interface PostEndpoint {
 const maxText = 8192
 
 /**
- * Returns readers for the arguments of a tool, {@link fitArguments} to its schema. An error names the argument, and never repeats its value.
+ * Returns readers for the arguments of a tool, which are first fitted to its schema ({@link fitArguments}). No error repeats a value.
  *
  * @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call.
  */
@@ -173,7 +173,7 @@ export function createArgumentReader(sent: JsonObject, schema: JsonObject) {
     return value
   }
   return {
-    /** The arguments as they are read. */
+    /** The fitted arguments. */
     given,
     text,
     required: (name: string, most?: number): string => {
@@ -199,7 +199,7 @@ export function createArgumentReader(sent: JsonObject, schema: JsonObject) {
       if (typeof value !== 'boolean') throw invalid(`"${name}" must be true or false.`, 'argument')
       return value
     },
-    /** Returns the argument if it is one of the words. */
+    /** Returns the argument, which must be one of the words; undefined when it is missing. */
     choice: <Word extends string>(name: string, words: readonly Word[]): Word | undefined => {
       const value = text(name)
       const word = words.find((one) => one === value)

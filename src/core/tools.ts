@@ -15,7 +15,7 @@ interface MountedTool {
   readonly tool: ProvidedTool
 }
 
-/** Creates the tools of all mounts as one principal sees them. Undefined when no mount has any. */
+/** Creates the view of the tools of all mounts. A principal sees the tools that it may call. Undefined when no mount can have tools. */
 export function createTools(
   state: CatalogState,
   changes: ChangeSubscriptions,
@@ -24,7 +24,7 @@ export function createTools(
   const sources = state.mounts.filter(({ provider }) => provider.tools !== undefined)
   if (sources.length === 0) return undefined
 
-  /** Returns the tools of a mount. Undefined: it does not answer. */
+  /** Returns the tools of a mount; undefined when its source does not list them. */
   const listOf = async (mount: Mounted, context: Context): Promise<readonly MountedTool[] | undefined> => {
     try {
       return ((await mount.provider.tools?.list(context)) ?? []).map((tool) => ({ mount, tool }))

@@ -84,7 +84,7 @@ export function filterListing(
 }
 
 /**
- * Returns the widest closed directory that a path lies in. Everything below a closed directory is closed too, so a binary search
+ * Returns the widest closed directory that a path lies in, if any. Everything below a closed directory is closed too, so a binary search
  * finds it: a path may have thousands of segments. Paths with equally many segments always take equally many checks, so the time
  * does not reveal whether a directory is closed.
  */

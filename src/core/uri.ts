@@ -31,7 +31,7 @@ export interface ParsedUri {
  *
  * It refuses everything that would change the structure: dot segments raw or encoded, encoded slashes, raw backslashes, empty
  * segments, control characters raw or encoded, escapes that are not UTF-8, lone surrogates, userinfo, fragments, white space
- * around the URI. Never use `new URL()`, which rewrites all of these into something else.
+ * around the URI. Never use `new URL()`, which rewrites many of these into something else.
  *
  * On Windows the letter of a drive has no case, and a `file` URI may name a server: `file://server/share/a` (RFC 8089, appendix E.3).
  *
@@ -56,7 +56,8 @@ export function parseUri(raw: string, platform: NodeJS.Platform = process.platfo
   if (head === null) throw invalid('The URI is not of the form scheme://authority/path.', 'uri')
   const [start, givenScheme = '', givenAuthority = ''] = head
   const scheme = givenScheme.toLowerCase()
-  if (givenAuthority.includes('@')) throw invalid('The URI has userinfo (@ before the path).', 'uri')
+  if (givenAuthority.includes('@'))
+    throw invalid('The URI has userinfo (a name or password before @). Remove it.', 'uri')
   if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(givenAuthority))
     throw invalid('The authority of the URI contains a character that is not allowed there.', 'uri')
   const host = givenAuthority.toLowerCase()
@@ -116,7 +117,7 @@ export function comparableUri(uri: string): string {
   return decodeIfValid(uri.replace(/\/+$/, ''))
 }
 
-/** Returns the decoded path in a mount, with `/` between its segments. For an invalid URI, the whole URI. */
+/** Returns the decoded path of a URI in a mount, with `/` between its segments. For an invalid URI, the whole URI. */
 export function pathInMount(uri: string, mount: string): string {
   try {
     const { segments } = parseUri(uri)

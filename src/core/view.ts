@@ -5,8 +5,8 @@ import type { Tool } from './tool.ts'
 export type { Resource } from './entry.ts'
 
 /**
- * The catalog as one principal sees it, or a remote server: the same methods for both, addressed by URI. A view is cheap and
- * holds no state. Every method throws only {@link ResourceError}; a resource that the principal may not see is `not-found`,
+ * The catalog as one principal sees it, or a remote server: the same methods for both, addressed by URI. A view of a catalog is cheap
+ * and holds no state. Every method throws only {@link ResourceError}; a resource that the principal may not see is `not-found`,
  * exactly like a missing one.
  */
 export interface View {
@@ -65,7 +65,7 @@ export interface ReadOptions extends CallOptions {
     | undefined
 }
 
-/** A notification: the subscribed URIs that changed, and whether entries were added or removed. */
+/** A notification: the subscribed URIs that changed, and whether entries were added or removed, or their listed facts changed. */
 export interface ViewChange {
   readonly uris: readonly string[]
   readonly listed: boolean
@@ -140,7 +140,7 @@ export interface NoticedChange {
   readonly listed: boolean
   /** Time at which the change was noticed, in milliseconds since 1970. */
   readonly time: number
-  /** Whether its mount stores records. */
+  /** Whether the mount of the resource stores records. */
   readonly records: boolean
   /** Returns the position after this change. */
   position(): string
@@ -189,13 +189,13 @@ export interface Page<T> {
   readonly unavailable?: readonly string[]
 }
 
-/** One content with the URI that the client used for it. */
+/** One content with its URI, in the spelling of the client if that is the requested one. */
 export type ResourceContent = Content & { readonly uri: string; readonly name?: string }
 
 /** A content whose text or bytes are in memory as a whole. */
 export type CollectedContent = Exclude<ResourceContent, { readonly stream: unknown }>
 
-/** Returns a content with its bytes, if it is a stream. */
+/** Returns a content whose text or bytes are in memory: a stream is read to its end. */
 export async function collectContent(content: ResourceContent): Promise<CollectedContent> {
   if (!('stream' in content)) return content
   const { stream, length: _, ...facts } = content
@@ -247,7 +247,7 @@ export interface ChangedQuery {
 /** The facts and the version of a resource. */
 export interface ResourceState {
   readonly resource: Resource
-  /** Opaque version. Each state of the content has another one, and no version returns later. */
+  /** Opaque version. Different contents have different versions; for a directory, different names in it. */
   readonly version: string
   readonly cache: CacheHint
 }

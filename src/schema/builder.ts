@@ -4,7 +4,7 @@
  *
  * A schema accepts a value, with the output that zod would have, or refuses it without a reason. Loading zod and building its
  * schemas takes several times as long as starting Node, and a configuration is nearly always valid. `config/explain.ts` makes the
- * same schema of zod when a value was refused: zod then says what is wrong, and decides whether the value is accepted.
+ * same schema with zod when a value was refused: zod then says what is wrong, and decides whether the value is accepted.
  */
 import { isObject } from '../core/kit/object.ts'
 import type {

@@ -45,7 +45,7 @@ export function durationFrom(least: string, most?: string) {
   return duration.refine((ms) => ms >= from && ms <= to, { error: fault })
 }
 
-/** An interval, parsed to milliseconds. */
+/** An interval from 100 ms to a day, parsed to milliseconds. */
 export const interval = durationFrom('100ms', '1d')
 
 /** A size, parsed to bytes. */
@@ -126,7 +126,7 @@ export const access = z
   })
   .transform((rules) => rules.map((rule) => (typeof rule === 'string' ? { allow: [rule] } : rule)))
 
-/** The name of an OAuth scope. */
+/** The name of an OAuth scope (RFC 6749, section 3.3), except `offline_access`. */
 export const scope = text
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, {
     error: refusal(

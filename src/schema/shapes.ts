@@ -26,7 +26,7 @@ export interface Effect {
   readonly what: string
 }
 
-/** The folder of a configuration, and the address of the mount whose options are checked; empty for other settings. */
+/** The folder of a configuration, and the address of the mount whose options are checked. For other settings the address is empty. */
 export interface EffectContext {
   readonly folder: string
   readonly address: string
@@ -127,10 +127,12 @@ export const encodingShape = {
           .describe('The encoding, such as "shift_jis" or "windows-1252"; "binary" leaves the bytes unchanged.'),
       }),
     )
-    .optionalKey('Encodings that are not detected, by glob. A text in UTF-8 is always read as UTF-8.'),
+    .optionalKey(
+      'Encodings of files, by glob, in place of the detected ones. A text in UTF-8 is always read as UTF-8.',
+    ),
 }
 
-/** The path of a directory in a mount. */
+/** The path of a directory in a mount, without a final `/`. The root is invalid. */
 const skillPath = text.refine((path) => isPath(path) && path !== '' && !path.endsWith('/'), {
   error: refusal(
     'This is not the path of a directory in the mount.',
@@ -175,7 +177,7 @@ export const documentsShape = {
       [
         z.boolean(),
         z.strictObject({
-          maxBytes: size.optionalKey('The largest document that is read as text. By default "32MiB".'),
+          maxBytes: size.optionalKey('Maximum size of a document that is read as text. By default "32MiB".'),
           timeout: duration.optionalKey('Time-out for reading one document. By default "20s".'),
           ocr: z
             .strictObject({
@@ -197,7 +199,7 @@ export const documentsShape = {
         error: refusal('This is not a setting for documents as text.', 'Write true, false or { "maxBytes": "32MiB" }.'),
       },
     )
-    .optionalKey('Reads PDF, office documents, books, mails and HTML as text, at ?as=text. By default true.'),
+    .optionalKey('Serves PDF, office documents, books, mails and HTML also as text, at ?as=text. By default true.'),
   redact: z
     .enum(['mask', 'withhold', 'off'])
     .optionalKey(
@@ -205,7 +207,7 @@ export const documentsShape = {
     ),
 }
 
-/** Rules for the keys for reading files as documents: none of them has an effect. */
+/** Rules for the keys for reading files as documents: only OCR has an effect, since it starts a program. */
 export const documentEffects = {
   ...withoutEffects('language encodings frontMatter languages redact skills'),
   readings: (value: boolean | { readonly ocr?: object | undefined }) =>
@@ -223,7 +225,7 @@ export const allowAddresses = z
   .array(
     text.refine((block) => addressBlock(block) !== undefined, {
       error: refusal(
-        'This is not an address.',
+        'This is not an IP address or a block of addresses.',
         'Write one such as "10.0.0.5", or a block such as "10.0.0.0/8" or "fd00::/8".',
       ),
     }),

@@ -1,6 +1,5 @@
 /** The types of the schemas that `builder.ts` makes. */
 
-/** Result of `safeParse`. */
 export type ParseResult<Output> =
   | { readonly success: true; readonly data: Output }
   | { readonly success: false; readonly data?: undefined }
@@ -40,7 +39,7 @@ export interface Schema<Output> {
   default(value: Output): Schema<Output>
   /** Returns the schema of an optional key. A present key may not have the value `undefined`. */
   exactOptional(): Optional<this>
-  /** Returns the schema of an optional key with a description, like `exactOptional().describe(text)`. Most keys of the configuration are such. */
+  /** Returns the schema of an optional key with a description, like `exactOptional().describe(text)`. */
   optionalKey(text: string): Optional<this>
 }
 

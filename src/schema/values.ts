@@ -28,7 +28,7 @@ function parseQuantity(value: string | number, units: Readonly<Record<string, nu
   return Number.isSafeInteger(amount) && amount >= 0 ? amount : undefined
 }
 
-/** Returns the absolute path of a file or folder in a configuration. It is relative to `from`, or begins with `~/` for the home folder. */
+/** Returns the absolute path of a file or folder in a configuration. A `name` that begins with `~/` is in the home folder, else relative to `from`. */
 export function resolveFolder(name: string, from: string): string {
   return /^~(?=[\\/]|$)/.test(name) ? resolve(homeFolder(), name.slice(2)) : resolve(from, name)
 }

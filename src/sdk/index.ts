@@ -16,8 +16,8 @@ export type AttachSource = View | ((authInfo: unknown) => View)
 
 export interface AttachOptions {
   /**
-   * The tools `list_resources`, `browse_directory`, `read_resource` and `search_resources` for hosts without resources, and
-   * those of the mounts, in addition to the tools of the server. Default: none.
+   * Tools in addition to those of the server. `true`: `list_resources`, `browse_directory`, `read_resource` and `search_resources`, for
+   * hosts without resources; an array: its tools. Both also add the tools of the mounts. Default: none.
    */
   readonly tools?: boolean | readonly Tool[]
   /**
@@ -180,7 +180,7 @@ const itemsOf = (page: SdkResult, key: string): readonly unknown[] => (Array.isA
 const itemName = (item: unknown): unknown =>
   typeof item === 'object' && item !== null ? Reflect.get(item, 'name') : undefined
 
-/** Whether an error says that a view does not know the requested item. */
+/** Whether an error may mean that a view does not know the requested item. */
 function isUnknown(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && (error.code === -32602 || error.code === -32002)
 }
@@ -267,7 +267,7 @@ function openServer(given: AttachableServer, tools: boolean) {
     )
   if (Reflect.get(server, 'transport') !== undefined)
     throw invalid('The server is connected already. Call attach before connect.', 'configuration')
-  // A McpServer sets its handlers with its first resource or tool, and refuses to when others exist.
+  // A McpServer sets its handlers with its first resource or tool, and refuses to when others exist: make it set them now.
   if ('server' in given)
     for (const name of [
       'setResourceRequestHandlers',

@@ -7,7 +7,7 @@ const code =
   /\.(?:[cm]?[jt]sx?|vue|svelte|astro|py|pyi|rb|go|rs|java|kts?|scala|groovy|gradle|swift|dart|php|cs|fs|c|h|cc|cpp|cxx|hh|hpp|m|mm|lua|r|jl|hs|ml|ex|exs|erl|clj|cljs|elm|zig|nim|cr|pl|pm|proto|graphql|gql|prisma|sol|css|scss|less|sql)$/i
 const prose = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|tex|html?|log|csv|tsv|po|pot|srt|diff|patch|ipynb)$/i
 
-/** The last answer of {@link styleOf}, because it is often called for many texts of one file in a row. */
+/** The last answer of {@link styleOf}, which is often called for many texts of one file in a row. */
 let last: { readonly path: string; readonly style: FileStyle } = { path: '', style: 'config' }
 
 /** The kind of a file, by its name: settings, unless it is known to be code or prose. */

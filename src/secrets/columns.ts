@@ -4,18 +4,18 @@ import { type KeyKind, kindOfKey } from './keys.ts'
 import { isHarmless } from './references.ts'
 import { looksLikePassword } from './values.ts'
 
-/** A quick check for a text that may hold the name of a secret. Not sticky: `lastIndex` is where it searches from. */
+/** A quick check for a text that may hold the name of a secret. It has the flag `g`: set `lastIndex` to the start of the search. */
 export const secretNamePattern =
   /pass|pwd|pw\b|secret|token|key|cred|auth|pin|cvv|cookie|session|jwt|kennwort|senha|contra|[^\0-\x7f]/gi
 
 interface SecretColumn {
   readonly at: number
   readonly kind: Exclude<KeyKind, undefined>
-  /** Whether numbers in it are counts of tokens. */
+  /** Whether numbers in the column are counts of tokens. */
   readonly counts: boolean
 }
 
-/** The columns of a table that hold secrets: those with the name of one, and the value beside a name in the same row. */
+/** The columns of a table that hold secrets: those with the name of a secret, and in a table of settings the values beside such names. */
 export interface SecretColumns {
   readonly secret: readonly SecretColumn[]
   /** The positions of a name and its value in a row of settings. */
@@ -28,7 +28,7 @@ export interface SecretColumns {
 
 /**
  * How certain it is that a text is a table. `file`: its name says so. `marked`: it has the rules or tags of a table. `guessed`:
- * some lines have the same number of commas.
+ * some lines have the same number of delimiters, such as commas.
  */
 export type Certainty = 'file' | 'marked' | 'guessed'
 
@@ -80,7 +80,7 @@ export function findSecretColumns(row: readonly string[], certainty: Certainty):
 const areNames = (names: readonly string[]) =>
   names.filter((name) => name !== '').length > 1 && names.every((name) => name === '' || columnName().test(name))
 
-/** Words of a sentence, which are in no name. */
+/** Words that occur in sentences, but not in names of columns. */
 const ofSentences =
   /(?<![\p{L}-])(?:a|an|the|in|of|for|to|is|are|with|without|and|or|your|how|where|which|what|not?|nothing|by|from|it)(?![\p{L}-])/iu
 

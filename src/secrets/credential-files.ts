@@ -165,7 +165,7 @@ interface Names {
   readonly whole: Set<string>
   /** Endings of names, from a dot on: `*.pem`. */
   readonly endings: Set<string>
-  /** Names with other placeholders, and such names with a folder, after a `/`. */
+  /** Names with other placeholders: those of a file alone, and (`patternBelow`) those with a folder, behind a `/`. */
   readonly pattern: RegExp
   readonly patternBelow: RegExp
 }
@@ -177,7 +177,7 @@ function compile(names: readonly string[]): Names {
     if (!/[*<]/.test(name)) whole.add(name)
     else if (/^\*\.[^*</]+$/.test(name)) endings.add(name.slice(1))
     else (name.includes('/') ? patternsBelow : patterns).push(patternOf(name))
-  // Without names, it matches nothing.
+  // Without names, the expression matches nothing.
   const joined = (sources: readonly string[]) => (sources.length === 0 ? '(?!)' : `(?:${sources.join('|')})$`)
   return {
     whole,
@@ -218,7 +218,7 @@ function hasName(path: string, isFolder: boolean): boolean {
   const name = baseName(path)
   const upper = path.lastIndexOf('/', path.length - name.length - 2) + 1
   const top = path.lastIndexOf('/', upper - 2) + 1
-  /** The last two segments, and the last three; as `name`, if there are fewer. */
+  /** The last two segments of the path and the last three; all, if there are fewer. */
   const [two, three] = [path.slice(upper), path.slice(top)]
   // A file with the name of such a folder counts as credentials too.
   if (isAmong(folders, name, two, three)) return true
@@ -232,15 +232,15 @@ function isAmong({ whole, endings, pattern, patternBelow }: Names, name: string,
   return pattern.test(name) || patternBelow.test(`/${three}`)
 }
 
-/** Hashes of passwords wherever they were copied to, and the environments and command lines of processes. */
+/** Files with the hashes of passwords, wherever they were copied to, and with the environments and command lines of processes. */
 const others = /(?:^|\/)g?shadow-?$|^proc\/(?:\d+|self)\/(?:environ|cmdline)$/
 
 /** Maximum number of characters of a path that are examined: the end of a longer one. */
 const maxPath = 4096
 
 /**
- * Whether a file is withheld as a whole because of its name, or of the name of a folder above it: such a file commonly holds
- * credentials (`secrets/credential-files.ts`), and a detector could miss one of them.
+ * Whether a file is withheld as a whole because of its name, or of the name of a folder above it ({@link credentialNames}): such a file
+ * commonly holds credentials, and a detector could miss one of them.
  */
 export function isCredentialFile(path: string): boolean {
   const folded = foldName(path.length > maxPath ? path.slice(-maxPath) : path).toLowerCase()

@@ -1,9 +1,9 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { isPrivateKey } from './der.ts'
 
-/** Maximum number of decompressed bytes that are searched. A secret after that is not found. */
+/** Maximum size of decompressed data, in bytes. Longer data is not searched. */
 const maxUnpackedBytes = 1024 * 1024
-/** Maximum depth of base64 in base64. */
+/** Maximum depth of nested encodings. */
 const maxDepth = 3
 
 /** Whether a text that was decoded holds a secret. */
@@ -11,8 +11,8 @@ type HoldsSecret = (text: string) => boolean
 
 /**
  * Finds runs of base64, base64url and hexadecimal that contain a secret after decoding, up to three levels deep, also if gzip or
- * zlib compresses it. A run is secret as a whole, because nothing can be removed from its middle. Of a private key in DER, it is
- * secret from where the key begins.
+ * zlib compresses it. A run is secret as a whole, because nothing can be removed from its middle; but a run that contains a private key
+ * in DER is secret only from the beginning of the key.
  */
 export function findEncoded(text: string, holdsSecret: HoldsSecret): readonly Span[] {
   const found: Span[] = []
@@ -78,7 +78,7 @@ function unpack(bytes: Buffer): Buffer {
   }
 }
 
-/** Runs of 12 printable characters or more in bytes, as ASCII and, where every other byte is zero, as UTF-16. */
+/** Runs of 12 printable characters or more in bytes, as ASCII and, if at least 8 of the first 4096 bytes are zero, as UTF-16. */
 export function findPrintableTexts(bytes: Buffer): readonly string[] {
   const texts = printable(bytes.toString('latin1'))
   let zeros = 0

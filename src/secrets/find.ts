@@ -172,7 +172,7 @@ function openBefore(text: string, last: Span | undefined, from: number): Span {
   return { start, end: last.end }
 }
 
-/** The private part of a key of PuTTY: the lines of base64 that its header counts. */
+/** The private part of a key of PuTTY, which is lines of base64, and its MAC. */
 function findPutty(text: string): readonly Span[] {
   const parts = text.matchAll(/Private-(?:Lines: ?\d{1,4}|MAC: ?[0-9a-f]{20,})/g)
   return Array.from(parts, ({ 0: head, index }) => {

@@ -40,7 +40,7 @@ const newFrame = (isOther: boolean): FormatFrame => ({ members: [], kinds: [], h
 
 /**
  * The private members of JSON Web Keys (RFC 7517), as JSON, as JSON in a string, as YAML and as an object of JavaScript. Beside
- * a `kty` every value counts; where the object is cut or has none, one that looks random. Time is linear in the length.
+ * a `kty` every value counts; if the object is cut or has no `kty`, only values that look random. Time is linear in the length.
  */
 export function findJwkSecrets(text: string): readonly Span[] {
   if (!text.includes('=') && !text.includes(':')) return []
@@ -175,7 +175,7 @@ function endOfValue(text: string, from: number, quote: string | undefined, most:
   return stop
 }
 
-/** Whether it can be the value of such a header: prose, code and references cannot. */
+/** Whether a text can be the value of a header with credentials. Prose, code and references cannot. */
 function isCredential(value: string, marked: boolean): boolean {
   if (value.length < 4 || isHarmless(value)) return false
   if (marked) return !/^(?:required|optional|string|headers?)$/i.test(value)

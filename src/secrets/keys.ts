@@ -3,7 +3,7 @@ import { foldName } from './decoded.ts'
 
 /**
  * The strength of a secret name: `strong` also hides everything below it (`credentials: {…}`), `weak` only its own value (`auth:
- * …`).
+ * …`). Undefined: the name is not that of a secret.
  */
 export type KeyKind = 'strong' | 'weak' | undefined
 
@@ -69,7 +69,7 @@ const harmless = [
 const known = new Map<string, KeyKind>()
 
 /**
- * Returns the kind of value that a name implies, in any case and style: `dbPassword`, `DB-PASS`, `API.KEY`, `x_token_url`.
+ * Returns the strength of a name, in any case and style: `dbPassword`, `DB-PASS`, `API.KEY`, `x_token_url`.
  */
 export function kindOfKey(name: string): KeyKind {
   const remembered = known.get(name)

@@ -7,8 +7,8 @@ import type { FindOptions } from './find.ts'
 import type { CleanBytes, CleanPart, RedactionJob, ScanAnswer, Window } from './window.ts'
 
 /**
- * Removes secrets from contents, in a worker. A content that cannot be scanned in time is not shown. A content without secrets is
- * not scanned again while the same content is at the same path.
+ * Removes secrets from contents, in a worker. A content that cannot be scanned in time has a failure instead of a result. A content
+ * without secrets is remembered, and then not scanned again at the same path.
  */
 export interface Redactor {
   window(window: Window, options: FindOptions, signal: AbortSignal): Promise<CleanPart | TaskFailure>

@@ -15,8 +15,7 @@ import { findMarkedTableSecrets, isRowSeparator, maxLineLength } from './marked-
 
 /**
  * Returns the cells below columns with the name of a secret, and those beside one in tables of settings: CSV as in RFC 4180 (with
- * commas, semicolons, tabs or bars), tables of Markdown, Org, reStructuredText and AsciiDoc, and those that psql and mysql print.
- * Only the first row names columns.
+ * commas, semicolons, tabs or bars), tables of Markdown, Org, reStructuredText, AsciiDoc and HTML, and those that psql and mysql print.
  *
  * @param head The beginning of the file, if the text does not begin with it.
  */

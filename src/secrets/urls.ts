@@ -139,7 +139,7 @@ function isInserted(name: string): boolean {
 /** The longest part of a connection string that is examined before and after its password, in characters. */
 const maxDataSource = 300
 
-/** Passwords of ODBC, ADO and libpq, words too: `Server=…;Pwd={…}`, `host=… password=…`. */
+/** Passwords in connection strings of ODBC, ADO and libpq: `Server=…;Pwd={…}`, `host=… password=…`. */
 function findDataSources(text: string): readonly Span[] {
   if (!/(?:pwd|password)\s{0,4}=/i.test(text)) return []
   const found: Span[] = []

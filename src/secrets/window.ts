@@ -11,7 +11,7 @@ export interface Window {
   readonly text: string
   /** Index of the requested part, in UTF-16 code units; text before it is only context. */
   readonly from: number
-  /** Whether the text ends with this. */
+  /** Whether the whole text ends with the window. */
   readonly final: boolean
   /** The beginning of the text, if it may name the columns of a table and is not in the window. */
   readonly head?: string
@@ -25,7 +25,7 @@ export interface CleanPart {
   readonly changed: boolean
 }
 
-/** Size of a scanned part, and of the context that is scanned on either side of it, in bytes. No secret is longer than the context. */
+/** Size of a scanned part, and of the context that is scanned on either side of it, in bytes. Secrets should not be longer than the context. */
 export const windowBytes = 512 * 1024
 export const contextBytes = 64 * 1024
 
@@ -59,9 +59,9 @@ export type CleanBytes = { readonly bytes: Uint8Array; readonly changed: boolean
 type Withheld = 'secret' | 'encoding'
 
 /**
- * Removes the secrets from bytes. Text in UTF-8, UTF-16 and encodings that contain ASCII is edited in place. Other bytes are
- * shown if they contain no secret, read as ASCII or as UTF-16, and withheld otherwise. Bytes that look like text in an encoding
- * that hides ASCII (EBCDIC, UTF-32) are withheld.
+ * Removes the secrets from bytes. Text in UTF-8, UTF-16 and encodings that contain ASCII keeps its encoding. Other bytes are shown if
+ * they contain no secret, read as ASCII or as UTF-16, and withheld otherwise. Private keys, and bytes that look like text in an encoding
+ * that hides ASCII (EBCDIC, UTF-32), are withheld.
  */
 export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<CleanBytes> {
   if (isPrivateKey(bytes)) return { withheld: 'secret' }

@@ -139,7 +139,10 @@ function openCursor(cursor: string): string {
 /** Maximum size of a `SKILL.md` that a listing reads, in bytes. */
 const maxListedBytes = 1024 * 1024
 
-/** Gives each `SKILL.md` of a provider the name and description of its skill, as the Skills extension requires. */
+/**
+ * Gives the `SKILL.md` of each valid skill in a provider the name and description of the skill, as the Skills extension requires. A
+ * `SKILL.md` of over 1 MiB, or at the root of the mount, stays as it is.
+ */
 export function describeSkills(provider: Provider): Provider {
   const known = createLruCache<Partial<Entry>>(2000)
 

@@ -24,7 +24,7 @@ interface Read extends SkillFile {
   readonly text?: string
 }
 
-/** Creates a cache of digests. A file with a version is read only once for each version. */
+/** Creates a cache of digests. A file without a version is read each time. */
 export function createDigests(): Digests {
   const known = createLruCache<Read>(16 * 1024 * 1024, ({ uri, text = '' }) => 200 + uri.length + text.length)
   return {
@@ -41,7 +41,7 @@ export function createDigests(): Digests {
   }
 }
 
-/** Reads one file, and returns its digest and size as a client computes them. Undefined when it no longer exists. */
+/** Reads one file, and returns its digest and size as a client computes them. Undefined when it no longer exists, or has several contents. */
 async function readOne(uri: string, view: View, signal: AbortSignal | undefined) {
   try {
     const { contents } = await view.read(uri, defined({ signal }))
@@ -159,7 +159,7 @@ export function readHeader(text: string, directory: string): SkillHeader | { rea
     return { fault: 'its front matter cannot be written as JSON' }
   const { name, description, compatibility, metadata } = frontmatter as Readonly<Record<string, unknown>>
   if (typeof name !== 'string' || !nameForm.test(name))
-    return { fault: 'its name is missing, or is not of lower-case letters, digits and single hyphens' }
+    return { fault: 'its name is missing, or is not one to 64 lower-case letters, digits and single hyphens' }
   if (name !== directory) return { fault: 'its name differs from the name of its directory' }
   if (typeof description !== 'string' || description.trim() === '') return { fault: 'it has no description' }
   if (lengthOf(description) > maxDescription)

@@ -56,7 +56,7 @@ export interface Report {
 }
 
 /**
- * Checks every promise of the Provider interface, against the provider's own answers and against the expectation. It only
+ * Checks the {@link promises} of the Provider interface, against the provider's own answers and against the expectation. It only
  * reads, within the bounds of the options; the source must not change meanwhile.
  *
  * A promise that depends on a broken one is not checked: a listing in the wrong order is reported as that, and not also as one
@@ -229,7 +229,7 @@ export interface Subject {
 }
 
 /**
- * Registers one test for each promise of the Provider interface, and again for each wrapper of `options.through`.
+ * Registers one test for each of the {@link promises} of the Provider interface, and again for each wrapper of `options.through`.
  *
  * The provider is made and checked once, by the first test that runs; the tests then report the problems.
  */

@@ -203,7 +203,7 @@ async function checkCompletion(run: Run, template: string, name: string): Promis
       if (again?.some((one) => one.startsWith(value)) === false)
         run.fail(
           'completion',
-          `${name} = ${formatValue(value)}, which was proposed for nothing, is not proposed for itself`,
+          `${name} = ${formatValue(value)}, which was proposed for an empty text, is not proposed for itself`,
           template,
         )
     }

@@ -131,9 +131,8 @@ function rangeFault(
 }
 
 /**
- * Reads the contents at a listed path. Accepted errors are `too-large`, and `invalid` for a damaged resource (with the line),
- * or for one in a storage class or encryption that prevents reading (`archived`, `encrypted`). Any other failure is recorded as
- * a problem.
+ * Reads the contents at a listed path. Accepted errors are `too-large`, and `invalid` for a damaged resource (with the line), or for one
+ * that is archived or encrypted (reason `withheld`). Any other failure is recorded as a problem.
  */
 async function collectContents(
   run: Run,
@@ -215,7 +214,7 @@ async function absence(run: Run, listed: ListedEntries): Promise<(path: string) 
   const templates = outcome !== undefined && 'value' in outcome && Array.isArray(outcome.value) ? outcome.value : []
   const patterns = templates
     .map(({ template }) => template)
-    // A template that is only `{+path}` matches exactly the listed paths.
+    // A template that is only `{+path}` matches every path, and says nothing about entries.
     .filter((template) => !/^\{\+\w+\}$/.test(template))
     .flatMap((template) => {
       try {
@@ -279,7 +278,7 @@ export async function checkStat(run: Run, entry: Entry): Promise<void> {
   if (outcome === undefined) return
   if ('error' in outcome) return run.fail('stat-same', `it threw ${summarizeError(outcome.error)}`, path)
   const said = outcome.value
-  if (said?.path !== path) return run.fail('stat-same', `it is about ${formatValue(said?.path)}`, path)
+  if (said?.path !== path) return run.fail('stat-same', `it returned the path ${formatValue(said?.path)}`, path)
   for (const fact of ['size', 'modified', 'version', 'mimeType'] as const)
     if (entry[fact] !== undefined && !Object.is(said[fact], entry[fact]))
       run.fail('stat-same', `${fact}: listed ${formatValue(entry[fact])}, stat says ${formatValue(said[fact])}`, path)

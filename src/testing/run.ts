@@ -29,7 +29,7 @@ export interface RunSettings {
 /** Result of a call: its value, or the error it threw. `undefined` when it broke a promise, which is already recorded. */
 type CallOutcome<T> = { readonly value: T } | { readonly error: ResourceError } | undefined
 
-/** One provider under test: calls that cannot hang or throw, and the problems found so far. */
+/** One provider under test: calls with a time-out, whose errors become results or problems, and the problems found so far. */
 export type Run = ReturnType<typeof createRun>
 
 /** Maximum number of problems that are recorded for one promise: the first ones tell most. */
@@ -53,7 +53,7 @@ export function createRun(provider: Provider, bounds: RunSettings) {
   }
 
   const hang = (path: string | undefined) => {
-    fail('settles', `nothing for ${bounds.timeoutMs} ms`, path)
+    fail('settles', `it did not settle within ${bounds.timeoutMs} ms`, path)
     if (problems.filter(({ promise }) => promise === 'settles').length >= maxHangs) throw runEnded
   }
 

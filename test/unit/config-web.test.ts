@@ -49,7 +49,7 @@ describe('an error in a configuration of web and api mounts is reported with its
     [web({ url: 'https://u:p@example.org' }), 5, 'This is not an http or https URL.'],
     [web({ pages: ['a', '/b'] }), 8, 'This is not the path of a page.'],
     [web({ pages: [{ path: 'a', titel: 'A' }] }), 9, 'Did you mean "title"?'],
-    [web({ allowAddresses: ['10.0.0.0/33'] }), 10, 'This is not an address.'],
+    [web({ allowAddresses: ['10.0.0.0/33'] }), 10, 'This is not an IP address or a block of addresses.'],
     [web({ redirects: ['www.example.org'] }), 10, 'This is not an http or https URL.'],
     [web({ types: ['html'] }), 10, 'This is not a media type.'],
     [web({ maxBytes: '1GiB' }), 9, 'larger than can be read at once'],

@@ -32,7 +32,10 @@ export function followAbort(...signals: readonly AbortSignal[]): Follower {
  */
 export function followAbortFor(signals: AbortSignal | readonly AbortSignal[], timeoutMs: number): Follower {
   const follower = followAbort(...[signals].flat())
-  const timer = setTimeout(() => follower.abort(new DOMException('The time is over.', 'TimeoutError')), timeoutMs)
+  const timer = setTimeout(
+    () => follower.abort(new DOMException('The operation timed out.', 'TimeoutError')),
+    timeoutMs,
+  )
   return {
     ...follower,
     release: () => {

@@ -4,7 +4,7 @@ const groupsKey = Symbol('groups')
 
 /**
  * An iterable of items that can also be iterated in groups. Each item passes several asynchronous generators on its way from a
- * source to a list, and each step costs time: in groups of 64 that cost is negligible.
+ * source to a list, and each step costs time: in groups that cost is negligible.
  */
 interface Grouped<T> extends AsyncIterable<T> {
   readonly [groupsKey]: () => AsyncIterator<readonly T[], void>

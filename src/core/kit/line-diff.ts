@@ -1,6 +1,6 @@
 /** Number of unchanged lines around a change. */
 const context = 3
-/** Maximum number of lines that are added and removed between two texts. Beyond it, a difference is no shorter than the text. */
+/** Maximum number of added and removed lines of a difference. A search for more would take too much time and memory. */
 export const maxEdits = 2000
 
 /** A stretch of changed lines, as a half-open range of the old lines and one of the new lines. */

@@ -33,12 +33,12 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-/** Returns a text that is not empty, well-formed; undefined for any other value. */
+/** Returns a text that is not empty, with lone surrogates replaced; undefined for any other value. */
 export function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value.toWellFormed() : undefined
 }
 
-/** Parses ISO 8601 to milliseconds since 1970. A time without a zone counts as UTC, not as this machine's zone. */
+/** Parses ISO 8601 to milliseconds since 1970; undefined for no time. A time without a zone counts as UTC, not as this machine's zone. */
 export function parseIsoTime(value: unknown): number | undefined {
   if (typeof value !== 'string') return undefined
   const time = Date.parse(/^\d{4}-\d\d-\d\dT[\d:.]+$/.test(value) ? `${value}Z` : value)

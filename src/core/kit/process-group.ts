@@ -182,7 +182,7 @@ function readProcess(pid: number): Process | undefined {
 
 /**
  * Returns the memory of several processes together, in bytes. A result up to the limit may be too high: memory that processes
- * share is counted for each of them. A result over the limit counts it once.
+ * share is counted for each of them. A result over the limit counts it once, except that of processes of other users.
  */
 export async function processMemoryBytes(processes: readonly Process[], limitBytes: number): Promise<number> {
   const resident = processes.map(({ pid }) => parseMemoryField(readProcFile(pid, 'status'), 'VmRSS') ?? 0)

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 
-/** Whether a value is the expected text. The time of the comparison does not depend on where they differ. */
+/** Whether a value is the expected text. The time of the comparison does not depend on the place of the first difference. */
 export function isSameText(given: unknown, expected: string): boolean {
   if (typeof given !== 'string') return false
   const [a, b] = [Buffer.from(given), Buffer.from(expected)]

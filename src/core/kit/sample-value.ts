@@ -1,4 +1,4 @@
-/** Converts the value of a sample, which JSON has as a text if it is not finite, to a number. */
+/** Converts the value of a metric's sample in JSON to a number. A value that is not finite is a text there: `+Inf`, `-Inf`, `NaN`. */
 export function parseSampleValue(value: unknown): number {
   if (value === '+Inf') return Number.POSITIVE_INFINITY
   return value === '-Inf' ? Number.NEGATIVE_INFINITY : Number(value)

@@ -19,7 +19,7 @@ export function isTextHead(head: Uint8Array): boolean {
   return !isEmpty && rest.every((byte) => byte === 0) && isText(text.subarray(0, wholeCharacters(text).to))
 }
 
-/** The bytes before the first NUL, which may be text. */
+/** Returns the bytes before the first NUL; all bytes if there is none. */
 export function beforeNul<B extends Uint8Array>(bytes: B): B {
   const nul = bytes.indexOf(0)
   return nul === -1 ? bytes : (bytes.subarray(0, nul) as B)

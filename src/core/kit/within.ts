@@ -15,7 +15,7 @@ export interface FolderBounds {
 
 /** A file or directory that is held open. */
 export interface HeldFile {
-  /** A path that opens exactly this file or directory, whatever its name leads to by now. */
+  /** On Linux, a path that opens exactly this file or directory, whatever its name leads to by now. Elsewhere, the same as `real`. */
   readonly at: string
   /** Path of the file or directory, without symbolic links. */
   readonly real: string
@@ -35,9 +35,9 @@ const O_PATH = 0o10000000
 const { O_DIRECTORY, O_NOFOLLOW } = constants
 
 /**
- * Opens a path in a folder, and holds it open until `use` has ended. Every path that was found and not named is opened here: one name after
- * the other, each from the descriptor of its directory and without following a link, so that no change of the folder leads elsewhere. On a
- * system without `/proc/self/fd`, the path is compared with its real path instead.
+ * Opens a path in a folder, and holds it open until `use` has ended. On Linux it opens one name after the other, each from the descriptor of
+ * its directory and without following a link, so that no change of the folder leads elsewhere. Other systems have no `/proc/self/fd`: there
+ * the path is only compared with its real path.
  *
  * @throws LeadsOutError; errors of the file system.
  */
@@ -70,12 +70,12 @@ export async function openWithin<T>(
   }
 }
 
-/** Returns the path without symbolic links, for what opens it by that path and compares it again. Throws as {@link openWithin} does. */
+/** Returns the path without symbolic links, for callers that open it later, and check it again. Throws as {@link openWithin} does. */
 export function pathWithin(path: string, within: FolderBounds): Promise<string> {
   return openWithin(path, within, async ({ real }) => real)
 }
 
-/** Returns the path of a file or directory without symbolic links; undefined if that cannot be read. */
+/** Returns the path of a file or directory without symbolic links; undefined if the path cannot be resolved. */
 export async function tryRealPath(path: string): Promise<string | undefined> {
   try {
     return await realpath(path)

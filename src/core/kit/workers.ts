@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { unavailable } from '../errors.ts'
 
-/** Resource limits of one child process. The child sets them itself before it begins to work. */
+/** Resource limits of one child process. {@link limitedCommand} makes the child set them itself before it begins to work. */
 export interface ChildLimits {
   /**
    * Maximum memory that the process may allocate, in bytes (RLIMIT_DATA of setrlimit(2), Linux 4.7 and newer), without memory-mapped
@@ -19,14 +19,14 @@ const gibibyte = 1024 * mebibyte
 
 /** Memory of `git cat-file` in addition to the objects that it holds, in bytes. */
 const catFileBaseBytes = 128 * mebibyte
-/** Maximum number of copies of an object that `git cat-file` holds at once: its base, the result, and the part of the pack that it reads. */
+/** Maximum number of copies of an object that `git cat-file` holds at once, such as its base, the result, and the part of the pack that it reads. */
 const catFileCopies = 8
 /** Maximum size of a file that git may write, in bytes. The git commands that the server runs have nothing to write. */
 const gitFileBytes = mebibyte
 
 /**
- * The limits of every kind of child process that the server starts. docs/limits.md lists them for operators. The parameters are
- * the settings that a limit depends on.
+ * The limits of the child processes with which the server reads its sources, by kind. docs/limits.md lists them for operators. The
+ * parameters are the settings that a limit depends on.
  */
 export const childLimits = {
   /** Limits of a git process that answers one request. */
@@ -68,8 +68,8 @@ export const childLimits = {
 } as const
 
 /**
- * Maximum size of the young generation of a thread's heap, in MiB. By default V8 lets it grow to 48 MiB and keeps them, which saved
- * no measurable CPU time in a thread that handles one job after the other.
+ * Maximum size of the young generation of a thread's heap, in MiB. By default V8 lets it grow to 48 MiB and keeps that memory, which
+ * saves no measurable CPU time in a thread that handles one job after the other.
  */
 export const youngGenerationMb = 6
 
