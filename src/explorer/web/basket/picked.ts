@@ -63,7 +63,7 @@ export function toggleFile(resource: Resource): void {
   else addToBasket([{ resource, level: 'auto' }])
 }
 
-/** Adds the new resources, up to the limit of the basket. */
+/** Adds the files that are not in the basket yet, up to its limit. Ignores folders. */
 export function addToBasket(items: BasketItems): void {
   const files = items.filter(({ resource }) => !isFolder(resource))
   basket.value = withAddedItems(basket.value, files, maxBasketItems)
@@ -151,7 +151,7 @@ export function confirmAdding({ below: found }: PendingAdd): void {
   cancelAdding()
 }
 
-/** Determines which of the resources would be added to the basket. */
+/** Returns which resources would be added to the basket, with estimates of their tokens. */
 export function addableItems(files: readonly Resource[]) {
   const open = files.filter(({ uri }) => !isPicked(uri))
   const fresh = open.slice(0, Math.max(0, maxBasketItems - basket.value.length))
@@ -169,9 +169,9 @@ export function addableItems(files: readonly Resource[]) {
 }
 
 /**
- * Adds all files below a folder without a confirmation, for a range of rows. Resolves to the added URIs.
+ * Adds the files below a folder without a confirmation, up to the limit of the basket. Resolves to the added URIs.
  *
- * @param earlier Resolves when the preceding folders have been added. They take precedence if the basket cannot hold everything.
+ * @param earlier Resolves when the preceding folders of a range have been added: they take precedence if the basket cannot hold all files.
  */
 export async function addFolder(
   folder: string,
