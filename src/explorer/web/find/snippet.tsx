@@ -82,7 +82,7 @@ interface SnippetTable {
   readonly words: readonly string[]
 }
 
-/** Returns at most {@link maxRows} complete rows of a hit in a CSV file, those with the words first. `undefined`: it has no complete row, or no column names. */
+/** Returns at most {@link maxRows} complete rows of a hit in a CSV file, those with the words first. `undefined`: no complete row, or no column names. */
 export function tableIn(hit: Found, type: string): SnippetTable | undefined {
   const { snippet, heading = '' } = hit
   const delimiter = delimiterOf(heading, type)

@@ -17,7 +17,7 @@ export const ChartView: typeof import('../preview/chart.tsx').ChartView = ({ cha
   return <DataTable rows={[head, ...rows]} />
 }
 
-/** In a host, the pages of a PDF are not drawn: its text is shown instead. */
+/** In a host, the pages of a PDF are not drawn: its original is a hex dump. Its text is another form of the preview. */
 export const Pdf: typeof import('../preview/pdf.tsx').Pdf = ({ bytes }) => (
   <BinaryPreview bytes={bytes} size={undefined} />
 )

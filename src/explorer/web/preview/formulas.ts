@@ -12,7 +12,7 @@ const maxTimeouts = 3
 
 const formulaTask = createWorkerTask('formula', formulaTimeoutMs)
 
-/** Draws the formulas of a document one after the other in a worker, so that the page never blocks. */
+/** Draws the formulas of a document one after the other in a worker, so that the page does not block. */
 export async function drawFormulas(elements: readonly HTMLElement[], signal: AbortSignal): Promise<void> {
   let timeouts = 0
   for (const element of elements.slice(0, maxFormulas)) {
