@@ -99,7 +99,7 @@ export function BasketItemRow({ item, isFirst, isLast }: ItemProps) {
   )
 }
 
-/** The level of an item: automatic, or chosen by the reader. */
+/** The level of an item: automatic, or chosen by the user. */
 function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly label: string }) {
   const { resource, level, taken } = item
   const cost = tokenCosts.value.get(resource.uri)

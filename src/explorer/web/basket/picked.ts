@@ -15,7 +15,7 @@ import { announce } from '../state/announce.ts'
 import { requireConnection } from '../state/session.ts'
 import { t } from './words.ts'
 
-/** Picked items, in the order that the reader chose. */
+/** Picked items, in the order that the user chose. */
 export const basket = signal<BasketItems>([])
 
 /** Maximum number of items, as in `assemble_context`. */
@@ -89,7 +89,7 @@ export function move(uri: string, by: number): void {
 /** Maximum number of pages of folders that are loaded before the dialog shows the number of files. */
 const maxPages = 400
 
-/** Many resources that the reader is about to put into the basket. */
+/** Many resources that the user is about to put into the basket. */
 export interface PendingAdd {
   /** Common name of the resources: a folder, or a search. */
   readonly name: string
@@ -106,7 +106,7 @@ export const pendingAdd = signal<PendingAdd | undefined>(undefined)
 let running: AbortController | undefined
 
 /**
- * Adds a resource to the basket, or removes it. For a folder, adds the files below it once the reader has confirmed their number, or
+ * Adds a resource to the basket, or removes it. For a folder, adds the files below it once the user has confirmed their number, or
  * removes them.
  */
 export function togglePicked(resource: Resource): void {

@@ -20,7 +20,7 @@ interface ComboboxProps {
   readonly onEnter: () => void
 }
 
-/** Delay before values are requested while the reader types (debounce), in milliseconds. */
+/** Delay before values are requested while the user types (debounce), in milliseconds. */
 const debounceMs = 150
 
 /**

@@ -180,7 +180,7 @@ export function useResults() {
     const timer = setTimeout(() => void run(), results.value === undefined ? 0 : pauseMs)
     return () => clearTimeout(timer)
   }, [key.value, state])
-  /** Searches again while the index grows or lacks changes, and once more when it is done. Results that the reader has extended stay as they are. */
+  /** Searches again while the index grows or lacks changes, and once more when it is done. Results that the user has extended stay as they are. */
   const follow = async (found: Results, signal: AbortSignal) => {
     const query = searchQueryFromRoute(route.value)
     const now = await readIndexingProgress(requireConnection().view, offeredSearches.value, signal)
@@ -190,7 +190,7 @@ export function useResults() {
     const again = await querySearches(requireConnection().view, offeredSearches.value, query, undefined, signal)
     const shown = ({ hits, notes, pending }: Results) => JSON.stringify([hits, notes, pending])
     const isSame = shown(again) === shown(found)
-    // The reader may have changed the query in the meantime.
+    // The user may have changed the query in the meantime.
     const isAsked = JSON.stringify(searchQueryFromRoute(route.value)) === JSON.stringify(query)
     if (!signal.aborted && isAsked && !(isDone && isSame && again.pending === 0)) results.value = again
   }

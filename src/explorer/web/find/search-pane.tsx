@@ -154,7 +154,7 @@ function countOf(results: Results | undefined, isBusy: boolean, q: string): stri
     : t('hitsOf', { count: hits.length, total, files })
 }
 
-/** Previews the first hit of each search, as long as the reader has opened nothing. A search without a hit previews nothing. */
+/** Previews the first hit of each search, as long as the user has opened nothing. A search without a hit previews nothing. */
 function usePeek(results: Results | undefined, names: readonly Resource[]): void {
   const { uri, q = '' } = route.value
   const searched = useRef<string | undefined>(undefined)

@@ -57,7 +57,7 @@ export const t = createWords({
   facetsOn: ['Narrow down ({count})', '絞り込み条件（{count}）'],
   mount: ['Mount', 'マウント'],
   mime: ['Type', '種類'],
-  audience: ['For', '対象'],
+  audience: ['Intended for', '対象'],
   audienceUser: ['people', '人'],
   audienceAssistant: ['models', 'モデル'],
   priority: ['Priority at least', '優先度の下限'],

@@ -73,14 +73,14 @@ function nameOfView(view: (typeof views)[number]): string {
   return t(view === 'templates' && requireConnection().view.prompts !== undefined ? 'prompts' : view)
 }
 
-/** The search field: names and contents are searched while the reader types. */
+/** The search field: names and contents are searched while the user types. */
 export function SearchField() {
   const field = useRef<HTMLInputElement>(null)
   /** The last query typed here. A different query in the permalink came from a link or from the history. */
   const typed = useRef('')
   const { q = '' } = route.value
   useEffect(() => {
-    // An effect runs after the next frame, and the reader may have typed more: use the current permalink, not that of the render.
+    // An effect runs after the next frame, and the user may have typed more: use the current permalink, not that of the render.
     const { q: now = '' } = route.value
     if (field.current === null || now === typed.current) return
     typed.current = now

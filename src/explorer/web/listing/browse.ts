@@ -32,7 +32,7 @@ function bump(tick: Signal<number>): void {
   tick.value = tick.peek() + 1
 }
 
-/** The directories that the reader has closed in the filtered tree. */
+/** The directories that the user has closed in the filtered tree. */
 export const closedInFilter = signal<ReadonlySet<string>>(new Set())
 
 /** The filters of the rows as JSON. The text stays equal, so nothing is filtered again, when the user navigates with the same filters. */

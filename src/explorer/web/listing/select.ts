@@ -130,7 +130,7 @@ function fitsType(wanted: string | undefined, type: string): boolean {
 interface Open {
   readonly key: string
   readonly children: { count: number }
-  /** Whether the reader has closed the directory, or one above it. */
+  /** Whether the user has closed the directory, or one above it. */
   readonly isClosed: boolean
 }
 

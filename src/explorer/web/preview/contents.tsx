@@ -28,7 +28,7 @@ interface Props {
   readonly reading: Extract<PreviewState, { state: 'ready' }>
 }
 
-/** One content of a read. If there are several contents, the reader chooses one. */
+/** One content of a read. If there are several contents, the user chooses one. */
 export function Contents({ reader, reading }: Props) {
   const [chosen, setChosen] = useState(0)
   const { contents } = reading

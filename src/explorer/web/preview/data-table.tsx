@@ -23,7 +23,7 @@ interface TableOrProps {
   readonly drawn: ComponentChildren
 }
 
-/** Rows that the reader can see as a table or in another form. */
+/** Rows that the user can see as a table or in another form. */
 export function TableOrOther({ rows, form, drawn }: TableOrProps) {
   const [chosen, setChosen] = useState<'table' | 'tree' | 'chart'>('table')
   const options = (['table', form] as const).map((value) => [value, t(value)] as const)
