@@ -42,9 +42,9 @@ export const t = createWords({
     'This resource has changed, so its tokens were counted again.',
     'このリソースは変更されたため、トークンを数え直しました。',
   ],
-  drop: ['Remove “{name}”: saves {saved} tokens', '「{name}」を外す（−{saved} トークン）'],
+  drop: ['Remove “{name}”: saves {saved} {saved:token|tokens}', '「{name}」を外す（−{saved} トークン）'],
   lower: [
-    'Use only the {level} of “{name}”: saves {saved} tokens',
+    'Use only the {level} of “{name}”: saves {saved} {saved:token|tokens}',
     '「{name}」を{level}だけにする（−{saved} トークン）',
   ],
   savings: ['To get below the budget', '予算に収めるには'],
