@@ -12,7 +12,7 @@ interface GuardOptions {
   readonly onReuse?: () => void
 }
 
-/** Name of the session cookie. A browser sends a cookie to every port of its host, so only its path keeps it from other servers. */
+/** Name of the session cookie. A browser sends a cookie to every port of its host, so only the path of the cookie keeps it from other servers. */
 const cookie = 'hikidashi-ui'
 
 const secret = (): string => randomBytes(32).toString('base64url')

@@ -181,7 +181,7 @@ function encodingFor(accepted: string | string[] | undefined): ContentCoding {
   return wanted.has('br') ? 'br' : wanted.has('gzip') ? 'gzip' : 'identity'
 }
 
-/** Headers of every file: other origins cannot embed it or reach its window, it sends no referrer, and it cannot use the camera and the like. */
+/** Headers of every file: no other origin can load it as a subresource or reach its window; it sends no referrer and cannot use the camera and the like. */
 const common = {
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',

@@ -134,7 +134,7 @@ function addAll(results: Results, q: string): void {
   })
 }
 
-/** Returns a test whether a note says more than the progress of the index, which is already shown while the index grows. */
+/** Returns a predicate: whether a note says more than the progress of the index, which is already shown while the index grows. */
 function isNews(growth: IndexingProgress | undefined): (note: string) => boolean {
   return (note) => growth === undefined || !note.includes('is still being indexed')
 }

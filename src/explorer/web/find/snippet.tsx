@@ -67,7 +67,7 @@ export function shownColumns(
 /** Number of characters before the first of the words in the excerpt of a long cell. */
 const before = 12
 
-/** Returns a cell; of a cell over {@link maxCell}, a part that begins shortly before the first of the words, else at its start. */
+/** Returns a cell. Of a cell over {@link maxCell}, returns the part that begins shortly before the first of the words, or the beginning. */
 export function cellExcerpt(cell: string, words: readonly string[]): string {
   if (cell.length <= maxCell) return cell
   const lower = cell.toLowerCase()

@@ -30,7 +30,7 @@ interface ForestOptions {
   arrange?(mounts: readonly Resource[]): readonly Resource[]
   /** Whether a mount may be a single resource. The first {@link maxLookedInto} of these are listed to find out. By default none may. */
   mayBeSingle?(mount: Resource): boolean
-  /** Whether a mount is open at first. By default it is closed. A sole mount is open in any case. */
+  /** Whether a mount is open at first. By default it is closed. A sole mount is opened in any case. */
   isOpenAtFirst?(mount: Resource): boolean
 }
 

@@ -16,7 +16,7 @@ export const noFacets: { readonly [One in Facet]?: undefined } = Object.fromEntr
   facets.map((one) => [one, undefined]),
 )
 
-/** For each value of a facet, the number of rows that match all other facets and this value. */
+/** For each value of a facet, the number of rows that match this value, all other facets and the text filter. */
 type Counts = Readonly<Record<Facet, ReadonlyMap<string, number>>>
 
 export interface SelectedRows {

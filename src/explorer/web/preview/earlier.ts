@@ -23,7 +23,10 @@ export const createEarlierState = (): EarlierState => signal<EarlierDifference |
 /** Maximum length of a text whose version is stored, in characters. Servers keep no longer texts. */
 const maxText = 1_000_000
 
-/** Stores the version of a shown text, and sets `state` if the text differs from the one shown before. Does nothing if the server has no versions. */
+/**
+ * Stores the version of a shown text, and sets `state` if the text differs from the one shown before. Does nothing for contents other than
+ * one text of at most `maxText` characters, and if the server has no versions.
+ */
 export async function compareEarlier(
   uri: string,
   contents: readonly ResourceContent[],

@@ -37,7 +37,10 @@ export function useFindKey(hasText: boolean): void {
 
 type Finder = (lines: readonly string[]) => readonly LineMatch[]
 
-/** Returns the function that finds the searched text, and why a pattern is invalid. `find` is undefined unless there is a text and a valid pattern. */
+/**
+ * Returns the function that finds the searched text, and in `fault` why a pattern is invalid. `find` is undefined while the bar is closed,
+ * the text is empty, or the pattern is not compiled.
+ */
 export function useFinder(): { readonly find: Finder | undefined; readonly fault: string | undefined } {
   const [patterned, setPatterned] = useState<{ of: string; find?: Finder; fault?: string }>()
   const [isOpen, text, asPattern] = [isFindBarOpen.value, searchedText.value, isPattern.value]

@@ -104,7 +104,7 @@ export const t = createWords({
   ],
   truncated: ['Only the beginning is shown.', '表示しているのは先頭の部分だけです。'],
   truncatedOf: [
-    'Only the beginning is shown: the whole content has {size}.',
+    'Only the beginning is shown. The whole content is {size} long.',
     '表示しているのは先頭の部分だけです。全体は {size} です。',
   ],
   changed: ['Changed {ago}', '{ago}に更新'],

@@ -119,7 +119,7 @@ export function LiveRegion() {
 
 type Component<P> = (props: P) => ComponentChildren
 
-/** Returns a component whose code is loaded when it is first drawn. Until then a note is drawn; in place of a dialog, nothing, because it covers the page. */
+/** Returns a component whose code is loaded when it is first drawn. Until then a note is drawn; in place of a dialog, nothing, so that the page stays as it is. */
 export function lazyComponent<P extends object>(load: () => Promise<Component<P>>, isDialog = false): Component<P> {
   let loaded: Component<P> | undefined
   return (props: P) => {

@@ -11,7 +11,7 @@ const minIntervalMs = 1000
 let last = Number.NEGATIVE_INFINITY
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/** Announces a sentence to users who cannot see a change. Of several sentences within {@link minIntervalMs}, only the last. */
+/** Announces a sentence to users who cannot see a change. Of several sentences within {@link minIntervalMs}, announces only the last. */
 export function announce(sentence: string): void {
   clearTimeout(timer)
   timer = setTimeout(

@@ -117,7 +117,7 @@ export function parseLineRange(text: string | undefined) {
   return first <= last ? { first, last } : { first: last, last: first }
 }
 
-/** Returns `line` of the permalink after a click on a line number. With Shift, extends the marked lines to it; without, unmarks a marked line. */
+/** Returns `line` of the permalink after a click on a line number. `isExtended`: the marked lines reach to the number. `undefined`: the mark is removed. */
 export function markedLinesAfterClick(number: number, isExtended: boolean): string | undefined {
   const now = parseLineRange(route.value.line)
   if (isExtended && now !== undefined) return `${Math.min(now.first, number)}-${Math.max(now.last, number)}`

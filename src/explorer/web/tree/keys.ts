@@ -75,7 +75,7 @@ interface Taken {
   uris: readonly string[]
 }
 
-/** Creates a picker of the rows between that at which Shift was first held and the current one. Of a folder, it picks everything below. */
+/** Creates a picker of the rows from the one at which Shift was first held to the current one. Of a folder, it picks everything below. */
 export function createRangePicker() {
   let anchor: number | undefined
   /** URIs picked by this range: they are unpicked when the range shrinks. */

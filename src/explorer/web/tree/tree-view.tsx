@@ -194,7 +194,7 @@ function openSiblings(rows: readonly TreeRow[], index: number): void {
   }
 }
 
-/** Picks the resource of a row, or removes it. Of a folder in the filtered tree, picks only the matches. */
+/** Adds the resource of a row to the basket, or removes it. Of a folder in the filtered tree, adds only the matches. */
 function pickRow({ resource, level, key }: TreeRow): void {
   if (level === 1 && isSearchMount(key)) return
   if (!isFiltered.value || !isFolder(resource) || shareInBasket(resource.uri).isWhole) togglePicked(resource)
