@@ -81,7 +81,7 @@ export function setLevel(uri: string, level: BasketLevel): void {
   basket.value = withLevel(basket.value, uri, level)
 }
 
-/** Moves an item by a number of positions. */
+/** Moves an item down by a number of positions. A negative number moves it up. */
 export function move(uri: string, by: number): void {
   basket.value = withMovedItem(basket.value, uri, by)
 }

@@ -155,11 +155,11 @@ function MoreValues({ values, total, hasMore }: Completion) {
   )
 }
 
-/** The values that are shown, and the index of the selected one, or -1. */
+/** Returns the shown values, the index of the selected value (-1: none), and `offer`, which replaces the values. */
 function useOffer() {
   const completion = useSignal<Completion>({ values: [] })
   const active = useSignal(-1)
-  /** Replaces the shown values. A selected value stays selected if it is among the new ones. */
+  /** A selected value stays selected if it is among the new ones. */
   const offer = (answer: Completion) => {
     const selected = completion.value.values[active.value]
     completion.value = answer

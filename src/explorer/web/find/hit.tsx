@@ -88,7 +88,7 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
   )
 }
 
-/** A resource whose name matches. */
+/** A resource whose name or path matches the query. */
 export function NameHit({ resource }: { readonly resource: Resource }) {
   const { uri, name, mimeType } = resource
   const isOpen = (previewedHit.value ?? route.value.uri) === uri

@@ -85,7 +85,7 @@ export const emptyColumns = computed(() => {
   )
 })
 
-/** The loading state of the list. */
+/** The loading state of the list, its error, the mounts that did not answer, and the number of loaded resources. */
 export const listState = computed(() => {
   listTick.value
   const { state = 'idle', error, unavailable = [], columns } = browseModel.value?.listed ?? {}

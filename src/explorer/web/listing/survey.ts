@@ -33,7 +33,7 @@ export async function readFolderSummary(view: View, uri: string, signal: AbortSi
   return summarizeFolder(items, nextCursor !== undefined)
 }
 
-/** `undefined`: the answer contains no status. */
+/** Reads the status of a search. `undefined`: the answer contains no status. */
 export async function readSearchStatus(
   view: View,
   { status }: SearchMount,

@@ -18,7 +18,7 @@ export interface Endpoint {
   /** The access token to send. It is kept only in memory. */
   token(): string | undefined
   /**
-   * Called when the server refuses this token, or demands one. Resolves when there is another token to try; rejects if nobody
+   * Called when the server refuses the token, or demands one. Resolves when there is another token to try; rejects if nobody
    * provides one.
    *
    * @param challenge The scheme that the server names in `WWW-Authenticate`: `Bearer`, or `Session` if the page must be opened by

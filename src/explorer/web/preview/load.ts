@@ -15,7 +15,7 @@ import { documentFormOf, mediaTypeOf } from './model/kind.ts'
 import { type PreviewPart, parsePreviewPart, queryAround } from './model/lines.ts'
 import { lineRangeIn, parameterOf, parentOf, withPart } from './model/reference.ts'
 
-/** State of the content of a resource. */
+/** State of the content of a resource. `directory`: the resource has entries in place of a content. */
 export type PreviewState =
   | { readonly state: 'loading' }
   | { readonly state: 'directory' }

@@ -11,7 +11,7 @@ export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement
   readonly name: string
   readonly icon?: IconName
   readonly sign?: string
-  /** Further classes. */
+  /** Further CSS classes. */
   readonly class?: string
 }
 

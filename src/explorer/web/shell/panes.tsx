@@ -119,7 +119,7 @@ export function LiveRegion() {
 
 type Component<P> = (props: P) => ComponentChildren
 
-/** Returns a component whose code is loaded when it is first drawn. Until then a note is drawn; in place of a dialog, nothing, so that the page stays as it is. */
+/** Returns a component whose code is loaded when it is first drawn. Until then a note is drawn in its place, but none in place of a dialog. */
 export function lazyComponent<P extends object>(load: () => Promise<Component<P>>, isDialog = false): Component<P> {
   let loaded: Component<P> | undefined
   return (props: P) => {

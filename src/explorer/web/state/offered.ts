@@ -120,7 +120,7 @@ export function findCachedResource(uri: string): Resource | undefined {
 /** Maximum number of pages of a folder that are searched for one resource. */
 const mostPages = 5
 
-/** Returns a resource from the listing of its folder, also a folder whose URI is given without the slash at its end; undefined if it is in none of the first pages. */
+/** Returns a resource from the first pages of the listing of `parent`, also a folder whose URI is given without its final slash. `undefined`: not found. */
 export async function lookUp(uri: string, parent: string, signal: AbortSignal): Promise<Resource | undefined> {
   const { view } = requireConnection()
   const pages = iteratePages((query) => view.directory({ uri: parent, ...query }, { signal }), { maxPages: mostPages })

@@ -87,7 +87,7 @@ function changed(change: RouteChange): Route {
   return Object.fromEntries(next)
 }
 
-/** The permalink with these changes, for `href`. */
+/** Returns the fragment of the permalink with some changes, for `href`. */
 export function linkTo(change: RouteChange): string {
   return fragmentOf(changed(change))
 }

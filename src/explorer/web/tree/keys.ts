@@ -43,7 +43,7 @@ function foldKana(text: string): string {
 /** Maximum time between characters of one type-ahead, in milliseconds. */
 const typeAheadMs = 800
 
-/** Returns a function that adds one typed character, and returns the index of the matching row. `undefined`: no name begins with the text. */
+/** Returns a function that adds one typed character, and returns the index of the matching row. `undefined`: no name or title begins with the typed text. */
 export function createTypeAhead() {
   let typed = ''
   let last = Number.NEGATIVE_INFINITY
