@@ -76,7 +76,8 @@ const noContent = { status: 204, headers: { 'Cache-Control': 'no-store' }, body:
 const shutOut = {
   status: 401,
   headers: { 'WWW-Authenticate': 'Session realm="hikidashi ui"' },
-  message: 'Open the address that "hikidashi ui" has printed. An address works once: for another, run "hikidashi ui" again.',
+  message:
+    'Open the address that "hikidashi ui" has printed. An address works once: for another, run "hikidashi ui" again.',
 } as const
 
 const reused = {

@@ -87,7 +87,10 @@ async function readByTool(uri: string, signal: AbortSignal | undefined): Promise
   const blocks: readonly unknown[] = Array.isArray(answer.content) ? answer.content : []
   const [first] = blocks.filter(isObject)
   if (answer.isError === true)
-    throw new ResourceError('invalid', typeof first?.text === 'string' ? first.text : 'The tool failed without a message.')
+    throw new ResourceError(
+      'invalid',
+      typeof first?.text === 'string' ? first.text : 'The tool failed without a message.',
+    )
   const { contents } = isObject(answer.structuredContent) ? answer.structuredContent : {}
   const blobs = blocks.filter(isObject).flatMap(({ data, resource }) => {
     if (typeof data === 'string') return [data]

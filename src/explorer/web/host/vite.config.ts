@@ -41,7 +41,8 @@ function oneFile(): Plugin {
       const files = Object.entries(bundle)
       const styles = files.flatMap(([, file]) => (file.type === 'asset' ? [String(file.source)] : []))
       const scripts = files.flatMap(([, file]) => (file.type === 'chunk' ? [file.code] : []))
-      if (scripts.length !== 1 || styles.length !== 1) throw new Error('The build of the app must have exactly one script and one style sheet.')
+      if (scripts.length !== 1 || styles.length !== 1)
+        throw new Error('The build of the app must have exactly one script and one style sheet.')
       for (const [name] of files) delete bundle[name]
       // The inlined text must not contain the end tag of its element.
       const style = `<style>${styles.join('').replaceAll('</style', '<\\/style')}</style>`

@@ -97,6 +97,7 @@ function serverOf(discovered: WireObject): PageConnection['server'] {
 export function structuredContentOf(answer: WireObject): WireObject {
   const blocks = Array.isArray(answer.content) ? answer.content : []
   const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')
-  if (answer.isError === true) throw new ResourceError('invalid', text === '' ? 'The tool failed without a message.' : text)
+  if (answer.isError === true)
+    throw new ResourceError('invalid', text === '' ? 'The tool failed without a message.' : text)
   return objectOf(answer.structuredContent)
 }

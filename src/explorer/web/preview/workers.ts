@@ -83,7 +83,8 @@ function scriptUrl(url: string): string | URL {
 function ownScript(url: string): string {
   const { href, origin } = new URL(url, document.baseURI)
   const assets = new URL('assets/', document.baseURI).href
-  if (origin !== location.origin || !href.startsWith(assets)) throw new TypeError('The URL of a worker must be a script that was built with the page.')
+  if (origin !== location.origin || !href.startsWith(assets))
+    throw new TypeError('The URL of a worker must be a script that was built with the page.')
   return href
 }
 

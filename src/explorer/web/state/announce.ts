@@ -65,7 +65,10 @@ const t = createWords({
     'The browser does not let the page copy. Allow this page to use the clipboard.',
     'ブラウザーがコピーを許可していません。このページにクリップボードの使用を許可してください。',
   ],
-  unknown: ['An unknown error occurred. Reload the page.', '不明なエラーが発生しました。ページを再読み込みしてください。'],
+  unknown: [
+    'An unknown error occurred. Reload the page.',
+    '不明なエラーが発生しました。ページを再読み込みしてください。',
+  ],
 })
 
 /** Returns the reason of a failure in a sentence for the user: for invalid requests and too large contents, the message of the server. */

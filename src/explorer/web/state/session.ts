@@ -9,7 +9,8 @@ export const connection = signal<PageConnection | undefined>(undefined)
 
 /** The connection, for components that are drawn only with one. */
 export function requireConnection(): PageConnection {
-  if (connection.value === undefined) throw new Error('A component that needs the connection was drawn before there is one.')
+  if (connection.value === undefined)
+    throw new Error('A component that needs the connection was drawn before there is one.')
   return connection.value
 }
 
