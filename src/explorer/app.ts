@@ -4,7 +4,7 @@ import { ResourceError } from '../core/errors.ts'
 import { doneOnce } from '../core/kit/once.ts'
 import type { ToolApp } from '../core/tool.ts'
 
-/** The explorer as an MCP App: one file, built by `npm run build`. It is read at the first request. */
+/** Returns the explorer as an MCP App: one HTML file, which `npm run build` makes. The file is read at the first request. */
 export function createExplorerApp(file = builtApp()): ToolApp {
   const html = doneOnce(() =>
     readFile(file, 'utf8').catch((cause: unknown) => {

@@ -8,11 +8,11 @@ export { createPageHandler, type PageHandler } from './page.ts'
 interface GuardOptions {
   /** Called when the token has opened the session. */
   readonly onOpen?: () => void
-  /** Called when another browser sends the token a second time: the session then ends. */
+  /** Called once, when a second browser sends the token: the session then ends. */
   readonly onReuse?: () => void
 }
 
-/** Name of the session cookie. Browsers send a cookie to every port of a host, but only below its path. */
+/** Name of the session cookie. A browser sends a cookie to every port of its host, so only the path of the cookie keeps it from other servers. */
 const cookie = 'hikidashi-ui'
 
 const secret = (): string => randomBytes(32).toString('base64url')
@@ -24,8 +24,8 @@ const secret = (): string => randomBytes(32).toString('base64url')
  * a cookie that scripts cannot read and that browsers do not send for requests of other sites.
  *
  * If a second browser sends the token, somebody else has seen it. The session then ends, because nobody knows who was first (RFC 6749,
- * section 4.1.2, does the same for codes), and every refusal says `error="reused"`. The browser that has the session may send the token
- * again: the answer says `Hikidashi-Session: continued`.
+ * section 4.1.2, does the same for authorization codes), and every answer 401 says `error="reused"`. The browser that has the session may
+ * send the token again: the answer then has the header `Hikidashi-Session: continued`.
  */
 export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
   const base = `/${randomBytes(16).toString('base64url')}/`
@@ -58,9 +58,9 @@ export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
   return {
     /** The path of the MCP endpoint. Its folder is unguessable, so the browser sends the cookie to no other server of this machine. */
     path: `${base}mcp`,
-    /** Token at the end of the address of the page, after `#token=`. It is valid once. */
+    /** Token at the end of the address of the page, after `#token=`. It opens one session. */
     token,
-    /** Wraps the page, and refuses all other requests without a session. */
+    /** Wraps the handler of the page: exchanges the token for a session, serves the page, and refuses other requests without a session. */
     guard:
       (page: PageHandler): PageHandler =>
       async (request) => {
@@ -76,13 +76,14 @@ const noContent = { status: 204, headers: { 'Cache-Control': 'no-store' }, body:
 const shutOut = {
   status: 401,
   headers: { 'WWW-Authenticate': 'Session realm="hikidashi ui"' },
-  message: 'Open the address that hikidashi ui has printed. It works once; for another one, run it again.',
+  message:
+    'Open the address that "hikidashi ui" has printed. An address works once: for another, run "hikidashi ui" again.',
 } as const
 
 const reused = {
   status: 401,
   headers: { 'WWW-Authenticate': 'Session realm="hikidashi ui", error="reused"' },
-  message: 'A second browser used the address, so it no longer works. Run hikidashi ui again.',
+  message: 'A second browser used the address, so the address no longer works. Run "hikidashi ui" again.',
 } as const
 
 function cookiesOf({ headers }: IncomingMessage): readonly string[] {

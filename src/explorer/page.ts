@@ -21,7 +21,7 @@ interface PageOptions {
   readonly path?: string
   /** Folder of the built page. Default: the output folder of `npm run build`. */
   readonly folder?: string
-  /** Whether the page needs a session (`hikidashi ui`): it then does not offer its address to hosts. By default false. */
+  /** Whether the page needs a session (`hikidashi ui`): the page then does not offer its address to hosts. By default false. */
   readonly isPrivate?: boolean
 }
 
@@ -64,8 +64,8 @@ const compressBrotli = promisify(brotliCompress)
 const compressGzip = promisify(gzip)
 
 /**
- * Serves the built page: the index in the folder of the MCP endpoint, and the assets below it. Serves only files that exist when this
- * is called, by their exact names.
+ * Serves the built page in the folder of the MCP endpoint: the index, the files beside it, and `frame.html`, which is empty. Serves only
+ * files that exist when this function is called, by their exact names.
  *
  * @throws ResourceError `invalid` when the page was not built.
  */
@@ -153,7 +153,7 @@ async function serveFile(file: Served, request: IncomingMessage): Promise<PageAn
   return { status: 200, headers: { ...headers, ...encoded, 'Content-Type': file.type }, body }
 }
 
-/** Returns a file in an encoding. It is compressed once, and cached as long as the server runs. */
+/** Compresses a file once for each encoding, and caches the result as long as the server runs. */
 function encode(file: Served, encoding: ContentCoding): Promise<Buffer> {
   const before = file.encoded.get(encoding)
   if (before !== undefined) return before
@@ -181,7 +181,7 @@ function encodingFor(accepted: string | string[] | undefined): ContentCoding {
   return wanted.has('br') ? 'br' : wanted.has('gzip') ? 'gzip' : 'identity'
 }
 
-/** Headers of every answer: the page may not be framed, opened or embedded by others, and sends no referrer. */
+/** Headers of every file: no other origin can load it as a subresource or reach its window; it sends no referrer and cannot use the camera and the like. */
 const common = {
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',

@@ -46,7 +46,7 @@ requires(
       timezoneId: 'UTC',
     })
     await page.getByText('Is the tea ready?', { exact: true }).waitFor()
-    expect(await page.locator('.analysis-facts').innerText()).toMatch(/^Made .*2026.* · expired .*2026.* · #tea$/)
+    expect(await page.locator('.analysis-facts').innerText()).toMatch(/^Created .*2026.* · expired .*2026.* · #tea$/)
     const [first, second] = await Promise.all(
       ['a', 'b'].map((name) => page.locator('.vote', { hasText: `Answer ${name}` }).boundingBox()),
     )

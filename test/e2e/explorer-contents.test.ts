@@ -93,7 +93,7 @@ requires(
     expect(await row(page, 'guide').locator('.pick').getAttribute('title')).toBe('33 of its files are in the basket')
     await row(page, 'guide').locator('.pick').click()
     await dialog(page).getByText('33 more are already in the basket.').waitFor()
-    await dialog(page).getByRole('button', { name: 'Remove those files' }).click()
+    await dialog(page).getByRole('button', { name: 'Remove the 33 files already in the basket' }).click()
     await expect.poll(() => count(page)).toBe('0')
   })
 

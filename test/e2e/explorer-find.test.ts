@@ -128,7 +128,7 @@ requires(
       '\n',
     )
     const page = await open(`picks=${encodeURIComponent(picks)}`, { acceptDownloads: true })
-    await page.getByText('It no longer exists').waitFor()
+    await page.getByText('This resource no longer exists').waitFor()
     await page.getByLabel('Budget').selectOption('8000')
     await expect.poll(() => total(page)).toBeGreaterThan(1000)
     const shown = await total(page)

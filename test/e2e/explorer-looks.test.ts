@@ -176,7 +176,7 @@ requires(
     await head.press('Enter')
     await expect.poll(() => page.locator('.basket-item').count()).toBe(485)
     await head.press('Enter')
-    await group.getByRole('button', { name: 'Remove the 484 of site › many' }).click()
+    await group.getByRole('button', { name: 'Remove the 484 files of site › many' }).click()
     await page.locator('.top-basket-count', { hasText: /^1$/ }).waitFor()
     expect(await page.locator('.basket-item').innerText()).toContain('brew.ts')
   })

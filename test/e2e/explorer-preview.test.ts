@@ -126,7 +126,7 @@ requires(
     await first.waitFor()
     folder.write({ 'site/log/short.txt': 'two\n' })
     await look('short.txt', 'two')
-    await page.getByText('The text is shorter than a list of its changes.').waitFor()
+    await page.getByText('The changes are not listed, because the list would be longer than the text.').waitFor()
     await look('day.txt', 'line 1')
     expect(await page.getByText('has changed since').count()).toBe(0)
     await page.evaluate(() => {
@@ -145,7 +145,7 @@ requires(
       await page.locator('.line.marked').evaluateAll((lines) => lines.map((line) => (line as HTMLElement).dataset.n)),
     ).toEqual(['500', '501', '502'])
     await page.locator('.line[data-n="480"]').waitFor()
-    await page.getByRole('link', { name: 'Open the whole' }).click()
+    await page.getByRole('link', { name: 'Open the whole text' }).click()
     const note = page.locator('.preview-banner', { hasText: 'are shown' })
     await note.getByText(/^Lines 1–2\d,\d{3}/).waitFor()
     await page.getByRole('button', { name: 'Show more' }).click()
@@ -278,7 +278,7 @@ requires(
     await show(page, 'file:///site/data.bin')
     await page.getByText('00 25 4a 6f').first().waitFor()
     await show(page, 'file:///site/empty.txt')
-    await page.getByText('This is empty.').waitFor()
+    await page.getByText('This resource is empty.').waitFor()
     await show(page, 'file:///site/nothing.txt')
     await page.getByRole('heading', { name: 'Not found' }).waitFor()
     await show(page, 'file:///site/sound.wav')
@@ -347,13 +347,13 @@ requires(
       .first()
       .waitFor()
     rmSync(folder.at('site/live.txt'))
-    await page.getByText('This no longer exists').waitFor()
+    await page.getByText('This resource no longer exists').waitFor()
     await text.locator('.line', { hasText: 'changed' }).waitFor()
   })
 
   test('a source that does not answer is tried again automatically', async () => {
     const page = await open('file:///site/empty.txt', { allowed: [/Failed to load resource/] })
-    await page.getByText('This is empty.').waitFor()
+    await page.getByText('This resource is empty.').waitFor()
     await page.route('**/mcp', (route) =>
       route.request().postData()?.includes('"resources/read"') === true ? route.abort() : route.continue(),
     )

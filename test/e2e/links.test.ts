@@ -146,7 +146,7 @@ requires(
 
   test('the explorer shows the link beside each hit, and in the details of a resource', async () => {
     const page = await tabs.open(`${explorer.url}#view=search&q=anchor`)
-    const sources = page.getByRole('link', { name: /At its source/ })
+    const sources = page.getByRole('link', { name: /Open at its source/ })
     await sources.first().waitFor()
     const targets = await sources.evaluateAll((links) => links.map((one) => one.getAttribute('href')))
     expect(targets).toContain(`${forge}/main/docs/a%20b.md`)

@@ -40,7 +40,7 @@ import { announce } from './state/announce.ts'
 import { BrowsePane } from './tree/pane.tsx'
 import { escapeInvisible } from './words/texts.ts'
 
-// The first screen does not need these components, so each is loaded when it is first drawn.
+// The screen before there is a connection does not need these components, so each is loaded when it is first drawn.
 const AddingDialog = lazyComponent(async () => (await import('./basket/parts.tsx')).AddingDialog, true)
 const BasketPane = lazyComponent(async () => (await import('./basket/pane.tsx')).BasketPane)
 const FindPane = lazyComponent(async () => (await import('./find/pane.tsx')).FindPane)
@@ -48,7 +48,7 @@ const Overview = lazyComponent(async () => (await import('./home/overview.tsx'))
 const Palette = lazyComponent(async () => (await import('./palette/palette.tsx')).Palette, true)
 const Preview = lazyComponent(async () => (await import('./preview/preview.tsx')).Preview)
 
-/** The whole page: the tree or list on the left, one resource in the middle, the basket on the right. */
+/** The whole page: the state of the connection until there is one, then the panes. */
 function App() {
   useSignalEffect(() => {
     document.title = pageTitle()
@@ -64,6 +64,7 @@ function App() {
   )
 }
 
+/** On the left the tree, list, search or prompts; in the middle the start page or a resource, perhaps beside a second; on the right the basket. */
 function Panes() {
   useEffect(startBasket, [])
   useEffect(startKeys, [])
@@ -131,7 +132,7 @@ const step = 16
 const mostOf = () => Math.max(least, innerWidth - rest)
 const clamp = (width: number) => Math.round(Math.min(Math.max(width, least), mostOf()))
 
-/** The line that resizes the pane `side`, by mouse, finger or keyboard. A double click resets the width. */
+/** The line that resizes the pane `side`, by mouse, finger or keyboard. A double click or Enter resets the width. */
 function Split({ side }: { readonly side: 'left' | 'right' }) {
   const from = useRef<{ readonly x: number; readonly width: number } | undefined>(undefined)
   const release = () => {
@@ -208,7 +209,7 @@ const isPrivate = document.querySelector<HTMLMetaElement>('meta[name=private]')?
 const endpoint = createKeeper(new URL(mcp, document.baseURI).href, isPrivate)
 await startSession((options) => connectToServer(endpoint, options))
 
-/** Holds the access token in memory only: never in a storage, an address or a log. */
+/** Asks the user for the access token, and holds it in memory only: never in a storage, an address or a log. */
 function createKeeper(url: string, isPrivate: boolean): Endpoint {
   let token: string | undefined
   let renewing: Promise<void> | undefined

@@ -17,7 +17,7 @@ function pdfAssets(): Plugin {
   }
 }
 
-/** Builds the page into `dist/explorer/page`, from where src/explorer/index.ts serves it. */
+/** Builds the page into `dist/explorer/page`, from where src/explorer/page.ts serves it. */
 export default defineConfig({
   root: import.meta.dirname,
   // The page may be served below any path.

@@ -14,8 +14,9 @@ export type BasketFormat = (typeof formats)[number]
 export const encodings = ['o200k_base', 'cl100k_base'] as const
 export type TokenEncoding = (typeof encodings)[number]
 
-/** Settings for the assembly of a context, which the reader chooses. */
+/** Settings that the user chooses for the assembly of a context. */
 export interface AssemblySettings {
+  /** Maximum number of tokens. */
   readonly budget: number
   readonly encoding: TokenEncoding
   readonly format: BasketFormat
@@ -29,7 +30,7 @@ interface BasketCosts {
   readonly frame: number
 }
 
-/** Requests the tokens of each item at each level. */
+/** Requests the number of tokens of each item at each level. */
 export async function requestBasketCosts(
   connection: PageConnection,
   items: readonly BasketItem[],
@@ -42,7 +43,7 @@ export async function requestBasketCosts(
     { measure: true, pins, ...assembleArguments(settings) },
     signal,
   )
-  // The server answers with its own spelling of a URI.
+  // The server may escape a URI in another way, so its readable form is the key.
   const found = new Map(objectsIn(structured.items).map((item) => [readableUri(String(item.uri)), costOf(item)]))
   return {
     frame: numberOrZero(structured.frame),
@@ -69,7 +70,7 @@ export interface AssembledContext {
   readonly manifest: unknown
 }
 
-/** Requests the text of the planned context. */
+/** Requests the text and the manifest of the planned context. */
 export async function assemble(
   connection: PageConnection,
   plan: BasketPlan,
@@ -98,14 +99,14 @@ export async function assemble(
   }
 }
 
-/** A resource that may help, which is not in the basket. */
+/** A resource that may help and is not in the basket. */
 export interface Suggestion {
   readonly resource: Resource
   /** Why the resource is suggested: one line for each factor. */
   readonly because: readonly string[]
 }
 
-/** Requests further resources that may help. */
+/** Requests at most 8 further resources that may help. */
 export async function suggest(
   connection: PageConnection,
   items: readonly BasketItem[],

@@ -13,7 +13,7 @@ import { t } from './words.ts'
 
 const endings: Readonly<Record<BasketFormat, string>> = { xml: 'xml', markdown: 'md', json: 'json' }
 
-/** The export: the assembled text, copied or downloaded, and the manifest to make it again. */
+/** The export: the assembled text, copied, shown or downloaded; the manifest to make the text again; a link to the basket. */
 export function BasketExport() {
   const isBusy = useSignal(false)
   const told = useSignal('')
@@ -96,7 +96,7 @@ export function BasketExport() {
 /** Maximum number of characters that are drawn. All of the text is copied or downloaded. */
 const longest = 200_000
 
-/** The prompt as it is copied or downloaded. */
+/** The beginning of the prompt that is copied or downloaded, at most {@link longest} characters. */
 function PromptPreview({ text, tokens, onClose }: AssembledContext & { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => dialog.current?.showModal(), [])
@@ -107,7 +107,7 @@ function PromptPreview({ text, tokens, onClose }: AssembledContext & { readonly 
         <span class="quiet">{t('tokens', { count: tokens })}</span>
         <Button name={t('closePreview')} onClick={() => dialog.current?.close()} />
       </header>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keys */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable text must be reachable by keys */}
       <pre tabIndex={0} lang={langOf(text)}>
         {escapeInvisible(text.slice(0, longest))}
       </pre>

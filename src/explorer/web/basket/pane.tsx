@@ -79,7 +79,7 @@ export function BasketPane() {
   )
 }
 
-/** The used share of the budget. It is exact if the server counts tokens, else an estimate. */
+/** The used share of the budget. It is exact once the server has counted the tokens of all items, and an estimate until then. */
 function Sum() {
   const { tokens, over, isWhole, items } = plan.value
   const usable = usableBudget(settings.value.budget)

@@ -99,12 +99,12 @@ export function BasketItemRow({ item, isFirst, isLast }: ItemProps) {
   )
 }
 
-/** The level of an item: automatic, or chosen by the reader. */
+/** The level of an item: automatic, or chosen by the user. */
 function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly label: string }) {
   const { resource, level, taken } = item
   const cost = tokenCosts.value.get(resource.uri)
   const offered = levelsOf(cost)
-  // A link can choose a level that the resource does not have, such as windows without a question.
+  // A shared link can choose a level that the resource does not have, such as `windows` without a purpose.
   const shown = level === 'auto' || offered.includes(level) ? offered : [level, ...offered]
   return (
     <select
@@ -130,7 +130,7 @@ const presets = [4000, 8000, 32_000, 128_000, 200_000] as const
 
 const names: Readonly<Record<BasketFormat, string>> = { xml: 'XML', markdown: 'Markdown', json: 'JSON' }
 
-/** The budget, the encoding of tokens, and the question of the basket. */
+/** Fields for the budget, the tokenizer, the format and the purpose of the basket. */
 export function BasketSettings() {
   const { budget, encoding, format, purpose } = settings.value
   const isOwn = useSignal(!presets.some((preset) => preset === budget))
@@ -214,7 +214,7 @@ export function AddingDialog() {
   )
 }
 
-/** The rest of the budget of the basket after the files are added in full. */
+/** The tokens that would be left in the budget, or exceed it, if the files were added in full. */
 function BudgetAfter({ tokens }: { readonly tokens: number }) {
   const usable = usableBudget(settings.value.budget)
   const after = plan.value.tokens + tokens

@@ -15,7 +15,7 @@ import { announce } from '../state/announce.ts'
 import { requireConnection } from '../state/session.ts'
 import { t } from './words.ts'
 
-/** Picked items, in the order that the reader chose. */
+/** Picked items, in the order that the user chose. */
 export const basket = signal<BasketItems>([])
 
 /** Maximum number of items, as in `assemble_context`. */
@@ -63,7 +63,7 @@ export function toggleFile(resource: Resource): void {
   else addToBasket([{ resource, level: 'auto' }])
 }
 
-/** Adds the new resources, up to the limit of the basket. */
+/** Adds the files that are not in the basket yet, up to its limit. Ignores folders. */
 export function addToBasket(items: BasketItems): void {
   const files = items.filter(({ resource }) => !isFolder(resource))
   basket.value = withAddedItems(basket.value, files, maxBasketItems)
@@ -81,7 +81,7 @@ export function setLevel(uri: string, level: BasketLevel): void {
   basket.value = withLevel(basket.value, uri, level)
 }
 
-/** Moves an item by a number of positions. */
+/** Moves an item down by a number of positions. A negative number moves it up. */
 export function move(uri: string, by: number): void {
   basket.value = withMovedItem(basket.value, uri, by)
 }
@@ -89,7 +89,7 @@ export function move(uri: string, by: number): void {
 /** Maximum number of pages of folders that are loaded before the dialog shows the number of files. */
 const maxPages = 400
 
-/** Many resources that the reader is about to put into the basket. */
+/** Many resources that the user is about to put into the basket. */
 export interface PendingAdd {
   /** Common name of the resources: a folder, or a search. */
   readonly name: string
@@ -106,7 +106,7 @@ export const pendingAdd = signal<PendingAdd | undefined>(undefined)
 let running: AbortController | undefined
 
 /**
- * Adds a resource to the basket, or removes it. For a folder, adds the files below it once the reader has confirmed their number, or
+ * Adds a resource to the basket, or removes it. For a folder, adds the files below it once the user has confirmed their number, or
  * removes them.
  */
 export function togglePicked(resource: Resource): void {
@@ -151,7 +151,7 @@ export function confirmAdding({ below: found }: PendingAdd): void {
   cancelAdding()
 }
 
-/** Determines which of the resources would be added to the basket. */
+/** Returns which resources would be added to the basket, with estimates of their tokens. */
 export function addableItems(files: readonly Resource[]) {
   const open = files.filter(({ uri }) => !isPicked(uri))
   const fresh = open.slice(0, Math.max(0, maxBasketItems - basket.value.length))
@@ -169,9 +169,9 @@ export function addableItems(files: readonly Resource[]) {
 }
 
 /**
- * Adds all files below a folder without a confirmation, for a range of rows. Resolves to the added URIs.
+ * Adds the files below a folder without a confirmation, up to the limit of the basket. Resolves to the added URIs.
  *
- * @param earlier Resolves when the preceding folders have been added. They take precedence if the basket cannot hold everything.
+ * @param earlier Resolves when the preceding folders of a range have been added: they take precedence if the basket cannot hold all files.
  */
 export async function addFolder(
   folder: string,

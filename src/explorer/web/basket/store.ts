@@ -25,7 +25,7 @@ import {
 import { addToBasket, basket } from './picked.ts'
 
 const settingsKey = 'hikidashi.basket.settings'
-/** Servers at one origin share the storage of the browser, so each has its own basket, by its name. */
+/** Servers at one origin share the storage of the browser, so each has its own basket, by its path and name. */
 const basketKey = (name: string) => `hikidashi.basket.${location.pathname}.${name}`
 
 export const settings = signal<AssemblySettings>(readSettings())
@@ -75,7 +75,7 @@ let counted = ''
 let timer: ReturnType<typeof setTimeout> | undefined
 let asking: AbortController | undefined
 
-/** Counts the tokens of new items. Counts are cached until the purpose, the encoding or the format changes. */
+/** Counts the tokens of items without a count. All counts are dropped when the purpose, the encoding or the format changes. */
 function countWhatIsNew(): void {
   const { encoding, format, purpose } = settings.value
   const of = JSON.stringify([encoding, format, purpose])
@@ -157,18 +157,18 @@ function readSettings(): AssemblySettings {
   }
 }
 
-/** Maximum length of a basket in a URL, in characters, because some programs cut long URLs. A larger basket must be downloaded. */
+/** Maximum length of a basket in a URL, in characters after escaping, because some programs cut long URLs. */
 const mostCharacters = 6000
 
 const isLevel = (text: string): text is BasketLevel => text === 'auto' || levels.some((level) => level === text)
 
-/** Returns the items of a basket as text for a permalink. `undefined`: the basket is too large. */
+/** Returns the items of a basket as text for a permalink. `undefined`: the text would be too long. */
 export function formatPicks(items: readonly BasketItem[]): string | undefined {
   const text = items.map(({ resource, level }) => `${level} ${resource.uri}`).join('\n')
   return encodeURIComponent(text).length > mostCharacters ? undefined : text
 }
 
-/** Parses the items of the basket in a permalink. */
+/** Parses the items of the basket in a permalink. Skips invalid lines. */
 export function parsePicks(text: string): readonly BasketItem[] {
   return text.split('\n').flatMap((line) => {
     const [, level = '', uri = ''] = /^(\w+) (\S.*)$/.exec(line) ?? []
@@ -176,7 +176,7 @@ export function parsePicks(text: string): readonly BasketItem[] {
   })
 }
 
-/** Parses a basket stored by the browser. Invalid text is an empty basket. */
+/** Parses a basket stored by the browser. Skips invalid items; other invalid text gives an empty basket. */
 export function parseStoredBasket(text: string | null): readonly BasketItem[] {
   const value = jsonIn(text ?? '')
   if (!Array.isArray(value)) return []

@@ -13,19 +13,19 @@ interface ComboboxProps {
   readonly hint?: string | undefined
   readonly value: string
   readonly isRequired: boolean
-  /** The values that match the typed text. */
+  /** Requests the values that match the typed text. */
   readonly complete: (value: string, signal: AbortSignal) => Promise<Completion>
   readonly onValue: (value: string) => void
   /** Called on Enter while no value is selected. */
   readonly onEnter: () => void
 }
 
-/** Delay before values are requested while the reader types (debounce), in milliseconds. */
+/** Delay before values are requested while the user types (debounce), in milliseconds. */
 const debounceMs = 150
 
 /**
- * A field with completion (WAI-ARIA Authoring Practices, combobox with a list): arrows select, Enter accepts, Escape closes. A
- * value that ends in `/` can be completed further. Keys during the composition of an input method are ignored.
+ * A field with completion (WAI-ARIA Authoring Practices, combobox with a list): arrows select, Enter accepts, Escape closes. When a
+ * value that ends in `/` is accepted, the values below it are offered. Keys during the composition of an input method are ignored.
  */
 export function Combobox({ label, hint, value, isRequired, complete, onValue, onEnter }: ComboboxProps) {
   const id = useId()
@@ -47,7 +47,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
   }
   const take = (chosen: string) => {
     onValue(chosen)
-    // After a folder or similar, its children are completed next.
+    // A value that ends in `/` may be a folder, so the values below it are offered.
     if (chosen.endsWith('/')) ask(chosen, 0)
     else close()
   }
@@ -79,7 +79,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
         return close()
     }
   }
-  // A list of nothing but the typed text offers no choice, and would cover what is below the field.
+  // A list with only the typed text offers no choice, and would cover the page below the field.
   const isListed = isOpen.value && values.some((one) => one !== value)
   return (
     <div class="combobox">
@@ -107,7 +107,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
           const typed = currentTarget.value
           onValue(typed)
           isOpen.value = true
-          // Until the answer comes, list only the values that begin with the typed text.
+          // Until the answer comes, show those of the previous values that begin with the typed text.
           offer({ values: values.filter((one) => one.startsWith(typed)) })
           ask(typed, debounceMs)
         }}
@@ -155,11 +155,11 @@ function MoreValues({ values, total, hasMore }: Completion) {
   )
 }
 
-/** The values that are shown, and the index of the selected one, or -1. */
+/** Returns the shown values, the index of the selected value (-1: none), and `offer`, which replaces the values. */
 function useOffer() {
   const completion = useSignal<Completion>({ values: [] })
   const active = useSignal(-1)
-  /** Replaces the shown values. A selected value stays selected if it is among the new ones. */
+  /** A selected value stays selected if it is among the new ones. */
   const offer = (answer: Completion) => {
     const selected = completion.value.values[active.value]
     completion.value = answer
@@ -168,7 +168,7 @@ function useOffer() {
   return { completion, active, offer }
 }
 
-/** Requests the values of a text after a pause. A newer request replaces an older one. */
+/** Requests the values that match a text, after a pause. A newer request replaces an older one. */
 function useQuestion(complete: ComboboxProps['complete'], onAnswer: (answer: Completion, fault: string) => void) {
   const asking = useRef<AbortController | undefined>(undefined)
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
@@ -208,7 +208,7 @@ export interface FormModel {
   readonly fields: readonly Field[]
 }
 
-/** Returns `undefined` for a malformed template, which only a third-party server can send. */
+/** Creates the form of a URI template. `undefined`: the template is malformed, which only a third-party server can send. */
 export function createTemplateForm(uriTemplate: string): FormModel | undefined {
   try {
     const template = compileTemplate(uriTemplate)
@@ -234,7 +234,7 @@ export function createTemplateForm(uriTemplate: string): FormModel | undefined {
 
 type FieldValues = Readonly<Record<string, string>>
 
-/** Parses the values in a permalink. */
+/** Parses `values` of a permalink: the values of a form, by the name of the field. */
 export function parseFieldValues(text: string | undefined): FieldValues {
   return Object.fromEntries(new URLSearchParams(text ?? ''))
 }
@@ -245,7 +245,7 @@ export function textOfValues(values: FieldValues): string | undefined {
   return params.size === 0 ? undefined : params.toString()
 }
 
-/** The required fields that are still empty. */
+/** Returns the names of the required fields that are still empty. */
 export function missingFields({ fields }: FormModel, values: FieldValues): readonly string[] {
   return fields.filter(({ name, isOptional }) => !isOptional && (values[name] ?? '') === '').map(({ name }) => name)
 }
@@ -265,7 +265,7 @@ export function uriOfForm({ template, fields }: FormModel, values: FieldValues):
   return valueOr(() => template.expand(given), undefined)
 }
 
-/** Returns the filled values of all fields except one: the context of its completion. */
+/** Returns the non-empty values of all fields except `name`, as the context for the completion of `name`. */
 export function otherValues(form: FormModel, values: FieldValues, name: string): ReadonlyMap<string, string> {
   return new Map(
     form.fields.flatMap((field) => {

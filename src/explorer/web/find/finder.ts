@@ -18,17 +18,18 @@ import { offeredSearches, templates } from '../state/offered.ts'
 import { type Route, route } from '../state/route.ts'
 import { requireConnection } from '../state/session.ts'
 
-/** Merged results of several searches: hits best first, and the cursor of each search. */
+/** Merged results of several searches. */
 export interface Results {
   readonly query: string
+  /** Best first in each batch: the hits of a further batch follow those before it. */
   readonly hits: readonly FoundHit[]
   readonly total: number | undefined
   readonly notes: readonly string[]
-  /** The time until which all changes that the sources reported can be found, if every search says it. */
+  /** Time (ISO 8601) up to which all reported changes can be found. `undefined`: not all searches state a time. */
   readonly asOf?: string
   /** Number of known changes that cannot be found yet. */
   readonly pending: number
-  /** The searches with more hits, and their cursors. */
+  /** The cursors of the searches with more hits, by the address of the search. */
   readonly next: ReadonlyMap<string, string>
   /** The searches that did not answer, with the reason. */
   readonly failed: readonly { readonly address: string; readonly error: unknown }[]
@@ -36,7 +37,7 @@ export interface Results {
 
 export const noResults: Results = { query: '', hits: [], total: 0, notes: [], pending: 0, next: new Map(), failed: [] }
 
-/** Undefined without words. */
+/** Returns the query in a permalink, with the first of its mounts and types. `undefined`: the permalink has no words. */
 export function searchQueryFromRoute({
   q = '',
   mount,
@@ -61,7 +62,7 @@ export function searchQueryFromRoute({
 /**
  * Queries every search, and merges the answers. A failed search does not hide the others.
  *
- * @param before The hits so far: then only searches with more hits are queried, for their next ones.
+ * @param before The results to extend: only the searches that have more hits are queried, from their cursors.
  */
 export async function querySearches(
   view: View,
@@ -135,10 +136,10 @@ function withoutTwins(hits: readonly FoundHit[]): readonly FoundHit[] {
 
 /** Delay after the last key before contents are searched (debounce), in milliseconds. */
 const pauseMs = 250
-/** Interval at which a search is repeated while its index grows, in milliseconds. */
+/** Interval at which a search is repeated while its index grows or lacks changes, in milliseconds. */
 const growingIntervalMs = 1500
 
-/** Runs the search of the current address, once the reader stops typing. */
+/** Runs the search in the permalink, once the user stops typing. */
 export function useResults() {
   const results = useSignal<Results | undefined>(undefined)
   const isBusy = useSignal(false)
@@ -179,7 +180,7 @@ export function useResults() {
     const timer = setTimeout(() => void run(), results.value === undefined ? 0 : pauseMs)
     return () => clearTimeout(timer)
   }, [key.value, state])
-  /** Searches again while the index grows or lacks changes, and once more when it is done. Results that the reader has extended stay as they are. */
+  /** Searches again while the index grows or lacks changes, and once more when it is done. Results that the user has extended stay as they are. */
   const follow = async (found: Results, signal: AbortSignal) => {
     const query = searchQueryFromRoute(route.value)
     const now = await readIndexingProgress(requireConnection().view, offeredSearches.value, signal)
@@ -189,7 +190,7 @@ export function useResults() {
     const again = await querySearches(requireConnection().view, offeredSearches.value, query, undefined, signal)
     const shown = ({ hits, notes, pending }: Results) => JSON.stringify([hits, notes, pending])
     const isSame = shown(again) === shown(found)
-    // The reader may have changed the query in the meantime.
+    // The user may have changed the query in the meantime.
     const isAsked = JSON.stringify(searchQueryFromRoute(route.value)) === JSON.stringify(query)
     if (!signal.aborted && isAsked && !(isDone && isSame && again.pending === 0)) results.value = again
   }

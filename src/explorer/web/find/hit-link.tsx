@@ -15,7 +15,7 @@ interface HitLinkProps {
   readonly children: ComponentChildren
 }
 
-/** The link of a hit. Its preview follows the focus; the space bar toggles the basket. */
+/** The link to a hit. The focus previews the hit; the space bar calls `onToggle`. */
 export function HitLink({ uri, isOpen, isCode = false, lang, onToggle, children }: HitLinkProps) {
   return (
     <a
@@ -38,7 +38,7 @@ export function HitLink({ uri, isOpen, isCode = false, lang, onToggle, children 
   )
 }
 
-/** Stores the query in the recent searches when a hit is opened. */
+/** Ends the preview, because the hit is opened, and adds the query to the recent searches. */
 function chosen(): void {
   previewedHit.value = undefined
   addRecentSearch(route.value.q ?? '')
@@ -48,7 +48,7 @@ export function documentResource(hit: FoundHit): Resource {
   return resourceOfHit(hit, hit.document, lastBreadcrumbLabel(hit.document))
 }
 
-/** The last part of an address, as people read it. */
+/** Returns the last part of a URI, decoded. */
 export function lastBreadcrumbLabel(uri: string): string {
   return breadcrumbsOf(uri).at(-1)?.label ?? uri
 }

@@ -69,11 +69,11 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
   )
 }
 
-/** One hit: its position in the file, and the matches. */
+/** One hit: a link with its heading or lines, and the text around the matches. */
 function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean }) {
   const { lines, heading, uri, snippet } = hit
   const at = t('lines', { start: lines.start, end: lines.end })
-  // The head of a table is above its rows.
+  // In a table the heading is the row of column names, which the snippet shows.
   const isTable = /^text\/(?:csv|tab-separated-values)\b/.test(hit.mimeType ?? '')
   const label = heading === undefined || heading === '' || isTable ? at : heading
   const isOpen = (previewedHit.value ?? route.value.uri) === uri
@@ -88,7 +88,7 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
   )
 }
 
-/** A resource whose name matches. */
+/** A resource whose name or path matches the query. */
 export function NameHit({ resource }: { readonly resource: Resource }) {
   const { uri, name, mimeType } = resource
   const isOpen = (previewedHit.value ?? route.value.uri) === uri
@@ -121,7 +121,7 @@ function isCodeOf({ mimeType, document }: FoundHit): boolean {
 /** Maximum number of name matches that are shown above the hits. */
 const maxShown = 5
 
-/** How well a name matches a query, both folded: higher is better. `undefined`: the name does not contain the query. */
+/** How well a name matches a query, both folded: higher is better. `undefined`: neither the name nor the path matches. */
 function fitOf(query: string, name: string, path: string): number | undefined {
   const at = name.indexOf(query)
   if (at === 0) return 3000 - name.length
@@ -135,7 +135,7 @@ function fitOf(query: string, name: string, path: string): number | undefined {
 const copyPenalty = 5000
 const isCopy = (uri: string) => /^(?:git|config|env|pkg):/i.test(uri)
 
-/** The resources whose names match the typed text, best first. */
+/** Returns at most {@link maxShown} resources whose names or paths match the query, best first. */
 export function nameHits(resources: Iterable<Resource>, query: string): readonly Resource[] {
   const needle = foldText(query.trim())
   if (needle === '') return []
@@ -177,7 +177,7 @@ interface HitGroup {
   readonly hits: readonly FoundHit[]
 }
 
-/** Groups the hits of one document at the position of its best hit. `isTabular`: the rows of one table of a database are one group. */
+/** Groups the hits of one document at the position of its first hit. `isTabular`: the rows of one table of a database are one group. */
 export function groupHits(hits: readonly FoundHit[], isTabular = false): readonly HitGroup[] {
   const groups = new Map<string, FoundHit[]>()
   for (const hit of hits) {

@@ -26,7 +26,7 @@ import {
 import { PromptForm } from './prompt-form.tsx'
 import { t } from './words.ts'
 
-/** The results of a search; or the prompts, below them the templates, and the form for one of them. */
+/** The results of a search; or the prompts with the templates below them; or the form of one prompt or template. */
 export function FindPane() {
   useEffect(() => {
     if (templates.value.state !== 'loaded') void loadTemplates()
@@ -43,7 +43,7 @@ export function FindPane() {
   )
 }
 
-/** All prompts of the server, or the form of the one in the permalink. Empty if the server has none. */
+/** The prompts of the server, or the form of the prompt in the permalink. Draws nothing if the server has no prompts. */
 function PromptsPane() {
   const { state, items, isPart, error } = prompts.value
   const isLoading = state === 'loading'
@@ -91,7 +91,7 @@ function PromptsPane() {
   )
 }
 
-/** All templates, or the form of the one in the permalink. */
+/** The templates of the server, or the form of the template in the permalink. */
 function TemplatesPane() {
   const filter = useSignal('')
   const { state, items, error } = templates.value

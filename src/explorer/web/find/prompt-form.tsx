@@ -15,7 +15,7 @@ import { t } from './words.ts'
 
 const PromptMedia = lazyComponent(async () => (await import('../preview/media.tsx')).PromptMedia)
 
-/** Maximum number of characters of a message that are drawn. All of it is copied. */
+/** Maximum number of characters of a message that are drawn. The whole message is copied. */
 const maxShown = 100_000
 
 /** The form of a prompt, and its messages from the server. The permalink contains the values. */
@@ -152,7 +152,7 @@ function MessageContent({ content }: { readonly content: PromptContent }) {
         </p>
       )}
       {text === '' ? null : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keys
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable text must be reachable by keys
         <pre tabIndex={0} lang={langOf(text.slice(0, 20_000))}>
           {escapeInvisible(text.slice(0, maxShown))}
         </pre>
@@ -177,7 +177,7 @@ function mediaOf(content: PromptContent): { readonly bytes: Uint8Array; readonly
   return { bytes, mimeType }
 }
 
-/** Returns the text of a content: its own, that of its resource, or the URI when there is no text. */
+/** Returns the text of a content or of its resource, else the URI of the resource. Empty for images and sounds. */
 function contentText(content: PromptContent): string {
   if ('text' in content) return content.text
   if ('link' in content) return content.link.uri

@@ -10,7 +10,7 @@ import { documentResource, HitLink } from './hit-link.tsx'
 import { cellExcerpt, MarkedWords, Snippet, shownColumns, snippetMatches } from './snippet.tsx'
 import { t } from './words.ts'
 
-/** Maximum number of rows of a table without a key that are shown: its hit is a page of rows. */
+/** Maximum number of rows that are shown for a hit in a table without a key: such a hit is a page of rows. */
 const maxPageRows = 4
 
 /** The rows of one hit: the head, and the cells of each row. */
@@ -20,7 +20,7 @@ interface HitRows {
   readonly rows: Rows
 }
 
-/** The hits in the rows of one table of a database, as a table with its head. Until the rows are read, and if one cannot be, its text is shown. */
+/** The hits in one table of a database, as a table. A hit is shown as text until its rows are read, if they cannot be, or if their columns differ. */
 export function RowHits({ hits }: { readonly hits: readonly FoundHit[] }) {
   const words = [...new Set(hits.flatMap(snippetMatches))]
   const read = useHitRows(hits, words)
@@ -80,7 +80,7 @@ interface RowProps {
   /** Indexes of the shown columns. */
   readonly columns: readonly number[]
   readonly words: readonly string[]
-  /** Whether the row has the link to the hit and the button for the basket. */
+  /** Whether this is the first row of the hit, which has the link to the hit and the button for the basket. */
   readonly isFirst: boolean
 }
 
@@ -118,7 +118,7 @@ function Row({ hit, row, columns, words, isFirst }: RowProps) {
   )
 }
 
-/** Reads the rows of hits. If a hit is a page of rows, only the rows with one of the words are kept. */
+/** Returns the rows of hits by the URI of the hit, once they are read. Of a page of rows, only rows with one of the words are kept. */
 function useHitRows(hits: readonly FoundHit[], words: readonly string[]): ReadonlyMap<string, HitRows> {
   const [read, setRead] = useState<ReadonlyMap<string, HitRows>>(new Map())
   const key = hits.map(({ uri }) => uri).join(' ')

@@ -114,7 +114,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
   )
 }
 
-/** Asks whether to add the files of all hits to the basket. It also loads hits that were not shown yet. */
+/** Loads the hits that are not shown yet, and asks whether to add the files of all hits to the basket. */
 function addAll(results: Results, q: string): void {
   askToAddMany({ name: t('filesOf', { query: escapeInvisible(q) }) }, async (signal) => {
     const query = searchQueryFromRoute(route.value)
@@ -134,7 +134,7 @@ function addAll(results: Results, q: string): void {
   })
 }
 
-/** Whether a note of a search only repeats the progress of the index, which is already shown. */
+/** Returns a predicate: whether a note says more than the progress of the index, which is already shown while the index grows. */
 function isNews(growth: IndexingProgress | undefined): (note: string) => boolean {
   return (note) => growth === undefined || !note.includes('is still being indexed')
 }
@@ -154,7 +154,7 @@ function countOf(results: Results | undefined, isBusy: boolean, q: string): stri
     : t('hitsOf', { count: hits.length, total, files })
 }
 
-/** Previews the first hit of each search, as long as the reader has opened nothing. A search without a hit previews nothing. */
+/** Previews the first hit of each search, as long as the user has opened nothing. A search without a hit previews nothing. */
 function usePeek(results: Results | undefined, names: readonly Resource[]): void {
   const { uri, q = '' } = route.value
   const searched = useRef<string | undefined>(undefined)

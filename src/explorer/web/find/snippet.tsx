@@ -10,7 +10,7 @@ import { escapeInvisible } from '../words/texts.ts'
 
 type Found = Pick<FoundHit, 'snippet' | 'heading'>
 
-/** The text of a hit as what it is: a table, code with the numbers of its lines, or text. */
+/** The text of a hit, by its type as a table, code with line numbers, Markdown or plain text. */
 export function Snippet({ hit, language }: { readonly hit: FoundHit; readonly language: string | undefined }) {
   const type = hit.mimeType?.split(';', 1)[0]?.trim()
   const table = type === 'text/csv' || type === 'text/tab-separated-values' ? tableIn(hit, type) : undefined
@@ -24,12 +24,12 @@ export function Snippet({ hit, language }: { readonly hit: FoundHit; readonly la
   )
 }
 
-/** In lower case, each word once. */
+/** Returns the marked words of a hit in lower case, each once. */
 export function snippetMatches({ snippet: { text, marks } }: Found): readonly string[] {
   return [...new Set(marks.map(([start, end]) => text.slice(start, end).toLowerCase()))].filter((word) => word !== '')
 }
 
-/** A text with words marked, wherever they are in it. */
+/** A text in which words are marked. The words are in lower case, and match in any case. */
 export function MarkedWords({ text, words }: { readonly text: string; readonly words: readonly string[] }) {
   const lower = text.toLowerCase()
   const marks: (readonly [number, number])[] = []
@@ -45,10 +45,10 @@ export function MarkedWords({ text, words }: { readonly text: string; readonly w
   return <MarkedText pieces={splitAtMarks({ text, marks })} />
 }
 
-/** Maximum number of rows and columns of a hit, and of characters of a cell. */
+/** Maximum numbers of shown rows and columns of a hit, and of characters of a cell. */
 const [maxRows, maxColumns, maxCell] = [4, 8, 80]
 
-/** The indexes of the columns of a table to show: the first ones, and those that have the words. */
+/** Returns the indexes of at most {@link maxColumns} columns to show: the first ones, and those that have the words. */
 export function shownColumns(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -64,10 +64,10 @@ export function shownColumns(
     .sort((a, b) => a - b)
 }
 
-/** Number of characters of a long cell before the first of the words. */
+/** Number of characters before the first of the words in the excerpt of a long cell. */
 const before = 12
 
-/** The part of a cell that begins shortly before the first of the words. */
+/** Returns a cell. Of a cell over {@link maxCell}, returns the part that begins shortly before the first of the words, or the beginning. */
 export function cellExcerpt(cell: string, words: readonly string[]): string {
   if (cell.length <= maxCell) return cell
   const lower = cell.toLowerCase()
@@ -82,7 +82,7 @@ interface SnippetTable {
   readonly words: readonly string[]
 }
 
-/** The whole rows of a hit in a table, below their head. `undefined`: the hit has no whole row. */
+/** Returns at most {@link maxRows} complete rows of a hit in a CSV file, those with the words first. `undefined`: no complete row, or no column names. */
 export function tableIn(hit: Found, type: string): SnippetTable | undefined {
   const { snippet, heading = '' } = hit
   const delimiter = delimiterOf(heading, type)
@@ -160,7 +160,7 @@ function SmallCode({ hit, language }: { readonly hit: FoundHit; readonly languag
   )
 }
 
-/** A few lines of Markdown, without its signs: headings and strong words are bold, rows of tables are in columns. */
+/** Lines of Markdown without its syntax: headings and strong words are bold, the cells of a table row are separated by dots. */
 function SmallMarkdown({ hit }: { readonly hit: FoundHit }) {
   const words = snippetMatches(hit)
   const lines = hit.snippet.text.split('\n').filter((line) => line.trim() !== '' && !/^[\s|:-]+$/.test(line))
@@ -185,7 +185,7 @@ function SmallMarkdown({ hit }: { readonly hit: FoundHit }) {
   )
 }
 
-/** The pieces of a line of Markdown: strong, code, and the words of links. */
+/** Splits a line of Markdown into plain, strong and code pieces. `style` is a CSS class. Of a link only its text stays. */
 export function parseInlineMarkdown(text: string): readonly { readonly text: string; readonly style: string }[] {
   const pieces: { text: string; style: string }[] = []
   let at = 0

@@ -11,7 +11,7 @@ import { linkTo, navigate, previewedHit, type Route, type RouteChange, route } f
 import { liveness, requireConnection } from '../state/session.ts'
 import { formatNumber, type Language, language } from '../words/texts.ts'
 
-/** The head of the page: the server's name, the views, the search, the basket and the settings. */
+/** The head of the page: the server's name, the views, the search, the basket, the settings and the help. */
 export function Header() {
   const { server } = requireConnection()
   return (
@@ -45,7 +45,7 @@ const views = ['tree', 'list', 'search', 'templates'] as const satisfies readonl
 
 function Views() {
   const { view } = route.value
-  // A narrow window shows one pane at a time, of which the start page is one.
+  // A narrow window shows one pane at a time. The start page is one of the panes, so it needs a link.
   const { front } = frontPane()
   const isNarrow = front !== undefined
   const elsewhere = isNarrow ? { uri: undefined, basket: undefined } : {}
@@ -68,19 +68,19 @@ function Views() {
   )
 }
 
-/** The prompts come before the templates, if the server can have any. */
+/** If the server can have prompts, the view `templates` shows them first, and is named after them. */
 function nameOfView(view: (typeof views)[number]): string {
   return t(view === 'templates' && requireConnection().view.prompts !== undefined ? 'prompts' : view)
 }
 
-/** The search field: names and contents are searched while the reader types. */
+/** The search field: names and contents are searched while the user types. */
 export function SearchField() {
   const field = useRef<HTMLInputElement>(null)
   /** The last query typed here. A different query in the permalink came from a link or from the history. */
   const typed = useRef('')
   const { q = '' } = route.value
   useEffect(() => {
-    // An effect runs after the next frame, and the reader may have typed more: use the current permalink, not that of the render.
+    // An effect runs after the next frame, and the user may have typed more: use the current permalink, not that of the render.
     const { q: now = '' } = route.value
     if (field.current === null || now === typed.current) return
     typed.current = now

@@ -1,7 +1,7 @@
 /** Placeholder for a token: the page never shows a real one. */
 const tokenHere = 'YOUR_TOKEN'
 
-/** Returns a name that every host accepts: letters, digits, `-` and `_`. */
+/** Returns a name that every host accepts: at most 60 lower-case letters, digits, `-` and `_`. */
 export function serverNameForHosts(name: string): string {
   const plain = name
     .toLowerCase()
@@ -11,9 +11,10 @@ export function serverNameForHosts(name: string): string {
 }
 
 /**
- * Returns the text that adds a server over HTTP to each host, and where to paste it: a terminal or the host's file (docs/hosts.md).
+ * Returns for each host the text that adds a server over HTTP, and in `where` the place for the text: `terminal`, or a file of the host
+ * (docs/hosts.md). The host `*` stands for any other.
  *
- * @param asksToken Whether the server requires a token, which the reader has to fill in.
+ * @param asksToken Whether the server requires a token, which the user has to fill in.
  */
 export function hostInstructions(serverName: string, url: string, asksToken: boolean) {
   const name = serverNameForHosts(serverName)

@@ -36,14 +36,14 @@ import { requireConnection } from '../state/session.ts'
 import { createWords, escapeInvisible, formatShortTime } from '../words/texts.ts'
 import { hostInstructions } from './hosts.ts'
 
-/** The first screen: what is mounted and how much of it there is, the README, and how to add the server to a host. */
+/** The start page: a search field, the mounts with their numbers of entries, recent resources, a README, and how to add the server to a host. */
 export function StartPage() {
   const { server } = requireConnection()
   treeState.value
   const mounts = browseModel.value?.forest.mounts ?? []
   const insides = useInsides(mounts)
   useLayoutEffect(() => loadOpened(server.name), [server.name])
-  // Resources that were opened before come first, above the mounts, which are in the tree as well.
+  // If resources were opened before, they come above the mounts, because the tree shows the mounts as well.
   const isReturning = openedResources.value.length > 0
   const readme = [...insides.values()].find((inside) => typeof inside === 'object' && inside.readme !== undefined)
   return (
@@ -129,7 +129,7 @@ function StartSearch() {
   )
 }
 
-/** Number of resources in each of the two lists. */
+/** Maximum number of resources in each of the two lists. */
 const maxRecent = 6
 
 /** The resources that changed last on the server, and those that were opened last in this browser. */
@@ -139,7 +139,7 @@ function Recent() {
     void loadNames(view).catch(() => {})
   }, [view])
   const { resources, state, isPart } = resourceNames.value
-  // Without all names, the latest change may be missing.
+  // Without all names the latest change may be missing, so no changes are shown.
   const isWhole = state === 'loaded' && !isPart
   const changed = useMemo(() => (isWhole ? lastChanged(resources) : []), [resources, isWhole])
   const lately = openedResources.value.slice(0, maxRecent)
@@ -246,7 +246,7 @@ function SearchFacts({ uri }: { readonly uri: string }) {
 /** Interval at which the status is read while the index grows, in milliseconds. */
 const growingIntervalMs = 1500
 
-/** Counts the entries of all mounts concurrently, and shows each result as it arrives. */
+/** Counts the entries on the first page of each mount that is no search, concurrently. Returns the results so far, by the URI of the mount. */
 function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, FolderSummary | 'failed'> {
   const found = useSignal<ReadonlyMap<string, FolderSummary | 'failed'>>(new Map())
   const round = useSignal(0)
@@ -332,7 +332,7 @@ const t = createWords({
   mounts: ['Contents', 'コンテンツ'],
   counts: ['{folders} {folders:folder|folders}, {files} {files:file|files}', '{folders} フォルダー、{files} ファイル'],
   filesOnly: ['{files} {files:file|files}', '{files} ファイル'],
-  countsPart: ['over {count} entries', '{count} 件以上'],
+  countsPart: ['more than {count} entries', '{count} 件以上'],
   single: ['one document', '文書 1 件'],
   indexed: ['{count} {count:document|documents} indexed', '文書 {count} 件を索引済み'],
   indexing: ['{count} {count:document|documents} indexed so far…', '文書 {count} 件まで索引済み…'],
@@ -341,7 +341,7 @@ const t = createWords({
   searchAll: ['Search names and contents', '名前と本文を検索'],
   opened: ['Recently opened', '最近開いたもの'],
   changed: ['Recently changed', '最近変更されたもの'],
-  forget: ['Forget these', '履歴を消去'],
+  forget: ['Clear the history', '履歴を消去'],
   purposeOther: ['Look inside', '中を見る'],
   openSearch: ['Search names and contents', '名前と本文を検索'],
   addHost: ['Add this server to a host', 'このサーバーをホストに追加'],
@@ -350,8 +350,8 @@ const t = createWords({
     'ここに表示されているものを、アシスタントが一覧・検索・参照できるようになります。',
   ],
   addPrivate: [
-    'This page serves only you. For a host, run this in a terminal:',
-    'このページはあなた専用です。ホストに追加するには、ターミナルで次を実行してください。',
+    'This page serves only you. To add a folder to a host, run this in a terminal:',
+    'このページはあなた専用です。フォルダーをホストに追加するには、ターミナルで次を実行してください。',
   ],
   other: ['Any other', 'その他'],
   inTerminal: ['in a terminal', 'ターミナルで実行'],

@@ -18,7 +18,7 @@ import { bytesOfBase64, errorOf } from '../mcp/request.ts'
 import { announce, errorSentence } from '../state/announce.ts'
 import { fileNameOf } from '../state/session.ts'
 
-/** The tools that a server offers together with `browse`. */
+/** The tools that the page expects: a host does not list the tools of a server. */
 const tools = ['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'assemble_context']
 
 /** Number of entries per request: the maximum of the tools. */
@@ -87,7 +87,10 @@ async function readByTool(uri: string, signal: AbortSignal | undefined): Promise
   const blocks: readonly unknown[] = Array.isArray(answer.content) ? answer.content : []
   const [first] = blocks.filter(isObject)
   if (answer.isError === true)
-    throw new ResourceError('invalid', typeof first?.text === 'string' ? first.text : 'The tool failed.')
+    throw new ResourceError(
+      'invalid',
+      typeof first?.text === 'string' ? first.text : 'The tool failed without a message.',
+    )
   const { contents } = isObject(answer.structuredContent) ? answer.structuredContent : {}
   const blobs = blocks.filter(isObject).flatMap(({ data, resource }) => {
     if (typeof data === 'string') return [data]
@@ -102,7 +105,7 @@ async function readByTool(uri: string, signal: AbortSignal | undefined): Promise
   }
 }
 
-/** Converts the range in an answer of the tool to the `_meta` of `resources/read`. */
+/** Converts the range in an answer of the tool to the `_meta` of `resources/read`. `{}`: the content is whole. */
 function partIn({ firstLine, lastLine, next }: WireObject): WireObject {
   const isByLines = typeof firstLine === 'number' && typeof lastLine === 'number'
   const isPart = typeof next === 'string' || (isByLines && firstLine > 1)
@@ -121,7 +124,7 @@ function withType(entry: unknown): unknown {
   }
 }
 
-/** Reports added and removed entries, which the host forwards. The host does not report changed contents. */
+/** Reports that entries were added or removed. The host forwards no notifications of changed contents. */
 function createHostChanges(): PageSubscriptions {
   return {
     open: (listener) => {
@@ -159,7 +162,7 @@ const revision = '2026-01-26'
 const waiting = new Map<number, (message: WireObject) => void>()
 let lastId = 0
 
-/** Sends a message to the frame around the page. The host has an origin that the page cannot know. */
+/** Sends a message to the window around the page. The page cannot know the origin of the host, so it allows any (`*`). */
 function post(message: WireObject): void {
   window.parent.postMessage({ jsonrpc: '2.0', ...message }, '*')
 }
@@ -186,7 +189,7 @@ export function requestHost(method: string, params: WireObject, signal?: AbortSi
       signal?.removeEventListener('abort', end)
       if (isObject(result)) resolve(result)
       else if (isObject(error)) reject(errorOf(error.code, error.message, error.data))
-      else reject(new ResourceError('unavailable', 'The host gave no answer.'))
+      else reject(new ResourceError('unavailable', 'The host sent an answer without a result. Try again.'))
     })
     post({ id, method, params })
   })
@@ -236,7 +239,7 @@ export const readStoredText: typeof import('../state/browser.ts').readStoredText
 
 export const storeText: typeof import('../state/browser.ts').storeText = () => {}
 
-/** In a host, the history of the reader is in memory, because the history of the browser belongs to the host. */
+/** In a host, the page keeps its history in memory, because the history of the browser belongs to the host. */
 const steps: string[] = ['#view=tree']
 let listener: (fragment: string) => void = () => {}
 
@@ -296,5 +299,5 @@ export const download: typeof import('../state/browser.ts').download = (name, co
   requestHost('ui/download-file', { contents }).catch((error: unknown) => announce(errorSentence(error)))
 }
 
-/** In a host, this does nothing, because the page has no network access. */
+/** In a host, a download from a URL is impossible, because the page has no network access. */
 export const downloadFrom: typeof import('../state/browser.ts').downloadFrom = () => {}

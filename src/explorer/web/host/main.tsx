@@ -41,7 +41,7 @@ function App() {
   // The call of `browse` may name the URI to open first.
   useSignalEffect(() => {
     const { uri } = toolInput.value
-    // The URI is opened once. From there the reader navigates.
+    // Untracked, so that the URI is not opened again when the user navigates.
     if (typeof uri === 'string' && uri !== '') untracked(() => navigate({ uri }))
   })
   return (
@@ -91,7 +91,7 @@ function Panes() {
   )
 }
 
-/** Switches between the whole window and the conversation, if the host supports both. */
+/** Switches between the whole window and the conversation, if the host supports the other mode. */
 function FullscreenButton() {
   const { availableDisplayModes, displayMode } = hostContext.value
   const mode = displayMode === 'fullscreen' ? 'inline' : 'fullscreen'
@@ -112,7 +112,7 @@ function FullscreenButton() {
   )
 }
 
-/** Height of the page in pixels, if the host lets the page decide. */
+/** Height of the page in pixels, if the host lets the page decide and allows this height. */
 const ownHeight = 560
 
 /** The colours of the host that the page uses, each with the colour of the page that it replaces. */
@@ -182,7 +182,7 @@ function followKeys(): void {
   })
 }
 
-/** Follows links within the page, and asks the host to open all others. */
+/** Follows links within the page, and asks the host to open web addresses. All other links do nothing. */
 function followLinks(): void {
   const onClick = (event: MouseEvent) => {
     const link = event.target instanceof Element ? event.target.closest('a') : null

@@ -17,7 +17,7 @@ export const ChartView: typeof import('../preview/chart.tsx').ChartView = ({ cha
   return <DataTable rows={[head, ...rows]} />
 }
 
-/** In a host, the pages of a PDF are not drawn: its text is shown instead. */
+/** In a host, the pages of a PDF are not drawn: its original is a hex dump. Its text is another form of the preview. */
 export const Pdf: typeof import('../preview/pdf.tsx').Pdf = ({ bytes }) => (
   <BinaryPreview bytes={bytes} size={undefined} />
 )
@@ -52,9 +52,9 @@ export const compileFinder: typeof import('../preview/model/pattern.ts').compile
 /** In a host there is no room for the facets of the tree. The search has facets. */
 export const FacetsBar: typeof import('../tree/facets-bar.tsx').FacetsBar = () => <></>
 
-/** Maximum length of a document that is laid out, in characters. The layout blocks the page, since hosts allow no worker. */
+/** Maximum length of Markdown that is parsed, in characters; a longer text stays plain. Parsing blocks the page, since hosts allow no worker. */
 const maxLaidOut = 100_000
-/** Maximum work for emphasis: marks times characters, summed over blocks. The parser compares each mark with all later marks. */
+/** Maximum work for emphasis: `*` and `_` times characters, summed over blocks. The parser compares each mark with all later marks. */
 const maxWork = 200_000_000
 
 export const parseMarkdown: typeof import('../preview/workers.ts').parseMarkdown = async (text) =>
@@ -71,7 +71,7 @@ export const highlight: typeof import('../preview/workers.ts').highlight = async
 /** In a host, formulas are shown as their source, because drawing them needs workers. */
 export const drawFormulas: typeof import('../preview/formulas.ts').drawFormulas = async () => {}
 
-/** In a host the page stores nothing, so it does not know what was shown before. */
+/** In a host, the page stores nothing, so earlier contents are unknown. */
 export const createEarlierState: typeof import('../preview/earlier.ts').createEarlierState = () => signal(undefined)
 export const compareEarlier: typeof import('../preview/earlier.ts').compareEarlier = async () => {}
 export const EarlierNote: typeof import('../preview/difference.tsx').EarlierNote = () => <></>

@@ -4,7 +4,7 @@ import { defineConfig, type Plugin } from 'vite'
 
 const web = resolve(import.meta.dirname, '..')
 
-/** Modules of the explorer that need something that a host forbids, each with its replacement. */
+/** Modules of the explorer with their replacements: a host forbids something that they need, or the app has no room for them. */
 const replaced: Readonly<Record<string, string>> = {
   'basket/export.tsx': 'export.tsx',
   'state/browser.ts': 'connect.ts',
@@ -41,7 +41,8 @@ function oneFile(): Plugin {
       const files = Object.entries(bundle)
       const styles = files.flatMap(([, file]) => (file.type === 'asset' ? [String(file.source)] : []))
       const scripts = files.flatMap(([, file]) => (file.type === 'chunk' ? [file.code] : []))
-      if (scripts.length !== 1 || styles.length !== 1) throw new Error('The app has one script and one style sheet.')
+      if (scripts.length !== 1 || styles.length !== 1)
+        throw new Error('The build of the app must have exactly one script and one style sheet.')
       for (const [name] of files) delete bundle[name]
       // The inlined text must not contain the end tag of its element.
       const style = `<style>${styles.join('').replaceAll('</style', '<\\/style')}</style>`

@@ -21,7 +21,7 @@ import type { TreeRow } from './rows.ts'
 import { facets, isNarrowed, noFacets, type RowFilters, type SelectedRows, select, treeOfMatches } from './select.ts'
 import { t } from './words.ts'
 
-/** Data to browse: the tree, and the list of everything, each loaded at its first use. */
+/** The tree, and the list of all resources, which is loaded at its first use. `undefined`: there is no connection yet. */
 export const browseModel = signal<{ readonly forest: Forest; readonly listed: ResourceList } | undefined>(undefined)
 
 const treeTick = signal(0)
@@ -32,16 +32,16 @@ function bump(tick: Signal<number>): void {
   tick.value = tick.peek() + 1
 }
 
-/** The directories that the reader has closed in the filtered tree. */
+/** The directories that the user has closed in the filtered tree. */
 export const closedInFilter = signal<ReadonlySet<string>>(new Set())
 
-/** The selection as text, which stays equal when the reader navigates without changing the filter or the facets. */
+/** The filters of the rows as JSON. The text stays equal, so nothing is filtered again, when the user navigates with the same filters. */
 const selectionKey = computed(() => {
   const own = route.value.view === 'list' ? ['in'] : []
   return JSON.stringify(route.value, ['filter', ...facets, ...own])
 })
 
-/** Filter and facets of the rows, from the permalink. */
+/** Text filter and facets of the rows from the permalink; for the list also its folder. */
 export const rowFilters = computed((): RowFilters => JSON.parse(selectionKey.value) as RowFilters)
 
 /** Whether the tree shows only matches. */
@@ -69,7 +69,7 @@ const nothing: SelectedRows = {
   counts: { mount: new Map(), mime: new Map(), audience: new Map(), minPriority: new Map(), since: new Map() },
 }
 
-/** The matching rows of the list, and the numbers for each facet. */
+/** The matching rows of the list, and the number of rows for each value of a facet. */
 export const selectedRows = computed((): SelectedRows => {
   listTick.value
   const columns = browseModel.value?.listed.columns
@@ -85,7 +85,7 @@ export const emptyColumns = computed(() => {
   )
 })
 
-/** The loading state of the list. */
+/** The loading state of the list, its error, the mounts that did not answer, and the number of loaded resources. */
 export const listState = computed(() => {
   listTick.value
   const { state = 'idle', error, unavailable = [], columns } = browseModel.value?.listed ?? {}
@@ -156,7 +156,7 @@ export function startBrowse(): void {
   })
 }
 
-/** Lets the page draw between two pieces of work, also in a hidden tab. */
+/** Lets the page draw between two pieces of work. A timer also runs in a hidden tab, unlike an animation frame. */
 function yieldToPage(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve))
 }
@@ -172,7 +172,7 @@ function createThrottle(tell: () => void): () => void {
         timer = undefined
         const before = performance.now()
         tell()
-        // Computed values are evaluated when they are drawn, so that time is measured too.
+        // Computed values are evaluated when they are drawn, so the time of drawing is measured too.
         requestAnimationFrame(() => {
           free = performance.now() + 4 * (performance.now() - before)
         })
@@ -225,7 +225,7 @@ export function reveal(uri: string): void {
   void openAncestors(uri)
 }
 
-/** Opens the directories above a resource. Returns whether it is in the tree. */
+/** Opens the directories above a resource, and lets the tree scroll to it. Resolves to `false` if it is not found, or a newer call replaced this one. */
 export async function openAncestors(uri: string): Promise<boolean> {
   running?.abort()
   const controller = new AbortController()
@@ -246,16 +246,16 @@ export async function openAncestors(uri: string): Promise<boolean> {
   }
 }
 
-/** The path of a resource: its mount, the folders in it, and itself, each decoded and with its URI. */
+/** Returns the path of a resource: the mount, the folders and the resource itself, each with its decoded name and its URI. */
 export function breadcrumbsOf(uri: string): readonly { readonly label: string; readonly uri: string }[] {
-  // The mounts are loaded with the tree.
+  // Reading this signal subscribes the component to the mounts, which are loaded with the tree.
   treeState.value
   const bare = uri.replace(/[?#].*$/s, '')
   const mounts = browseModel.value?.forest.mounts ?? []
   const mount = mounts
     .filter((one) => one.uri === bare || one.uri === `${bare}/` || isBelow(bare, one.uri))
     .sort((a, b) => b.uri.length - a.uri.length)[0]
-  // Before the mounts are known, a path begins with the scheme.
+  // Without a known mount, the path begins with the scheme and the authority.
   const root = mount?.uri ?? /^[^:]*:(?:\/\/[^/]*)?\/?/.exec(bare)?.[0] ?? ''
   const crumbs = [{ label: mount === undefined ? root : titleOfMount(mount), uri: root }]
   let at = root === '' || /[/:]$/.test(root) ? root : `${root}/`
@@ -272,7 +272,7 @@ export function breadcrumbsOf(uri: string): readonly { readonly label: string; r
 /** Number of times that a lost connection was restored. A pane that shows a failure retries when this number grows. */
 export const reconnections = signal(0)
 
-/** Makes every failed pane retry once the server is back. */
+/** Retries each failed load once a lost connection is restored. */
 export function retryWhenReconnected(): void {
   let wasLost = false
   effect(() => {

@@ -5,8 +5,8 @@ import { decodeIfValid } from '../../../core/uri.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
 
 /**
- * Resources in columns, so that very many can be filtered on every key. Each column has an item for each resource, in the order of
- * the server.
+ * Resources in columns, so that very many can be filtered at every key press. `resources`, `texts`, `mountAt` and `typeAt` have one item
+ * for each resource, in the order of the server.
  */
 export interface Columns {
   readonly resources: readonly Resource[]
@@ -20,7 +20,7 @@ export interface Columns {
   readonly types: readonly string[]
 }
 
-/** Creates columns without resources: `add` appends some. */
+/** Creates columns without resources. `add` appends resources. */
 export function createColumns(mounts: readonly Resource[]) {
   const resources: Resource[] = []
   const texts: string[] = []
@@ -72,7 +72,7 @@ function filterableText({ uri, name, title }: Resource): string {
   return foldText(`${title ?? ''}\n${readable.endsWith(name) ? '' : name}\n${readable}`)
 }
 
-/** The title that is shown after the name of a resource. `undefined`: there is no title, or it says the same as the name. */
+/** The title that is shown after the name of a resource. `undefined`: there is no title, or it equals the name, ignoring case. */
 export function distinctTitle({ name, title }: Pick<Resource, 'name' | 'title'>): string | undefined {
   return title?.toLowerCase() === name.toLowerCase() ? undefined : title
 }
@@ -86,13 +86,13 @@ export function readableUri(uri: string): string {
 export const sortKeys = ['name', 'type', 'size', 'modified', 'priority'] as const
 export type Sort = (typeof sortKeys)[number]
 
-/** Parses `sort` of the permalink; undefined for the order of the server, by path. */
+/** Parses `sort` of the permalink, such as `size`, or `-size` for descending. `undefined`: the order of the server. */
 export function sortOf(text: string | undefined): { readonly by: Sort; readonly down: boolean } | undefined {
   const by = sortKeys.find((sort) => sort === text?.replace(/^-/, ''))
   return by === undefined ? undefined : { by, down: text?.startsWith('-') === true }
 }
 
-/** Returns the indexes of all rows in an order. Rows without a value come last in both directions. */
+/** Returns the indexes of all rows in the order of `sort` of the permalink. Rows without a value come last in both directions. */
 export function orderOf(columns: Columns, sort: string | undefined): Uint32Array {
   const order = Uint32Array.from(columns.resources, (_, row) => row)
   const wanted = sortOf(sort)
@@ -107,7 +107,7 @@ export function orderOf(columns: Columns, sort: string | undefined): Uint32Array
   return order.sort((a, b) => compareNumbers(keys[a], keys[b], sign) || a - b)
 }
 
-/** Numbers in names are compared as numbers: `part 9` comes before `part 10`. */
+/** Returns the sort key of a name. Numbers in names are compared as numbers: `part 9` comes before `part 10`. */
 function nameKey(name: string): string {
   return foldText(name).replace(/\d+/g, (digits) => {
     const number = digits.replace(/^0+(?=\d)/, '')
@@ -130,12 +130,12 @@ function compareNumbers(a = Number.NaN, b = Number.NaN, sign: number): number {
 }
 
 /**
- * Maximum number of entries of a sorted folder: a larger one keeps the order of the server, because every page would sort all
- * entries again.
+ * Maximum number of loaded entries of a sorted folder. A larger folder keeps the order of the server, because all entries would be sorted
+ * again with each page.
  */
 const maxOrdered = 2000
 
-/** Sorts the entries of a folder: folders first, then by name, with numbers as numbers and without regard to case. */
+/** Sorts at most {@link maxOrdered} entries: folders first, then by name, with numbers as numbers and without regard to case. */
 export function sortNaturally(entries: readonly Resource[]): readonly Resource[] {
   if (entries.length > maxOrdered) return entries
   return entries
@@ -183,7 +183,7 @@ export function createResourceList(view: View, options: ListedOptions) {
     onChange()
     try {
       const mounts = isAnew || columns.mounts.length === 0 ? await view.mounts({ signal }) : columns.mounts
-      // A complete list stays visible until the next one is complete. Without one, the growing list is shown.
+      // A complete list stays visible until the next one is complete. Without a complete list, the growing one is shown.
       const isHeldBack = isAnew && isWhole
       const growing = isAnew || columns.mounts.length === 0 ? createColumns(mounts) : columns
       if (!isHeldBack) columns = growing
@@ -222,7 +222,7 @@ export function createResourceList(view: View, options: ListedOptions) {
   }
 
   return {
-    /** The listed resources. A new object for each list; it grows during the first load. */
+    /** The listed resources. Each list is a new object, which grows while the first list is loaded. */
     get columns(): Columns {
       return columns
     },
@@ -236,11 +236,11 @@ export function createResourceList(view: View, options: ListedOptions) {
     get unavailable() {
       return unavailable
     },
-    /** Loads the list, if it is not loaded or has failed: it continues where it stopped. */
+    /** Loads the list, if it is neither loaded nor loading. After a failure, loading continues where it stopped, if the cursor may still be valid. */
     load: () => {
       if (state === 'idle' || state === 'failed') void run(false)
     },
-    /** Loads the list again. The former one is shown until the new one is complete. Resolves at the end. */
+    /** Loads the list again, unless `load` was never called. A complete list is shown until the new one is complete. */
     reload: async () => {
       if (state !== 'idle') await run(true)
     },

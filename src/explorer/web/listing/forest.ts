@@ -24,13 +24,13 @@ interface ForestOptions {
   onChange(): void
   /** Called with every page of resources. */
   onPage?(resources: readonly Resource[]): void
-  /** Whether a mount can be opened. By default every mount that is not a single resource can. */
+  /** Whether a mount can be opened that is a directory or has no type. By default it can. */
   isExpandable?(mount: Resource): boolean
-  /** The mounts in display order. By default the order of the server. */
+  /** Returns the mounts in display order. By default the order of the server. */
   arrange?(mounts: readonly Resource[]): readonly Resource[]
-  /** Whether a mount may be a single resource. Such a mount is listed to find out. */
+  /** Whether a mount may be a single resource. The first {@link maxLookedInto} of these are listed to find out. By default none may. */
   mayBeSingle?(mount: Resource): boolean
-  /** Whether a mount is open at first. If there is only one mount, it is always open. */
+  /** Whether a mount is open at first. By default it is closed. A sole mount is opened in any case. */
   isOpenAtFirst?(mount: Resource): boolean
 }
 
@@ -124,7 +124,7 @@ export function createForest(
     },
     /** Evaluates again which mounts can be opened. */
     reconsider: tell,
-    /** Loads the mounts. Known mounts stay unchanged. */
+    /** Loads the mounts, and opens those that are open at first. Loaded directories stay. Never rejects: see `error`. */
     start,
     open,
     close: (uri: string) => {
@@ -132,21 +132,21 @@ export function createForest(
       loads.tree = withFolder(loads.tree, uri, { isOpen: false })
       tell()
     },
-    /** Loads the next page of a directory, or retries a failed one. */
+    /** Loads the next page of a directory, or retries a failed load. */
     more,
     /** Retries everything that could not be loaded. */
     retry: () => {
       if (state === 'failed') void start()
       for (const [uri, { failure }] of loads.tree.folders) if (failure !== undefined) more(uri)
     },
-    /** Loads all open directories again, in place. Resolves to the new and changed resources. */
+    /** Loads the mounts and all shown directories again. Resolves to the URIs of new and changed entries of the directories. */
     refresh: async () => {
       await start()
       const changed = await loads.reloadAll()
       tell()
       return changed
     },
-    /** Opens all directories above a resource. Resolves to the URI of its row, if it is in the tree. */
+    /** Opens all directories above a resource. Resolves to the URI of its row; `undefined` if it is not found. Rejects when aborted. */
     reveal: async (uri: string, signal: AbortSignal) => {
       const way = await loadWay(loads, uri, isDirectory, signal)
       if (way?.found === undefined) return undefined
@@ -172,15 +172,15 @@ async function loadWay(loads: Loads, uri: string, isDirectory: Parameters<typeof
 interface Loads {
   tree: Tree<unknown>
   isLoading(uri: string): boolean
-  /** Loads the next page of a directory. One load of a directory runs at a time. */
+  /** Loads the next page of a directory. If a load of the directory is running, only waits for it. */
   load(uri: string): Promise<void>
-  /** Loads as much of a directory as was loaded before. Resolves to the new and the changed entries. */
+  /** Loads as much of a directory as was loaded before. Resolves to the URIs of new and changed entries. */
   reload(uri: string): Promise<readonly string[]>
-  /** Reloads all open directories. The others are reloaded when they are opened. */
+  /** Reloads all shown directories. The others are reloaded when they are opened. */
   reloadAll(): Promise<readonly string[]>
 }
 
-/** Creates the loads of an empty tree. `tell` is called when a directory has changed. */
+/** Creates the loads of an empty tree. `load` calls `tell` at its start and its end, the reloads do not. */
 function createLoads(view: View, onPage: (resources: readonly Resource[]) => void, tell: () => void): Loads {
   const loading = new Map<string, Promise<unknown>>()
   const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {
@@ -249,8 +249,8 @@ function createLoads(view: View, onPage: (resources: readonly Resource[]) => voi
 }
 
 /**
- * The single resource of a mount, if its listing contains nothing else. `undefined`: the mount has other resources, or is a
- * directory.
+ * Returns the resource of a mount that consists of one resource with the URI of the mount. `undefined`: the mount has other resources, or
+ * is a directory.
  */
 export async function singleOf(view: View, mount: Resource): Promise<Resource | undefined> {
   const { items, nextCursor } = await view.directory({ uri: mount.uri })

@@ -7,15 +7,15 @@ import type { Resource } from '../../../core/view.ts'
  */
 export interface TreeRow {
   readonly kind: 'node' | 'loading' | 'more' | 'failed' | 'empty'
-  /** Unique among the rows, and stable as long as the row shows the same. */
+  /** Unique among the rows. A row keeps its key when the tree changes. */
   readonly key: string
   /** The resource of the row; for a note, the directory of the note. */
   readonly resource: Resource
-  /** Depth from 1, which are the mounts. */
+  /** Depth in the tree. Mounts have 1. */
   readonly level: number
   /** Position of the row among its siblings, from 1. */
   readonly position: number
-  /** Number of siblings, including the row itself; -1 while it is unknown. */
+  /** Number of siblings, including the row itself; -1 while the number is unknown. */
   readonly siblings: { readonly count: number }
   readonly isDirectory: boolean
   readonly isOpen: boolean
@@ -23,7 +23,7 @@ export interface TreeRow {
 }
 
 /**
- * Returns the rows of the open directories.
+ * Returns the rows of the mounts and of the open directories.
  *
  * @param isLoading Whether a page of a directory is being loaded.
  */
@@ -57,7 +57,7 @@ export function rowsOf(
       if (kind === undefined) continue
       const position = folder.items.length + 1
       const note = { level: level + 1, position, siblings: inside, isDirectory: false, isOpen: false }
-      // A page that arrives must not move the focus from the note, so its key stays the same.
+      // A page that arrives must not move the focus from the note, so the key of the note stays the same.
       rows.push({ kind, key: `note:${key}`, resource, ...note, error: folder.failure })
     }
   }

@@ -16,28 +16,28 @@ export const noFacets: { readonly [One in Facet]?: undefined } = Object.fromEntr
   facets.map((one) => [one, undefined]),
 )
 
-/** Number of rows for each value of a facet, with all other facets unchanged. */
+/** For each value of a facet, the number of rows that match this value, all other facets and the text filter. */
 type Counts = Readonly<Record<Facet, ReadonlyMap<string, number>>>
 
 export interface SelectedRows {
-  /** The matching rows, as indexes of the columns, in the given order. */
+  /** Indexes of the matching resources in the columns, in the order that `select` was given. */
   readonly rows: Uint32Array
   readonly counts: Counts
 }
 
-/** The minimum priorities that the facet offers. */
+/** The values that the facet `minPriority` offers. */
 export const priorities = ['1', '0.8', '0.5', '0.3'] as const
 /** The ages that the facet `since` offers. */
 export const ages = ['1d', '7d', '30d', '365d'] as const
-/** Value for resources without a type. */
+/** Value of the facet `mime` for resources without a type. */
 export const noType = 'none'
 
-/** Whether a filter or a facet is set. */
+/** Whether a text filter or a facet is set. `in` does not count. */
 export function isNarrowed(selection: RowFilters): boolean {
   return splitFilterWords(selection.filter).length > 0 || facets.some((facet) => selection[facet] !== undefined)
 }
 
-/** Converts a time, or an age such as `12h`, to milliseconds since 1970. `undefined`: it is neither. */
+/** Converts a time, or an age such as `12h`, to milliseconds since 1970. `undefined`: the text is neither. */
 export function parseTimeOrAge(since: string | undefined, now: number): number | undefined {
   const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(since ?? '') ?? []
   if (count !== undefined)
@@ -46,7 +46,7 @@ export function parseTimeOrAge(since: string | undefined, now: number): number |
   return Number.isNaN(time) ? undefined : time
 }
 
-/** Selects the matching rows, and counts the rows of each facet. `order` has the indexes of all rows, in the wanted order. */
+/** Selects the matching rows, and counts the rows for each value of the facets. `order` has the indexes of all rows, in the wanted order. */
 export function select(columns: Columns, order: Uint32Array, selection: RowFilters, now: number): SelectedRows {
   const words = splitFilterWords(selection.filter)
   const { resources, texts, mountAt, typeAt } = columns
@@ -77,7 +77,7 @@ export function select(columns: Columns, order: Uint32Array, selection: RowFilte
     const { audience, priority, modified } = resource
     const mount = mountAt[row] ?? -1
     const type = typeAt[row] ?? -1
-    // The facets that exclude the row, one bit each. If only one facet excludes it, the row is counted for the values of that facet.
+    // The facets that exclude the row, one bit each. The row is counted for the values of a facet if no other facet excludes the row.
     const misses =
       (selection.mount === undefined || mountFits[mount] === true ? 0 : 1) |
       (selection.mime === undefined || (type === -1 ? noTypeFits : typeFits[type] === true) ? 0 : 2) |
@@ -130,13 +130,13 @@ function fitsType(wanted: string | undefined, type: string): boolean {
 interface Open {
   readonly key: string
   readonly children: { count: number }
-  /** Whether the reader has closed the directory, or one above it. */
+  /** Whether the user has closed the directory, or one above it. */
   readonly isClosed: boolean
 }
 
 /**
- * Returns the tree of some rows: each row with the directories above it, which follow from its URI. All directories are open except
- * those that the reader has closed.
+ * Returns the tree of some rows: each row with the directories above it, which are parts of its URI. All directories are open except
+ * those that the user has closed, whose rows are left out.
  *
  * @param rows Indexes of resources in the columns, in the order of the server, which keeps the entries of a directory together.
  */
@@ -146,7 +146,7 @@ export function treeOfMatches(columns: Columns, rows: Uint32Array, closed: Reado
   /** The directories above the last row, from its mount down. */
   let path: Open[] = []
 
-  /** Adds a row to the last directory. Returns whether the row is hidden, because the reader has closed a directory above it. */
+  /** Adds a row to the last directory of `path`. Returns whether the row is left out, because a directory above it is closed. */
   const addRow = (key: string, resource: Resource, isDirectory: boolean): boolean => {
     const { children: siblings, isClosed: isHidden } = path.at(-1) ?? { children: mountsShown, isClosed: false }
     const position = ++siblings.count
@@ -193,7 +193,7 @@ function commonAncestors(path: Open[], uri: string, mount: string | undefined): 
 
 const none: readonly number[] = []
 
-/** Returns the positions of the slashes in a URI after a position. */
+/** Returns the position after each slash in the path of a URI, beginning at `from`. A slash at the end does not count. */
 function slashes(uri: string, from: number): readonly number[] {
   const first = uri.indexOf('/', from)
   if (first === -1) return none

@@ -2,25 +2,25 @@ import { defined } from '../../../core/kit/object.ts'
 import { parseSearchStatus, type SearchMount, type SearchStatus } from '../../../core/search-answer.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 
-/** Direct children of a mount or folder. */
+/** Number of direct children of a mount or folder, and its README. */
 export interface FolderSummary {
   readonly folders: number
   readonly files: number
   /** Whether there are more children than were counted. */
   readonly isPart: boolean
-  /** The README, if there is one. */
+  /** The README among the counted children. */
   readonly readme?: Resource
 }
 
 const readmeName = /^readme(?:\.(?:md|markdown|mdx|txt|rst|adoc))?$/i
 
-/** The README among resources. One in Markdown comes before any other. */
+/** Returns the README among resources, preferably in Markdown. */
 export function readmeIn(items: readonly Resource[]): Resource | undefined {
   const found = items.filter(({ name, mimeType }) => mimeType !== directoryMimeType && readmeName.test(name))
   return found.find(({ name }) => /\.m/i.test(name)) ?? found[0]
 }
 
-/** Counts resources that lie in one folder. */
+/** Counts the resources of one folder, and finds its README. */
 export function summarizeFolder(items: readonly Resource[], isPart: boolean): FolderSummary {
   const folders = items.filter(({ uri, mimeType }) => mimeType === directoryMimeType || uri.endsWith('/')).length
   const readme = readmeIn(items)
@@ -33,7 +33,7 @@ export async function readFolderSummary(view: View, uri: string, signal: AbortSi
   return summarizeFolder(items, nextCursor !== undefined)
 }
 
-/** `undefined`: the answer contains no status. */
+/** Reads the status of a search. `undefined`: the answer contains no status. */
 export async function readSearchStatus(
   view: View,
   { status }: SearchMount,
@@ -54,11 +54,11 @@ export function isGrowing(status: SearchStatus | undefined): boolean {
 /** Indexing progress of several searches: the number of checked documents. */
 export interface IndexingProgress {
   readonly done: number
-  /** Total number of documents, if every growing mount reports it. */
+  /** Total number of documents, if every mount of these searches reports it. */
   readonly of?: number
 }
 
-/** Reads the indexing progress of all searches. Resolves to `undefined` if no index is growing. */
+/** Reads the indexing progress of the searches whose index is growing. Ignores a search whose status cannot be read. `undefined`: none. */
 export async function readIndexingProgress(
   view: View,
   mounts: readonly SearchMount[],

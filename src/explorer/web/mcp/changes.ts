@@ -31,9 +31,9 @@ export type ChangesState = 'off' | 'opening' | 'live' | 'lost' | 'paused'
  */
 export interface PageSubscriptions {
   open(listener: (change: PageChange) => void): Subscription
-  /** Closes the stream while the page is hidden. */
+  /** Closes the stream, as while the page is hidden. */
   pause(): void
-  /** Opens the stream again. All listeners are notified of a missed change. */
+  /** Opens the stream again. If there was one before the pause, all listeners are notified with `missed`. */
   resume(): void
   /** Retries a lost stream at once, as when the network has come back. */
   retry(): void
@@ -48,12 +48,12 @@ interface ChangesOptions {
   readonly joiningMs?: number
 }
 
-/** Maximum number of URIs that our server accepts in one subscription. */
+/** Maximum number of URIs in one subscription: the default limit of a hikidashi server. */
 const maxUris = 1000
-/** Number of URIs without a listener that a small stream may keep before it is reopened, because the visible rows change often. */
+/** Number of URIs without a listener that even a small stream may keep: the visible rows change often, and a new stream costs more. */
 const spareUris = 50
 
-/** Returns a function that runs the work. Calls during a run cause one further run after it, until `isOver`. */
+/** Returns a function that runs `work`, one run at a time. Calls during a run cause one further run, unless `isOver`. */
 function oneAtATime(work: () => Promise<void>, isOver: () => boolean): () => Promise<void> {
   let isRunning = false
   let isAskedAgain = false
@@ -74,7 +74,7 @@ function oneAtATime(work: () => Promise<void>, isOver: () => boolean): () => Pro
   }
 }
 
-/** The timer of the next attempt. */
+/** Creates the timer of the next attempt to open the stream. `waits` are the delays of retries, in milliseconds. */
 function createTimer(run: () => void, waits: readonly number[]) {
   let timer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
@@ -92,7 +92,7 @@ function createTimer(run: () => void, waits: readonly number[]) {
       return isBackingOff
     },
     plan,
-    /** Plans a retry, later after each failure. */
+    /** Plans a retry, with a longer delay after each failure. */
     backOff: () => {
       isBackingOff = true
       failures++
@@ -216,7 +216,7 @@ const silenceTimeoutMs = 50_000
 /**
  * Resolves when the server has acknowledged the stream.
  *
- * @throws ResourceError if the stream is refused, or ends before that.
+ * @throws ResourceError if the stream is refused, or ends before the acknowledgement.
  */
 function openChangeStream(
   endpoint: Endpoint,
@@ -242,7 +242,7 @@ function openChangeStream(
       onSign()
       try {
         for await (const message of stream(endpoint, 'subscriptions/listen', { notifications }, signal, onSign)) {
-          // The server answers the request itself only when it stops.
+          // The server answers the request itself only when it ends the stream.
           if ('result' in message || 'error' in message) break
           const params = objectOf(message.params)
           if (message.method === 'notifications/subscriptions/acknowledged') {

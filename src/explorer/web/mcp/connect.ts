@@ -20,7 +20,7 @@ export interface PageConnection {
   readonly changes?: PageSubscriptions
   /** The names of the server's tools. */
   readonly tools: ReadonlySet<string>
-  /** Calls a tool, and returns its structured content. Throws if the tool fails. `onProgress` hears of the progress of a long call. */
+  /** Calls a tool, and returns its structured content. Throws if the tool fails. `onProgress` is called with the progress of a long call. */
   call(
     name: string,
     args: WireObject,
@@ -97,6 +97,7 @@ function serverOf(discovered: WireObject): PageConnection['server'] {
 export function structuredContentOf(answer: WireObject): WireObject {
   const blocks = Array.isArray(answer.content) ? answer.content : []
   const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')
-  if (answer.isError === true) throw new ResourceError('invalid', text === '' ? 'The tool failed.' : text)
+  if (answer.isError === true)
+    throw new ResourceError('invalid', text === '' ? 'The tool failed without a message.' : text)
   return objectOf(answer.structuredContent)
 }

@@ -4,10 +4,10 @@ import { type ErrorDetail, type ErrorKind, ResourceError } from '../../../core/e
 import { untilAborted } from '../../../core/kit/abort.ts'
 import { isObject, jsonIn, objectOf } from '../../../core/kit/object.ts'
 
-/** The only revision that the page speaks, because its server is always hikidashi. */
+/** The only revision of MCP that the page speaks, because its server is always hikidashi. */
 const revision = '2026-07-28'
 
-/** Identity of the page. The server offers it the tools for contexts and search. */
+/** Identity of the page. By this name, the server offers its tools to the page also if they are off for other clients. */
 const clientInfo = { name: 'hikidashi-explorer', version: '1' } as const
 
 export interface Endpoint {
@@ -18,7 +18,7 @@ export interface Endpoint {
   /** The access token to send. It is kept only in memory. */
   token(): string | undefined
   /**
-   * Called when the server refuses this token, or demands one. Resolves when there is another token to try; rejects if nobody
+   * Called when the server refuses the token, or demands one. Resolves when there is another token to try; rejects if nobody
    * provides one.
    *
    * @param challenge The scheme that the server names in `WWW-Authenticate`: `Bearer`, or `Session` if the page must be opened by
@@ -34,7 +34,7 @@ const retries = 3
 let lastId = 0
 
 /**
- * Sends one request and returns the answer. Notifications before it are skipped, except those of progress.
+ * Sends one request and returns the answer. Skips the notifications before the answer, except those of progress.
  *
  * @param onProgress Called with the progress of a long tool call.
  * @throws ResourceError as the server answered; `unavailable` without an answer, or with an invalid one. After an abort, the reason of
@@ -58,7 +58,7 @@ export async function request(
   } catch (error) {
     throw asOurs(error, signal)
   }
-  throw new ResourceError('unavailable', 'The server ended its answer too early.')
+  throw new ResourceError('unavailable', 'The server ended the connection before its answer was complete. Try again.')
 }
 
 /**
@@ -148,8 +148,8 @@ function challengeOf(header: string): readonly [scheme: string, error?: string] 
 }
 
 /**
- * `Mcp-Name` repeats the name in the body. Characters that a header cannot contain are sent as base64 (2026-07-28,
- * basic/transports).
+ * Returns the header `Mcp-Name`, which repeats the name or URI in the body. A value that a header cannot contain is sent as base64
+ * (2026-07-28, basic/transports).
  */
 function nameHeader(method: string, params: WireObject): Record<string, string> {
   const name =
@@ -183,21 +183,21 @@ function resultOf(message: WireObject, status: number): WireObject {
   throw new ResourceError('unavailable', text)
 }
 
-/** Converts errors of `fetch` and its streams to those of this module. */
+/** Converts an error of `fetch` or of a stream to a `ResourceError`; after an abort, to the reason of the signal. */
 function asOurs(error: unknown, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted === true) return signal.reason
   if (error instanceof ResourceError) return error
   return new ResourceError('unavailable', 'The server does not answer.', {}, { cause: error })
 }
 
-/** Parses `Retry-After`: a number of seconds, or a date (RFC 9110). In seconds. */
+/** Parses `Retry-After`, a number of seconds or a date (RFC 9110), to 0.1 to 30 seconds. 1 if the header is missing or invalid. */
 function secondsOf(header: string | null): number {
   if (header === null) return 1
   const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0.1), 30) : 1
 }
 
-/** Decodes base64 in a browser. Throws for other text, which `atob` may skip. */
+/** Decodes base64 in a browser. Throws for any other text: `atob` alone would skip white space. */
 export function bytesOfBase64(text: string): Uint8Array {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformedAnswer('a blob is not base64')
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
@@ -222,7 +222,7 @@ function messageOf(data: string): WireObject {
   throw new ResourceError('unavailable', 'The server sent an event that is not a JSON-RPC message.')
 }
 
-/** The kind of error for each code of JSON-RPC and MCP that a hikidashi server sends. */
+/** The kinds of errors by the code of JSON-RPC or MCP. Any other code is `internal`. */
 const kinds: Readonly<Record<number, ErrorKind>> = {
   [-32700]: 'invalid',
   [-32600]: 'invalid',
@@ -232,7 +232,7 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 }
 
 /**
- * Converts an error of the protocol. `-32602` with only a URI means "not found" (2026-07-28).
+ * Converts an error of the protocol. `-32602` with a URI and without a reason means "not found" (2026-07-28).
  *
  * @param data The data of the error, which becomes the `cause`.
  * @param status The HTTP status of the answer.

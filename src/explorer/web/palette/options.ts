@@ -12,7 +12,7 @@ import { linkTo, navigate, permalinkUrl, route } from '../state/route.ts'
 import { language } from '../words/texts.ts'
 import { t } from './words.ts'
 
-/** An action or a resource of the palette. */
+/** An action, a template, a prompt or a resource that the palette offers. */
 export interface PaletteOption {
   readonly id: string
   /** The text that is matched and shown first. */
@@ -54,7 +54,7 @@ function spreadFit(query: string, text: string): number | undefined {
   return gaps > 3 * query.length ? undefined : 500 - 10 * gaps - Math.min(90, text.length / 4)
 }
 
-/** Returns the position of a word that begins with this character. */
+/** Returns the position of the first word that begins with a character, or -1. */
 function beginningOf(character: string, text: string): number {
   let at = text.indexOf(character)
   while (at > 0 && !/[\s/._\-:]/.test(text[at - 1] ?? '')) at = text.indexOf(character, at + 1)
@@ -63,7 +63,7 @@ function beginningOf(character: string, text: string): number {
 
 const kinds = ['action', 'mount', 'template', 'prompt', 'resource'] as const
 
-/** The options that match, best first; with equal scores, actions before resources. */
+/** Returns at most `most` options that match, best first; with equal scores, in the order of {@link kinds}. */
 export function rankOptions(options: readonly PaletteOption[], query: string, most = 50): readonly PaletteOption[] {
   const needle = foldText(query.trim())
   const fitting = options.flatMap((option, at) => {
@@ -172,7 +172,7 @@ export function resourceOption({ uri, title, name }: Resource): PaletteOption {
 /** Whether a typed text is a whole URI, which may have spaces and letters of every script after `//`. */
 export const isUri = (text: string) => /^[A-Za-z][A-Za-z0-9+.-]*:(?:\/\/.+|\S+)$/.test(text.trim())
 
-/** Returns options for the typed text as a URI or as words. */
+/** Returns an option that searches for the typed text, and, if the text is a URI, one that opens it. */
 export function typedOptions(query: string): readonly PaletteOption[] {
   const text = query.trim()
   if (text === '') return []

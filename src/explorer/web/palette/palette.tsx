@@ -24,7 +24,7 @@ import {
 } from './options.ts'
 import { t } from './words.ts'
 
-/** Dialogs above the page: the command palette, and the help. */
+/** The open dialog: the command palette or the help. */
 export function Palette() {
   if (shownDialog.value === 'palette') return <CommandPalette />
   return shownDialog.value === 'help' ? <Help /> : null
@@ -188,7 +188,7 @@ function noteOf(count: number, text: string, isAsking: boolean): string {
 
 type HelpRow = readonly [keys: readonly string[], what: string]
 
-/** The help: a table of all keys. */
+/** The help: tables of keys, and the switch of the single-key shortcuts. */
 function Help() {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)

@@ -25,7 +25,6 @@ function createPlot(box: HTMLElement, chart: Chart, locale: string, onCursor: (i
       cursor: { drag: { x: true, y: false } },
       scales: { x: { time: true } },
       axes: [
-        // The space fits a date with a time, and "09:05 AM" with a gap.
         { ...axis, space: labelSpacePx, values: (_, splits) => timeLabels(splits, span, locale) },
         {
           ...axis,
@@ -67,16 +66,16 @@ function createPlot(box: HTMLElement, chart: Chart, locale: string, onCursor: (i
   }
 }
 
-/** The name of the colour of a series. */
+/** Name of the CSS variable with the colour of a series. */
 const colourOf = (index: number) => `--s${index % 8}`
 
-/** Minimum distance between two time labels, in pixels. */
+/** Minimum distance between two time labels, in pixels: it fits a date with a time, and "09:05 AM" with a gap. */
 const labelSpacePx = 90
 
 /** Axis steps for sizes in bytes: powers of two, as in the labels. */
 const binarySteps = Array.from({ length: 60 }, (_, power) => 2 ** power)
 
-/** The current colours: a canvas does not support `light-dark()`. */
+/** Returns a function that gives the current colour of a CSS variable, because a canvas does not support `light-dark()`. */
 function colours(box: HTMLElement): (name: string) => string {
   return (name) => {
     const probe = document.createElement('span')
@@ -88,10 +87,10 @@ function colours(box: HTMLElement): (name: string) => string {
   }
 }
 
-/** Maximum number of series that are drawn at first. With more, colours would repeat. */
+/** Maximum number of series that are drawn at first, because more are hard to tell apart. */
 const mostDrawn = 12
 
-/** Time series as lines, with the values at the cursor, and as a table for readers who cannot see the chart. */
+/** Time series as lines, and below them a table with the last, minimum and maximum value of each, and the value at the cursor. */
 export function ChartView({ chart }: { readonly chart: Chart }) {
   const box = useRef<HTMLElement>(null)
   const plot = useRef<ReturnType<typeof createPlot>>(undefined)

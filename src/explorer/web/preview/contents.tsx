@@ -28,7 +28,7 @@ interface Props {
   readonly reading: Extract<PreviewState, { state: 'ready' }>
 }
 
-/** One content of a read. If there are several contents, the reader chooses one. */
+/** One content of a read. If there are several contents, the user chooses one. */
 export function Contents({ reader, reading }: Props) {
   const [chosen, setChosen] = useState(0)
   const { contents } = reading
@@ -61,7 +61,7 @@ function One({ reader, reading, content, parts }: OneProps) {
   const found = lineRangeIn(reader.uri)
   const tailFirst = useTailFirst(reader.uri, text)
   const isDocument = documentFormOf(reader.uri, reader.resource.value?.mimeType) !== undefined
-  // Without a text, the original is the only form.
+  // If the server has no text of a document, the original is the only form.
   const hasForms = isDocument && reader.noText.value === undefined && found === undefined && !reader.uri.includes('?')
   const isSource = (route.value.source === '1' && !isDocument) || found !== undefined
   const isText = text !== undefined && shape.kind !== 'empty'
@@ -119,7 +119,7 @@ function One({ reader, reading, content, parts }: OneProps) {
 
 /**
  * Returns the number of the first shown line of the end of a text (`tail`). A read does not return it, so the server counts the lines of
- * the whole text. `counting`: the count is not known yet. `unknown`: the server cannot count them.
+ * the whole text. `counting`: the count is not known yet. `unknown`: the server cannot count the lines, or the URI has no `tail`.
  */
 function useTailFirst(uri: string, text: string | undefined): number | 'counting' | 'unknown' {
   const [counted, setCounted] = useState<{ readonly text: string; readonly first: number | 'unknown' }>()
@@ -128,7 +128,7 @@ function useTailFirst(uri: string, text: string | undefined): number | 'counting
     if (!isTail) return
     const controller = new AbortController()
     const shownLines = splitLines(text.replace(/\n$/, '')).length
-    // A growing text changes often.
+    // A growing text changes often, so the count waits until the text rests.
     const timer = setTimeout(() => {
       countLines(uriWithoutPart(uri), controller.signal).then(
         (count) => setCounted({ text, first: count === undefined ? 'unknown' : Math.max(1, count - shownLines + 1) }),
@@ -144,7 +144,7 @@ function useTailFirst(uri: string, text: string | undefined): number | 'counting
   return counted?.text === text ? counted.first : 'counting'
 }
 
-/** 1 for a part in bytes, and for the whole content. */
+/** Returns the number of the first line of a part in lines; 1 for a part in bytes, and for the whole content. */
 function firstLineNumber(part: PreviewPart | undefined): number {
   return part?.unit === 'lines' ? part.first : 1
 }

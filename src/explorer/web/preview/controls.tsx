@@ -13,7 +13,7 @@ interface RegionProps extends Omit<HTMLAttributes<HTMLElement>, 'ref' | 'childre
 /** A part of the page that scrolls separately: it has a name, and the keyboard can reach it. */
 export function Region({ label, box, children, ...attributes }: RegionProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keys
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable part must be reachable by keys
     <section {...(box === undefined ? {} : { ref: box })} tabIndex={0} aria-label={label} {...attributes}>
       {children}
     </section>
@@ -27,7 +27,7 @@ interface ChoiceProps<T extends string> {
   readonly onChoose: (value: T) => void
 }
 
-/** A choice between a few views of a resource. */
+/** A button for each of a few options, of which one is chosen. */
 export function Choice<T extends string>({ label, options, value, onChoose }: ChoiceProps<T>) {
   return (
     <fieldset class="switch" aria-label={label}>
@@ -38,7 +38,7 @@ export function Choice<T extends string>({ label, options, value, onChoose }: Ch
   )
 }
 
-/** The head of a table: the names of its columns. */
+/** The head of a table. The names of the columns must differ. */
 export function TableHead({ names }: { readonly names: readonly string[] }) {
   return (
     <thead>
@@ -64,10 +64,10 @@ export function Toggle({
   return <Button {...named} aria-pressed={state.value} onClick={toggle} />
 }
 
-/** The height of a row that is only read, in pixels. */
+/** Height of a row without links and buttons, in pixels. */
 const readHeight = 24
 
-/** Maximum number of rows, because browsers draw no element taller than about 33 million pixels. */
+/** Maximum number of rows; further rows are not shown. Browsers draw no element taller than about 33 million pixels. */
 const mostRows = 1_300_000
 
 /** Number of rows drawn above and below the visible ones. */
@@ -75,7 +75,7 @@ const spare = 12
 
 interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children' | 'ref'> {
   readonly count: number
-  /** The height of a row, in pixels. Default: that of a row that is only read. */
+  /** The height of a row, in pixels. Default: {@link readHeight}. */
   readonly height?: number
   /** Index of a row, which is scrolled into view when the index changes. */
   readonly active?: number

@@ -23,7 +23,7 @@ interface TableOrProps {
   readonly drawn: ComponentChildren
 }
 
-/** Rows that the reader can see as a table or in another form. */
+/** Rows that the user can see as a table or in another form. */
 export function TableOrOther({ rows, form, drawn }: TableOrProps) {
   const [chosen, setChosen] = useState<'table' | 'tree' | 'chart'>('table')
   const options = (['table', form] as const).map((value) => [value, t(value)] as const)
@@ -37,7 +37,7 @@ export function TableOrOther({ rows, form, drawn }: TableOrProps) {
   )
 }
 
-/** A table of any length (ARIA grid pattern): the first row is the head, visible rows are drawn, and a click on a head sorts by it. */
+/** A table (ARIA grid pattern): the first of `rows` has the names of the columns. Only visible rows are drawn. A click on a name sorts by its column. */
 export function DataTable({ rows, children }: { readonly rows: Rows; readonly children?: ComponentChildren }) {
   const head = useMemo(() => rows[0] ?? [], [rows])
   const body = useMemo(() => rows.slice(1), [rows])
@@ -150,7 +150,7 @@ export function DataTable({ rows, children }: { readonly rows: Rows; readonly ch
   )
 }
 
-/** Returns the matches of Find in a table: the matching rows, and the order of the shown rows. */
+/** Returns the matches of Find in a table, and the order of the shown rows. `undefined` as the order: that of `body`. */
 function useMatches(body: Rows, sorted: readonly number[] | undefined) {
   const { find, fault } = useFinder()
   const found = useMemo(() => (find === undefined ? undefined : rowsWith(body, find)), [body, find])
@@ -160,7 +160,7 @@ function useMatches(body: Rows, sorted: readonly number[] | undefined) {
     if (found === undefined || !hides) return sorted
     return (sorted ?? Array.from(body.keys())).filter((index) => found.has(index))
   }, [body, sorted, found, hides])
-  /** The positions of the matching rows. */
+  /** The positions of the matching rows among the shown ones. */
   const places = useMemo(() => {
     if (found === undefined) return []
     return Array.from({ length: order?.length ?? body.length }, (_, row) => row).filter((row) =>

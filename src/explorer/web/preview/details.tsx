@@ -18,7 +18,7 @@ import { t } from './words.ts'
 /** Whether the details of a resource are shown. The setting stays for the next resource. */
 export const areDetailsShown = signal(false)
 
-/** All metadata of a resource. */
+/** The metadata of a resource, and the command that reads it. */
 export function Details({ reader }: { readonly reader: PreviewReader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
@@ -138,7 +138,7 @@ function CopyButton({ text, label }: { readonly text: string; readonly label: st
   return <Button name={label} class="small" onClick={() => void copyAndAnnounce(text)} />
 }
 
-/** Hides the link to the whole object, because anybody with the link can read the object. */
+/** Replaces the link to the whole object by `…`, because anybody with the link can read the object. */
 function withoutSecrets(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { [metaKeys.link]: link, ...rest } = meta
   return link === undefined ? rest : { ...rest, [metaKeys.link]: '…' }
@@ -163,17 +163,16 @@ export function commandFor(uri: string): string {
   return `hikidashi read ${shellWord(uri)}`
 }
 
-/** Saves the shown content as a file; if only a part is shown, the whole. */
+/** Saves the shown contents as files. If only a part of a resource, or the text of a document, is shown, saves the original as a whole. */
 export async function saveContent({ uri, reading }: PreviewReader): Promise<void> {
   const { value } = reading
   if (value.state !== 'ready') return
   try {
-    // If the text of a document is shown, the document itself is saved.
     const isPart = value.part !== undefined || documentFormOf(uri, value.contents[0]?.mimeType) !== undefined
     const contents = isPart ? (await requireConnection().view.read(withPart(uri, undefined))).contents : value.contents
     for (const content of contents) download(lastSegment(content.uri), textOrBytes(content) ?? '')
   } catch (error) {
-    // A content that is too large for an answer has its own link.
+    // A content that is too large for an answer may have its own link.
     const link = isResourceError(error, 'too-large') ? linkIn(error.cause) : undefined
     if (link === undefined) announce(errorSentence(error))
     else downloadFrom(lastSegment(uri), link)

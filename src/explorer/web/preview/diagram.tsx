@@ -10,7 +10,7 @@ import { t } from './words.ts'
 
 const [least, most] = [0.08, 2.5]
 
-/** All tables of a database and their foreign keys. The diagram can be moved and zoomed, and a click opens a table. */
+/** The tables of a database and their foreign keys. The diagram can be moved and zoomed, and a click opens a table. */
 export function Diagram({ overview, uri }: { readonly overview: Overview; readonly uri: string }) {
   const box = useRef<HTMLElement>(null)
   const drawing = useMemo(() => layoutOf(overview), [overview])
@@ -162,7 +162,7 @@ function Link({ link, boxes, picked }: LinkProps) {
 
 type Point = { readonly x: number; readonly y: number }
 
-/** The line leads from the right side of a table to the left side of another; if that one is further left, the line goes around. */
+/** Returns the path of an arrow between the facing sides of two tables; between tables in the same column, between their right sides. */
 function curve(start: Point, end: Point, from: TableBox, to: TableBox): string {
   const arrow = (x: number, y: number, way: 1 | -1) => `M${x - 7 * way} ${y - 4}L${x} ${y}L${x - 7 * way} ${y + 4}`
   if (end.x > start.x) {
@@ -178,7 +178,7 @@ function curve(start: Point, end: Point, from: TableBox, to: TableBox): string {
   return `M${from.x} ${start.y}C${from.x - 40} ${start.y} ${right + 40} ${end.y} ${right} ${end.y}${arrow(right, end.y, -1)}`
 }
 
-/** Moves the diagram by dragging, and zooms at the pointer with the wheel. */
+/** Moves the diagram by dragging and by the wheel. With Ctrl or Cmd, the wheel zooms at the pointer. */
 function useDragging(
   box: { readonly current: HTMLElement | null },
   move: (x: number, y: number) => void,

@@ -37,7 +37,7 @@ export const emptyFolder = signal<string | undefined>(undefined)
  */
 const [maxWholeRows, visibleRows] = [100, 20.5]
 
-/** Lists a directory page by page, with its README below. */
+/** The entries of a directory, page by page, and below them its pictures and its README. */
 export function Directory({ uri }: { readonly uri: string }) {
   const { listing, more, reload } = useListing(uri)
   const [active, setActive] = useState(0)
@@ -49,7 +49,7 @@ export function Directory({ uri }: { readonly uri: string }) {
   const isBarren = items.length === 0 && !isBusy
   const isListed = items.length > 0
   useEffect(() => {
-    // The keys of the list work at once where the reader has just come from another preview.
+    // If the middle pane itself has the focus, move the focus to the list, so that the keys of the list work at once.
     const { activeElement } = document
     if (isListed && activeElement?.id === 'middle') document.querySelector<HTMLElement>('#middle .folder-rows')?.focus()
   }, [isListed])

@@ -17,7 +17,7 @@ export interface Heading {
   readonly level: number
 }
 
-/** Completes a sanitised document: links, buttons for images, colours for code, and anchors of headings. */
+/** Completes a sanitised document in place: links, images, tables, formulas, code and anchors of headings. `end` frees the images. */
 export function completeDocument(
   page: HTMLElement,
   uri: string,
@@ -35,7 +35,7 @@ export function completeDocument(
     box.setAttribute('aria-label', (box.parentElement?.textContent ?? '').trim().slice(0, 80))
   }
   for (const table of page.querySelectorAll('table')) boxed(table)
-  // As marked by model/markdown-html.ts. The code that draws formulas is large, so it is loaded only for a document that has some.
+  // model/markdown-html.ts gives formulas this class. The code that draws formulas is large, so it is loaded only for a document with formulas.
   const formulas = [...page.querySelectorAll<HTMLElement>('code[class^="language-math"]')]
   if (formulas.length > 0)
     void import('./formulas.ts').then(({ drawFormulas }) => drawFormulas(formulas, controller.signal))
@@ -123,7 +123,7 @@ interface Images {
 /** Maximum number of images of one document that are shown without a click. */
 const maxShownImages = 50
 
-/** Calls back when an element comes into view, for the first elements of a document. */
+/** Returns a function that calls `show` when an element comes into view, for the first {@link maxShownImages} elements. */
 function whenInView(signal: AbortSignal): Images['inView'] {
   const waiting = new Map<Element, () => void>()
   let left = maxShownImages
@@ -146,7 +146,7 @@ function whenInView(signal: AbortSignal): Images['inView'] {
   }
 }
 
-/** Replaces an image of this server by a button that loads it on a click; the first images load when in view. Other images become links. */
+/** Replaces an image of the server by a button that loads it; the first images of the same origin load in view. Any other becomes a link or a text. */
 function dressImage(image: HTMLImageElement, uri: string, images: Images): void {
   const reference = image.dataset.image ?? ''
   const name = escapeInvisible(image.alt === '' ? reference.slice(0, 80) : image.alt)
@@ -190,13 +190,13 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
   }
 }
 
-/** Wraps a table, so that a wide table scrolls by itself. */
-/** A number, a date or a word, which is not broken at a hyphen. */
+/** A cell with a number, a date or a word, which is not broken at a hyphen. */
 const shortText = /^\s*[\w.,:%+/-]{1,24}(?: [\d:]{4,8})?\s*$/
 
-/** Length from which a cell gets a width to be read in, in characters. */
+/** Length above which a cell gets a minimum width, in characters. */
 const longText = 32
 
+/** Wraps a table, so that a wide table scrolls by itself, and marks its short and long cells. */
 function boxed(table: HTMLTableElement): void {
   const box = createElement('div', { className: 'table-scroll' })
   makeScrollable(box, 'region', t('table'))

@@ -7,10 +7,11 @@ import { requireConnection } from '../state/session.ts'
 
 /** The difference of a text from the one that this browser showed before. */
 export interface EarlierDifference {
-  /** Time at which it was shown, in milliseconds since 1970. */
+  /** Time at which the earlier text was shown, in milliseconds since 1970. */
   readonly at: number
-  /** A unified diff. Undefined if the earlier text is no longer kept, or is shorter than the diff. */
+  /** A unified diff. Undefined if the server no longer keeps the earlier text, or sends the new text because the diff is longer. */
   readonly diff?: string
+  /** Whether the server still keeps the earlier text. */
   readonly isKept: boolean
   readonly isShown: boolean
 }
@@ -22,7 +23,10 @@ export const createEarlierState = (): EarlierState => signal<EarlierDifference |
 /** Maximum length of a text whose version is stored, in characters. Servers keep no longer texts. */
 const maxText = 1_000_000
 
-/** Finds out what changed in a shown text since it was shown before, and notes its version. Servers without versions are left alone. */
+/**
+ * Stores the version of a shown text, and sets `state` if the text differs from the one shown before. Does nothing for contents other than
+ * one text of at most `maxText` characters, and if the server has no versions.
+ */
 export async function compareEarlier(
   uri: string,
   contents: readonly ResourceContent[],
@@ -43,6 +47,6 @@ export async function compareEarlier(
     const diff = facts.state === 'diff' ? answer.text : undefined
     state.value = { at: before.at, isKept: facts.reason !== 'unknown', isShown: false, ...defined({ diff }) }
   } catch {
-    // Other servers than hikidashi do not know the parameter `since`.
+    // Servers other than hikidashi do not know the parameter `since`.
   }
 }

@@ -1,4 +1,3 @@
-/** Creates an element with the given properties. */
 export function createElement<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   properties: Partial<HTMLElementTagNameMap[Name]>,

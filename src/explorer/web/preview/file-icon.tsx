@@ -2,7 +2,7 @@ import { directoryMimeType } from '../../../core/view.ts'
 import { Icon, iconOf } from '../shell/icons.tsx'
 import { endingOf, languageOf, mediaTypeOf } from './model/kind.ts'
 
-/** The letters and the colour of each language. White letters have a contrast of at least 4.5 : 1 on each colour (WCAG AA). */
+/** The letters and the colour of the badge of a language. White letters have a contrast of at least 4.5 : 1 on each colour (WCAG AA). */
 const badges: Readonly<Record<string, readonly [letters: string, colour: string]>> = {
   typescript: ['TS', '#2f74c0'],
   javascript: ['JS', '#846700'],
@@ -56,14 +56,14 @@ interface FileIconProps {
   readonly mimeType: string | undefined
 }
 
-/** The letters and the colour of the language of a file. `undefined`: it has none. */
+/** Returns the letters and the colour of the badge of a file. `undefined`: the file has no badge. */
 export function badgeOf({ uri, mimeType }: FileIconProps): readonly [letters: string, colour: string] | undefined {
   const type = mediaTypeOf(mimeType)
   if (type === directoryMimeType || (type !== undefined && ownIcons.test(type))) return undefined
   return badgesByEnding[endingOf(uri)] ?? badges[languageOf(type, uri) ?? '']
 }
 
-/** The icon of a file: a badge in the colour of its language, or the icon of its type. Screen readers ignore it. */
+/** The icon of a file: a badge in the colour of its language, or the icon of its type. Screen readers ignore the icon. */
 export function FileIcon({ uri, mimeType }: FileIconProps) {
   const badge = badgeOf({ uri, mimeType })
   if (badge === undefined) return <Icon name={iconOf(mimeType)} />

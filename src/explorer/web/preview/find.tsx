@@ -21,7 +21,7 @@ export const searchedText = signal('')
 /** Whether the searched text is a regular expression. */
 const isPattern = signal(false)
 
-/** Ctrl F opens our find bar where there is a text, because the browser finds only what is drawn. */
+/** Lets Ctrl F or Cmd F open the find bar if there is a text, because the browser finds only the drawn part of a text. */
 export function useFindKey(hasText: boolean): void {
   useEffect(() => {
     if (!hasText) return
@@ -37,7 +37,10 @@ export function useFindKey(hasText: boolean): void {
 
 type Finder = (lines: readonly string[]) => readonly LineMatch[]
 
-/** The function that finds what is searched for, and why a pattern cannot be used. `find` is undefined while nothing is searched for. */
+/**
+ * Returns the function that finds the searched text, and in `fault` why a pattern is invalid. `find` is undefined while the bar is closed,
+ * the text is empty, or the pattern is not compiled.
+ */
 export function useFinder(): { readonly find: Finder | undefined; readonly fault: string | undefined } {
   const [patterned, setPatterned] = useState<{ of: string; find?: Finder; fault?: string }>()
   const [isOpen, text, asPattern] = [isFindBarOpen.value, searchedText.value, isPattern.value]
@@ -153,10 +156,10 @@ export function canFindInWhole(): boolean {
   return requireConnection().tools.has(tool)
 }
 
-/** Maximum number of answers that are asked for to count lines. The server ends each after ten seconds. */
+/** Maximum number of calls to count the lines of a resource. The server ends each call after ten seconds. */
 const maxAnswers = 30
 
-/** Counts the lines of a resource, by a pattern that no line matches. `undefined`: there are too many. */
+/** Counts the lines of a resource, by a pattern that no line matches. `undefined`: there are too many lines. */
 export async function countLines(uri: string, signal: AbortSignal): Promise<number | undefined> {
   const given = { uri, pattern: '[^\\x00-\\x{10FFFF}]', limit: 1 }
   let cursor: string | undefined
@@ -183,10 +186,10 @@ interface WholeAnswer {
   readonly next?: string
 }
 
-/** Maximum number of lines that are listed, and of those that each "Show more" adds. */
+/** Maximum number of matching lines that a search lists, and that each "Show more" adds. */
 const maxListed = 200
 
-/** The answer for a whole resource. It is kept here, so that it stays while the reader opens its hits. */
+/** The answer for a whole resource. A signal of the module keeps the answer while the user opens its hits. */
 const whole = signal<{ readonly key: string; readonly answer?: WholeAnswer; readonly error?: unknown }>({ key: '' })
 
 interface WholeProps {
@@ -198,7 +201,7 @@ interface WholeProps {
   readonly count: number
 }
 
-/** Below the find bar of a text that is not all loaded: searches all of it on the server, and lists the lines that match. */
+/** Searches a text, of which the page has loaded only a part, as a whole on the server, and lists the lines that match. */
 export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
   /** The number of the last line that was searched; undefined while no search runs. */
   const searched = useSignal<number | undefined>(undefined)
@@ -226,7 +229,7 @@ export function FindInWhole({ uri, part, first, last, count }: WholeProps) {
         const rest = { limit: most - (found?.matches.length ?? 0), ...defined({ cursor: found?.next }) }
         const start = found?.lastLine ?? 0
         const onProgress = ({ progress, message }: Readonly<Record<string, unknown>>) => {
-          // Without a message, the progress counts seconds.
+          // Progress without a message counts seconds, not lines.
           if (message !== undefined) searched.value = Math.max(start, Number(progress))
         }
         found = appendMatches(
@@ -343,7 +346,7 @@ export function SearchableRegion({ box: given, children, ...named }: FoundRegion
     }
     const look = () => setRanges(rangesIn(element, find))
     look()
-    // Parts of a document are drawn later: its text, its code in colours, its pictures.
+    // Search again when parts of the document are drawn later: its text, its code in colours, its pictures.
     const observer = new MutationObserver(look)
     observer.observe(element, { childList: true, subtree: true })
     return () => observer.disconnect()

@@ -26,7 +26,7 @@ import { t } from './words.ts'
 import './data.css'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 
-/** JSON Lines as a table if the values are objects with the same members, else as a tree. */
+/** JSON Lines as a table or a tree; only as a tree if they are not all objects, or have too many names. */
 export function JsonLines({ text }: { readonly text: string }) {
   const values = useMemo(() => parseLines(text), [text])
   const table = useMemo(() => tabulateObjects(values), [values])
@@ -52,7 +52,7 @@ interface Props {
 /** Maximum length of a parsed document, in characters. A longer one is shown as text, because parsing would block the page. */
 const largest = 25_000_000
 
-/** A JSON document: in the special form of its format, else as a tree. */
+/** A JSON document: as a chart, as a notebook or in the form of its format, else as a tree; as text if it cannot be parsed. */
 export function Json({ text, uri, format }: Props) {
   const parsed = useMemo(() => parseJsonText(text, format === 'DatabaseRows' ? keepDigits : undefined), [text, format])
   if ('reason' in parsed)
@@ -80,7 +80,7 @@ export function Json({ text, uri, format }: Props) {
   )
 }
 
-/** A document in the special form of its format, if there is one. */
+/** Renders a document in the form of its format, such as a diagram of tables. `undefined`: its format has no form. */
 function renderByFormat(value: unknown, { uri, format }: Omit<Props, 'text'>) {
   const overview = format === 'DatabaseOverview' ? overviewOf(value) : undefined
   if (overview !== undefined && overview.tables.length > 0) return <Diagram overview={overview} uri={uri} />

@@ -15,7 +15,7 @@ import { documentFormOf, mediaTypeOf } from './model/kind.ts'
 import { type PreviewPart, parsePreviewPart, queryAround } from './model/lines.ts'
 import { lineRangeIn, parameterOf, parentOf, withPart } from './model/reference.ts'
 
-/** State of the content of a resource. */
+/** State of the content of a resource. `directory`: the resource has entries in place of a content. */
 export type PreviewState =
   | { readonly state: 'loading' }
   | { readonly state: 'directory' }
@@ -29,7 +29,7 @@ interface PreviewNote {
   readonly isFailing?: boolean
 }
 
-/** Size above which a text is read in parts, and maximum size of a content that only makes sense as a whole. Both in bytes. */
+/** Size above which a text is read in parts, and a larger one for contents that only make sense as a whole, such as images. Both in bytes. */
 const [largeTextBytes, largeWholeBytes] = [1_000_000, 24_000_000]
 const retryDelaysMs = [1000, 2000, 4000] as const
 /** Maximum time to wait for the size of a resource before it is read, in milliseconds. */
@@ -110,7 +110,7 @@ export function createPreviewReader(uri: string, isOriginal = false) {
     }
     if (resource.value === undefined) await lookUpBriefly(uri, resource, left)
     if (left.aborted) return
-    // The address of a folder ends in a slash everywhere else.
+    // The URI names a folder, but without the final slash that the URIs of folders have everywhere else.
     if (resource.value?.uri === `${uriWithoutPart(uri)}/` && route.peek().uri === uri)
       navigate({ uri: `${uri}/` }, { replace: true })
     else await load()
@@ -169,7 +169,7 @@ async function lookIntoMount(uri: string, resource: Signal<Resource | undefined>
   resource.value = (await singleOf(requireConnection().view, mount).catch(() => undefined)) ?? mount
 }
 
-/** Looks for a resource in its directory, for a moment. Its facts are stored even if they come later. */
+/** Looks for a resource in its directory, and waits for it at most {@link sizeTimeoutMs}. A later result is stored, too. */
 async function lookUpBriefly(uri: string, resource: Signal<Resource | undefined>, left: AbortSignal): Promise<void> {
   const parent = parentOf(uri)
   if (parent === undefined) return
@@ -190,11 +190,11 @@ interface FirstRead {
 interface ReadsParts {
   readonly resource: { readonly value: Resource | undefined }
   readonly noText: { value: string | undefined }
-  /** Aborted when the reader leaves the resource. */
+  /** Aborted when the user leaves the resource. */
   readonly left: AbortSignal
 }
 
-/** Reads a resource: by a given query, or for the first time by the query that suits it. */
+/** Returns `read`, which reads a resource by a given query, and `readFirst`, which finds the query that suits the resource. */
 function createReads(uri: string, isOriginal: boolean, { resource, noText, left }: ReadsParts) {
   const read = async (query: string | undefined): Promise<readonly ResourceContent[]> => {
     const { view } = requireConnection()
@@ -202,7 +202,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
     return (await view.read(asked, { signal: left })).contents
   }
 
-  /** Reads the content with the query that suits the resource. */
+  /** Reads the text of a document, else the content. If the server refuses the first query, tries others. */
   const readFirst = async (): Promise<FirstRead> => {
     const wanted = lineRangeIn(uri)
     const text = isOriginal ? undefined : await readText()
@@ -247,7 +247,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
   return { read, readFirst }
 }
 
-/** `undefined`: the content is a stream. */
+/** Returns the text or the bytes of a content. `undefined`: the content is a stream. */
 export function textOrBytes(content: ResourceContent): string | Uint8Array | undefined {
   if ('text' in content) return content.text
   return 'bytes' in content ? content.bytes : undefined
@@ -258,7 +258,7 @@ export function uriWithoutPart(uri: string): string {
   return withPart(uri, undefined)
 }
 
-/** The query of the first read of a resource: a large text is read in parts, from its beginning. */
+/** Returns the query for the beginning of a large resource. `undefined`: the resource, or the part that its URI names, is read as a whole. */
 function firstQuery(uri: string, resource: Resource | undefined): string | undefined {
   const isAsked = ['bytes', 'tail', 'as', 'pointer'].some((name) => parameterOf(uri, name) !== undefined)
   if (isAsked || resource?.size === undefined || resource.size <= largeTextBytes) return undefined
@@ -268,7 +268,7 @@ function firstQuery(uri: string, resource: Resource | undefined): string | undef
   return isWhole && /^(image|audio|video)\/|pdf/.test(type) ? 'bytes=0-65535' : 'lines=1-'
 }
 
-/** Returns `before` unchanged unless both are text, or both bytes. */
+/** Appends a part to the first content. Returns `before` unchanged unless both are text, or both bytes. */
 function appendContent(
   before: readonly ResourceContent[],
   after: readonly ResourceContent[],

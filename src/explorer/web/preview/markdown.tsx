@@ -21,7 +21,7 @@ interface Props {
   readonly isInline?: boolean
 }
 
-/** A Markdown document. Its HTML is sanitised; nothing external is fetched. It is parsed in a worker, so the page never blocks. */
+/** A Markdown document. Its HTML is sanitised; nothing external is fetched. A worker parses it, so that the page does not block. */
 export function Markdown({ text, uri, isInline = false }: Props) {
   const box = useRef<HTMLElement>(null)
   const page = useRef<HTMLDivElement>(null)
@@ -163,7 +163,7 @@ export function Notebook({ cells, isCut, uri }: NotebookModel & { readonly uri: 
 function OutputView({ output }: { readonly output: Output }) {
   if (output.kind === 'image') return <ImageOutput base64={output.base64} />
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by keys.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: an output that scrolls must be reachable by keys
     <pre class={output.kind === 'error' ? 'notebook-output failed' : 'notebook-output'} tabIndex={0}>
       {escapeInvisible(output.text)}
     </pre>

@@ -112,7 +112,7 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
   )
 }
 
-/** Returns an object URL of a content, which is revoked when the component unmounts. */
+/** Returns a URL of a content; `undefined` until it is created. The URL is revoked when the content changes or the component unmounts. */
 function useBlobUrl(content: Uint8Array | string, type: string): string | undefined {
   const [url, setUrl] = useState<string>()
   useEffect(() => {
@@ -123,7 +123,7 @@ function useBlobUrl(content: Uint8Array | string, type: string): string | undefi
   return url
 }
 
-/** An image or a sound in a message of a prompt. For any other type, only its size. */
+/** An image or a sound in a message of a prompt, with its type and size. Of any other content, only the type and size. */
 export function PromptMedia({ bytes, mimeType }: { readonly bytes: Uint8Array; readonly mimeType: string }) {
   const url = useBlobUrl(bytes, mimeType)
   const [isBroken, setBroken] = useState(false)

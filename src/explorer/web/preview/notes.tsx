@@ -114,7 +114,7 @@ interface FailureProps {
   readonly retry: () => void
 }
 
-/** Why nothing can be shown, and the possible actions. */
+/** The reason why nothing can be shown, and the possible actions. */
 export function Failure({ uri, error, retry }: FailureProps) {
   const kind = isResourceError(error) ? error.kind : undefined
   const parent = parentOf(uriWithoutPart(uri))
@@ -150,7 +150,7 @@ export function Failure({ uri, error, retry }: FailureProps) {
   )
 }
 
-/** Preview of bytes of an unknown type; `size` is that of the whole content, if these are its beginning. */
+/** A hex dump of bytes of an unknown type. `size` is the number of bytes of the whole content, if `bytes` is only its beginning. */
 export function BinaryPreview({ bytes, size }: { readonly bytes: Uint8Array; readonly size: number | undefined }) {
   const rows = Math.ceil(bytes.length / bytesInRow)
   return (
@@ -181,7 +181,7 @@ export function BinaryPreview({ bytes, size }: { readonly bytes: Uint8Array; rea
 
 const bytesInRow = 16
 
-/** Formats bytes as a hex dump: offset, hexadecimal digits, and ASCII characters. */
+/** Formats one row of a hex dump: offset, hexadecimal digits, and ASCII characters. */
 export function hexRow(bytes: Uint8Array, row: number) {
   const start = row * bytesInRow
   const part = bytes.subarray(start, start + bytesInRow)

@@ -61,8 +61,8 @@ export function HtmlPreview({ text, uri }: { readonly text: string; readonly uri
  * Links within the document are kept. They name `about:srcdoc`, because a bare fragment would refer to the page around the document.
  */
 function withoutLinks(frame: HTMLIFrameElement, text: string): { readonly html: string; readonly isCut: boolean } {
-  // The parser of the frame: the page itself accepts markup only from a Trusted Types policy.
   const shallow = truncateNesting(text)
+  // The parser of the frame: the page itself accepts markup only from a Trusted Types policy.
   const { DOMParser: Parser } = (frame.contentWindow ?? window) as Window & typeof globalThis
   const parsed = new Parser().parseFromString(shallow, 'text/html')
   const away = 'link, base, script, iframe, frame, object, embed, portal, meta[http-equiv], [attributeName$="href" i]'

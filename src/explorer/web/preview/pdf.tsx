@@ -160,7 +160,7 @@ interface Pages {
 /** Maximum number of measured pages; further pages are assumed to have the size of the first. */
 const mostMeasured = 200
 
-/** Opens a PDF. A worker parses it; nothing in it runs, and only character tables and fonts of the page are fetched. */
+/** Opens a PDF. A worker parses it; nothing in it runs, and only character tables and fonts are fetched, from the server of the page. */
 async function openPdf(bytes: Uint8Array): Promise<PDFDocumentLoadingTask> {
   const { getDocument, PDFWorker } = await import('pdfjs-dist')
   const port = startPageWorker(workerUrl)
@@ -175,7 +175,7 @@ async function openPdf(bytes: Uint8Array): Promise<PDFDocumentLoadingTask> {
     cMapPacked: true,
     standardFontDataUrl: new URL('pdf/fonts/', document.baseURI).href,
     useWorkerFetch: true,
-    // Fonts that this machine does not have are not an error.
+    // Log only errors: a font that this machine lacks is none.
     verbosity: 0,
   })
   const destroy = task.destroy.bind(task)

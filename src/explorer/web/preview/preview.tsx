@@ -159,7 +159,7 @@ function PickButton({ picked, isFolder }: { readonly picked: Resource; readonly 
   )
 }
 
-/** The path of the shown resource: each part is a link. Its own name is left out if it is that of the heading. */
+/** The path of the shown resource, with a link for each folder. The name of the resource is left out if the heading shows it. */
 function Crumbs({ uri, name }: { readonly uri: string; readonly name: string }) {
   const crumbs = breadcrumbsOf(uri)
   const last = crumbs.length === 1 ? readableUri(uri) : crumbs.at(-1)?.label
@@ -177,7 +177,7 @@ function Crumbs({ uri, name }: { readonly uri: string; readonly name: string }) 
   )
 }
 
-/** The type of the content, else the listed type. A document such as a Word file keeps its own, although its text is shown. */
+/** The type of the content, else the listed type. A document such as a Word file keeps its own type, although its text is shown. */
 function previewMimeType({ uri, reading, resource }: PreviewReader): string | undefined {
   const { value } = reading
   const own = resource.value?.mimeType

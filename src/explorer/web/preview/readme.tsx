@@ -11,7 +11,7 @@ import { escapeInvisible, langOf } from '../words/texts.ts'
 
 const Markdown = lazyComponent(async () => (await import('./markdown.tsx')).Markdown)
 
-/** Maximum number of characters that are shown. */
+/** Maximum number of characters of a README that are shown. */
 const maxShown = 100_000
 
 /** The README of a folder, with a link to it. Renders nothing until the README is read. */
@@ -25,7 +25,7 @@ export function Readme({ resource: { uri, name, mimeType } }: { readonly resourc
         const [content] = contents
         text.value = content !== undefined && 'text' in content ? content.text.slice(0, maxShown) : undefined
       } catch {
-        // The reader can open the README from the list, which shows the error.
+        // The user can open the README from the list, which shows the error.
       }
     }
     void read()

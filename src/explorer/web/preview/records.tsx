@@ -13,7 +13,7 @@ import type { ListedAnalysis } from './model/documents.ts'
 import { resolveReference } from './model/reference.ts'
 import { t } from './words.ts'
 
-/** All analyses of a list, newest first, each with a link to itself, its report and its tags. */
+/** The analyses of a list, each with a link to itself, its report and its tags. */
 export function Analyses({ listed }: { readonly listed: readonly ListedAnalysis[] }) {
   if (listed.length === 0) return <p class="preview-note">{t('noAnalyses')}</p>
   return (
@@ -229,8 +229,8 @@ interface LogLine {
 }
 
 /**
- * Parses a log of the git provider (docs/providers/git.md). `undefined`: the text is not such a log. The notes are further lines, such as
- * that there are more commits.
+ * Parses a log of the git provider (docs/providers/git.md). `undefined`: the text is not such a log. The notes are the other lines, such
+ * as one that says that there are more commits.
  */
 export function gitLogOf(text: string) {
   const [title = '', ...lines] = text.split('\n')

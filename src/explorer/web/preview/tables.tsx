@@ -27,7 +27,7 @@ const mostCharted = 50_000
 /** Time slice for parsing rows before the browser gets a turn, in milliseconds. */
 const sliceMs = 12
 
-/** Comma-separated values as a table; if one column has times and others have numbers, also as a chart. */
+/** Comma-separated values as a table, and as a chart if one column has times, others have numbers, and the table is not too large. */
 export function Csv({ text, mimeType }: { readonly text: string; readonly mimeType: string | undefined }) {
   const rows = useRows(text, mimeType)
   const chart = useMemo(
@@ -85,7 +85,7 @@ export function DatabaseRows({ value, uri }: { readonly value: WireObject; reado
   )
 }
 
-/** One table of a database: its columns, its keys, and its foreign keys in both directions. */
+/** The definition of a table of a database: columns, keys, foreign keys in both directions, indexes, checks and triggers. */
 export function TableSchema({ value, uri }: { readonly value: WireObject; readonly uri: string }) {
   const columns = objectsIn(value.columns)
   const primary = new Set(isObject(value.primaryKey) ? stringItems(value.primaryKey.columns) : [])

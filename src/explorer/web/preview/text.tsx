@@ -38,7 +38,7 @@ interface Props {
   readonly changedAt?: number | undefined
 }
 
-/** Maximum number of lines rendered at once, so that the browser's own search and selection work. */
+/** Maximum number of lines of a text that is rendered as a whole, so that the browser's own search and selection work. */
 const mostAtOnce = 3000
 
 /** A text with line numbers. Of a long text, only the lines near the visible ones are rendered. */
@@ -212,7 +212,7 @@ function markedIn(
   return [...pieces, escapeInvisible(line.slice(at, end))]
 }
 
-/** The lines as highlighted pieces, once they are ready; not those of a previous text. */
+/** Returns the lines as highlighted pieces. `undefined`: they are not ready, or the text stays plain. */
 function useTokens(lines: readonly string[], language: string | undefined): readonly HighlightedLine[] | undefined {
   const [found, setFound] = useState<{ of: readonly string[]; tokens: readonly HighlightedLine[] | undefined }>()
   useEffect(() => {

@@ -76,18 +76,19 @@ function scriptUrl(url: string): string | URL {
   const { trustedTypes } = globalThis as { trustedTypes?: Factory }
   if (trustedTypes === undefined) return ownScript(url)
   policy ??= trustedTypes.createPolicy('hikidashi', { createScriptURL: ownScript })
-  // Browsers accept the trusted URL in place of a string; the DOM types do not know this yet.
+  // Browsers accept the trusted URL in place of a string, contrary to the DOM types.
   return policy.createScriptURL(url) as string
 }
 
 function ownScript(url: string): string {
   const { href, origin } = new URL(url, document.baseURI)
   const assets = new URL('assets/', document.baseURI).href
-  if (origin !== location.origin || !href.startsWith(assets)) throw new TypeError('This is not a script of the page.')
+  if (origin !== location.origin || !href.startsWith(assets))
+    throw new TypeError('The URL of a worker must be a script that was built with the page.')
   return href
 }
 
-/** Starts a worker whose script was built with the page. */
+/** Starts a worker whose script was built with the page. @throws TypeError for any other script. */
 export function startPageWorker(url: string): Worker {
   return new Worker(scriptUrl(url), { type: 'module' })
 }
@@ -110,7 +111,7 @@ const layoutTimeoutMs = 5000
 
 const markdownTask = createWorkerTask('markdown', layoutTimeoutMs)
 
-/** Parses a document in a worker, so that the page keeps responding. */
+/** Parses a Markdown document in a worker, so that the page keeps responding. If the worker fails, returns the text as written. */
 export async function parseMarkdown(text: string): Promise<MarkdownHtml> {
   return (await markdownTask({ text })) ?? plainHtml(text)
 }

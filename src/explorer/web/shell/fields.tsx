@@ -3,7 +3,7 @@ import type { splitAtMarks } from '../../../core/search-answer.ts'
 import { escapeInvisible, langOf } from '../words/texts.ts'
 import { Icon, type IconName } from './icons.tsx'
 
-/** The height of a row that is pressed, in pixels: `--row` of theme.css, which is larger for fingers. */
+/** The height of a row that can be clicked, in pixels: `--row` of theme.css, which is larger for a touch screen. */
 export const rowHeightPx = globalThis.matchMedia?.('(pointer: coarse)').matches === true ? 44 : 24
 
 export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
@@ -11,7 +11,7 @@ export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement
   readonly name: string
   readonly icon?: IconName
   readonly sign?: string
-  /** Further classes. */
+  /** Further CSS classes. */
   readonly class?: string
 }
 
@@ -32,7 +32,7 @@ interface SearchInputProps {
   /** Default: the name. */
   readonly placeholder?: string
   readonly field: Ref<HTMLInputElement>
-  /** Called with the text, while it is typed. A text that an input method composes is complete only at the end. */
+  /** Called with the text at each change. A text that an input method composes is passed once it is complete. */
   readonly onText?: (text: string) => void
   /** Called for keys, unless an input method (Japanese, Chinese, Korean) composes a text with them. */
   readonly onKey?: (event: KeyboardEvent) => void
@@ -78,7 +78,7 @@ interface SelectProps<T extends string> {
   readonly onChoose: (value: T) => void
 }
 
-/** A labelled field in which the reader chooses one of several values. */
+/** A labelled field in which the user chooses one of several values. */
 export function Select<T extends string>({ label, class: name, options, value, onChoose }: SelectProps<T>) {
   return (
     <label class={name}>

@@ -18,7 +18,7 @@ import { Button } from './fields.tsx'
 import { Icon } from './icons.tsx'
 import { t } from './words.ts'
 
-/** Returns a signal that tells whether a media query matches. It follows changes. */
+/** Returns a signal that follows whether a media query matches. */
 export function mediaMatches(text: string): ReadonlySignal<boolean> {
   const query = matchMedia(text)
   const isMatching = signal(query.matches)
@@ -57,12 +57,12 @@ export function BackBar({ change }: { readonly change: RouteChange }) {
   )
 }
 
-/** The middle pane: the preview of the opened resource, or `nothing` in its place. */
+/** The middle pane: the preview of the focused hit or the opened resource, or `nothing` in its place. */
 export function Middle({ nothing, preview: Preview }: MiddleProps) {
   const { front, isAway } = frontPane()
   const uri = previewedHit.value ?? route.value.uri
   useKeptFocus(uri)
-  // Draw no preview while the list of mounts is being loaded, because it contains the metadata of a mount.
+  // Draw no preview while the list of mounts is being loaded, because that list contains the metadata of a mount.
   const isReady = treeState.value.state !== 'loading'
   return (
     <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
@@ -119,7 +119,7 @@ export function LiveRegion() {
 
 type Component<P> = (props: P) => ComponentChildren
 
-/** A component that is loaded when it is first drawn. In place of a dialog, nothing is drawn until then, because the page lies below it. */
+/** Returns a component whose code is loaded when it is first drawn. Until then a note is drawn in its place, but none in place of a dialog. */
 export function lazyComponent<P extends object>(load: () => Promise<Component<P>>, isDialog = false): Component<P> {
   let loaded: Component<P> | undefined
   return (props: P) => {
@@ -199,7 +199,7 @@ function FailureCard() {
   )
 }
 
-/** Returns the reason of a failed connection, in the words of the error. */
+/** Returns the reason of a failed connection. For `unavailable`, the message of the error is more precise than {@link errorSentence}. */
 function whyOf(error: unknown): string {
   return isResourceError(error, 'unavailable') ? escapeInvisible(error.message) : errorSentence(error)
 }
@@ -252,7 +252,7 @@ function AccessCard({ requirement: { what, isRefused, give } }: { readonly requi
   )
 }
 
-/** A harmless notice: the reader opened the one-time address again in the browser that already has the session. */
+/** A harmless notice: the user opened the one-time address again in the browser that already has the session. */
 export function ContinuedNotice() {
   if (!isContinued.value) return null
   return (

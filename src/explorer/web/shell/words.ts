@@ -1,7 +1,7 @@
 import { createWords } from '../words/texts.ts'
 
 export const t = createWords({
-  beside: ['Beside it', '並べて表示'],
+  beside: ['Second preview', '2 つ目のプレビュー'],
   besideClose: ['Close the second preview', '2 つ目のプレビューを閉じる'],
   start: ['Start page', 'スタートページ'],
   startShort: ['Start', 'スタート'],
@@ -35,7 +35,7 @@ export const t = createWords({
   connecting: ['Connecting to the server…', 'サーバーに接続しています…'],
   cannotConnect: ['The server does not answer', 'サーバーから応答がありません'],
   cannotConnectDo: [
-    'Check whether it is running. The page reconnects automatically and continues from here.',
+    'Check whether the server is running. The page reconnects automatically and continues from here.',
     'サーバーが動いているか確認してください。自動で再接続し、この画面から続けられます。',
   ],
   retry: ['Reconnect now', '今すぐ再接続'],
@@ -53,7 +53,7 @@ export const t = createWords({
   goOn: ['Continue', '続ける'],
   wantsAddress: ['This page was opened without its one-time token', 'このページは専用のアドレスから開く必要があります'],
   wantsAddressDo: [
-    'Open the address that hikidashi ui printed. It works once: for another one, run hikidashi ui again.',
+    'Open the address that “hikidashi ui” printed. An address works once: for another, run “hikidashi ui” again.',
     'hikidashi ui が表示したアドレスを開いてください。アドレスは一度だけ使えます。もう一度 hikidashi ui を実行すると、新しいアドレスが表示されます。',
   ],
   addressReused: [
@@ -61,11 +61,11 @@ export const t = createWords({
     'このページのアドレスが別のブラウザーでも使われました',
   ],
   addressReusedDo: [
-    'It may have been you, with another browser or profile. It may also have been somebody else who saw the address. To be safe, neither has access any more: run hikidashi ui again.',
+    'You may have used another browser or profile, or somebody else has seen the address. To be safe, no browser has access any more: run “hikidashi ui” again.',
     '別のブラウザーやプロファイルで開いたのがご自身でなければ、誰かがアドレスを見た可能性があります。安全のため、どちらも接続できなくなりました。もう一度 hikidashi ui を実行してください。',
   ],
   continued: [
-    'This browser had opened that address before. Its session goes on, and nobody else has used the address.',
+    'This browser had already opened the address of this page. Its session goes on, and nobody else has used the address.',
     'このアドレスは、このブラウザーですでに開かれています。セッションは継続しており、ほかの誰もアドレスを使っていません。',
   ],
   understood: ['OK', 'OK'],
@@ -74,6 +74,6 @@ export const t = createWords({
   tryNow: ['Reconnect now', '今すぐ再接続'],
   loading: ['Loading…', '読み込んでいます…'],
   paneFailed: ['This part of the page has failed.', 'この部分を表示できませんでした。'],
-  drawAgain: ['Show it again', 'もう一度表示'],
+  drawAgain: ['Show this part again', 'この部分をもう一度表示'],
   skip: ['Skip to the resource', 'リソースへ移動'],
 })

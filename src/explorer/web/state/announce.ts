@@ -11,7 +11,7 @@ const minIntervalMs = 1000
 let last = Number.NEGATIVE_INFINITY
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/** Announces a sentence to readers who cannot see a change. */
+/** Announces a sentence to users who cannot see a change. Of several sentences within {@link minIntervalMs}, announces only the last. */
 export function announce(sentence: string): void {
   clearTimeout(timer)
   timer = setTimeout(
@@ -54,15 +54,24 @@ function copyBySelection(text: string): boolean {
 }
 
 const t = createWords({
-  'not-found': ['This does not exist, or you may not see it.', '存在しないか、閲覧する権限がありません。'],
+  'not-found': [
+    'This resource does not exist, or you are not allowed to see it.',
+    'このリソースは存在しないか、閲覧する権限がありません。',
+  ],
   unavailable: ['The source does not answer now.', '応答がありません。'],
   internal: ['The server reported an internal error.', 'サーバーで内部エラーが発生しました。'],
   copied: ['Copied.', 'コピーしました。'],
-  notCopied: ['The browser does not let the page copy.', 'ブラウザーがコピーを許可していません。'],
-  unknown: ['Something went wrong.', '問題が発生しました。'],
+  notCopied: [
+    'The browser does not let the page copy. Allow this page to use the clipboard.',
+    'ブラウザーがコピーを許可していません。このページにクリップボードの使用を許可してください。',
+  ],
+  unknown: [
+    'An unknown error occurred. Reload the page.',
+    '不明なエラーが発生しました。ページを再読み込みしてください。',
+  ],
 })
 
-/** The reason of a failure, in a sentence for the reader. For invalid requests the message of the server is the most precise. */
+/** Returns the reason of a failure in a sentence for the user: for invalid requests and too large contents, the message of the server. */
 export function errorSentence(error: unknown): string {
   if (!isResourceError(error)) return error instanceof Error && error.message !== '' ? error.message : t('unknown')
   if (error.kind === 'invalid' || error.kind === 'too-large') return error.message

@@ -4,10 +4,10 @@ import type { PageChange } from '../mcp/changes.ts'
 import { findCachedResource, kindAt, loadPrompts } from './offered.ts'
 import { connection } from './session.ts'
 
-/** The resources that have changed since the reader last viewed them. */
+/** The resources that have changed since the user last viewed them. */
 export const changedUris = signal<ReadonlySet<string>>(new Set())
 
-/** Removes the mark of the shown resource. */
+/** Removes the mark of a resource. */
 export function markSeen(uri: string): void {
   if (changedUris.value.has(uri)) changedUris.value = new Set([...changedUris.value].filter((one) => one !== uri))
 }
@@ -72,7 +72,7 @@ export function followPrompts(): Promise<void> {
   return loadPrompts()
 }
 
-/** Changes before the subscription were not notified, so the prompts are loaded again when it begins. */
+/** Subscribes to changes of the prompts. Earlier changes were not notified, so the prompts are then loaded again. */
 function addPrompts(opened: Subscription | undefined): void {
   opened?.addPrompts?.().then(
     (isTold) => {

@@ -13,7 +13,7 @@ const kinds = signal<ReadonlyMap<string, MountKind>>(new Map())
 
 const bare = (uri: string) => uri.replace(/\/$/, '')
 
-/** `undefined`: the server does not tell the kind. */
+/** Returns the kind of a mount. `undefined`: the server does not tell the kind. */
 export function findMountKind(uri: string): MountKind | undefined {
   return kinds.value.get(bare(uri))
 }
@@ -66,7 +66,7 @@ export function purposeOf(uri: string): string | undefined {
   return purpose === undefined ? undefined : escapeInvisible(purpose)
 }
 
-/** Returns the label that serves as the title of a mount. `undefined`: the mount has a title, or shares its label with another one. */
+/** Returns the label that serves as the title of a mount. `undefined`: the mount has a title or no label, or another mount has the same label. */
 function callingLabel({ uri, title }: NamedRoot): string | undefined {
   const kind = title === undefined ? findMountKind(uri) : undefined
   return kind?.label === undefined || repeatedLabels.value.has(kind.label.en) ? undefined : pickTranslation(kind.label)
@@ -87,7 +87,7 @@ export function asideOfMount(mount: NamedRoot): string | undefined {
   return aside === undefined || titleOfMount(mount).toLowerCase() === aside.toLowerCase() ? undefined : aside
 }
 
-/** Sorts mounts: files first, searches last, all others between them. Within each group, the order of the server stays. */
+/** Sorts mounts: those that the server marks as first (files), all others, and searches last. Within each group, the order of the server stays. */
 export function sortMounts<M extends NamedRoot>(mounts: readonly M[]): readonly M[] {
   const rank = ({ uri }: M) => (isSearchMount(uri) ? 2 : findMountKind(uri)?.isFirst === true ? 0 : 1)
   return [...mounts].sort((a, b) => rank(a) - rank(b))
@@ -120,7 +120,7 @@ export function findCachedResource(uri: string): Resource | undefined {
 /** Maximum number of pages of a folder that are searched for one resource. */
 const mostPages = 5
 
-/** Returns a resource from the listing of its folder, also a folder whose URI is given without the slash at its end; undefined if it is in none of the first pages. */
+/** Returns a resource from the first pages of the listing of `parent`, also a folder whose URI is given without its final slash. `undefined`: not found. */
 export async function lookUp(uri: string, parent: string, signal: AbortSignal): Promise<Resource | undefined> {
   const { view } = requireConnection()
   const pages = iteratePages((query) => view.directory({ uri: parent, ...query }, { signal }), { maxPages: mostPages })
@@ -132,7 +132,7 @@ export async function lookUp(uri: string, parent: string, signal: AbortSignal): 
   return undefined
 }
 
-/** Maximum number of names that are loaded and filtered on every key. The server's search finds further ones. */
+/** Number of names after which no further page is loaded, because all are filtered at every key press. The server's search finds further names. */
 const maxNames = 20_000
 /** Lifetime of the cached names, in milliseconds. */
 const keptMs = 60_000
@@ -183,7 +183,7 @@ interface Offered<T> {
 
 type PageAt<T> = (query: { readonly cursor?: string }, options: { readonly signal: AbortSignal }) => Promise<Page<T>>
 
-/** Returns a function that loads a list into a signal. The old items stay until then. A new load aborts an earlier one. */
+/** Returns a function that loads a list into a signal. The old items stay until all new ones are loaded. A new load aborts an earlier one. */
 function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () => PageAt<T> | undefined) {
   let loading: AbortController | undefined
   return async (): Promise<void> => {

@@ -5,7 +5,7 @@ import { readStoredText, storeText } from './browser.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 
-/** The colours that the reader chose; by default those of the system. */
+/** The colours that the user chose; by default those of the system. */
 export const theme = signal<Theme>('system')
 
 /** The widths of the side panes, in pixels. `undefined`: the default of the style sheet. */
@@ -13,7 +13,7 @@ export const paneWidths = signal<{ readonly left?: number; readonly right?: numb
 
 const key = 'hikidashi-explorer'
 
-/** Restores the stored settings of the reader, and stores changes. The settings contain no secrets. */
+/** Restores the stored settings of the user, and stores changes. The settings contain no secrets. */
 export function keepChoices(): void {
   const kept = stored()
   if (kept.language === 'en' || kept.language === 'ja') language.value = kept.language
@@ -43,7 +43,7 @@ function stored(): Readonly<Record<string, unknown>> {
 
 /** The key of the recent searches in the storage of the browser. */
 const recentKey = 'hikidashi.recent-searches'
-/** Maximum number of stored searches, and maximum length of each, in characters. */
+/** Maximum number of stored searches, and of stored resources; and maximum length of a search, in characters. */
 const maxKept = 8
 const maxCharacters = 200
 
@@ -85,7 +85,7 @@ export function loadOpened(server: string): void {
   openedResources.value = stringItems(jsonIn(readStoredText(openedKey(server)) ?? '')).slice(0, maxKept)
 }
 
-/** Puts an opened resource at the head of the list. */
+/** Puts an opened resource at the head of the list. Ignores a URI of more than 2000 characters. */
 export function noteOpened(server: string, uri: string): void {
   if (uri.length > 2000) return
   loadOpened(server)
@@ -122,7 +122,7 @@ export function lastShownVersion(server: string, uri: string): Looked | undefine
   return lookedAll(server).find((one) => one.uri === uri)
 }
 
-/** Stores the version of a shown text. */
+/** Stores the version of a shown text. Ignores a URI of more than 2000 characters. */
 export function noteShownVersion(server: string, uri: string, version: string): void {
   if (uri.length > 2000) return
   const others = lookedAll(server).filter((one) => one.uri !== uri)
@@ -132,7 +132,7 @@ export function noteShownVersion(server: string, uri: string, version: string): 
 const visitedKey = 'hikidashi.visited'
 let isFirst: boolean | undefined
 
-/** Whether this browser shows the start page for the first time: until the page is loaded again. */
+/** Whether this browser shows the start page for the first time. The answer stays until the page is loaded again. */
 export function isFirstVisit(): boolean {
   isFirst ??= (readStoredText(visitedKey) ?? '') === ''
   storeText(visitedKey, '1')

@@ -87,12 +87,12 @@ function changed(change: RouteChange): Route {
   return Object.fromEntries(next)
 }
 
-/** The permalink with these changes, for `href`. */
+/** Returns the fragment of the permalink with some changes, for `href`. */
 export function linkTo(change: RouteChange): string {
   return fragmentOf(changed(change))
 }
 
-/** Navigates. `replace`: replaces the current step of the history, for changes with every key. */
+/** Navigates. `replace`: replaces the current step of the history, as for a field that changes at every key press. */
 export function navigate(change: RouteChange, { replace = false } = {}): void {
   const next = changed(change)
   const fragment = fragmentOf(next)
@@ -109,7 +109,7 @@ export function followAddress(): void {
   })
 }
 
-/** The lines that a permalink marks: `12`, or `12-20`. */
+/** Parses `line` of a permalink: `12`, or `12-20`. `undefined`: no lines are marked. */
 export function parseLineRange(text: string | undefined) {
   const [, from, to] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(text ?? '') ?? []
   if (from === undefined) return undefined
@@ -117,7 +117,7 @@ export function parseLineRange(text: string | undefined) {
   return first <= last ? { first, last } : { first: last, last: first }
 }
 
-/** Returns the marked lines after a click on a line number. With Shift: from the marked line to this one. */
+/** Returns `line` of the permalink after a click on a line number. `isExtended`: the marked lines reach to the number. `undefined`: the mark is removed. */
 export function markedLinesAfterClick(number: number, isExtended: boolean): string | undefined {
   const now = parseLineRange(route.value.line)
   if (isExtended && now !== undefined) return `${Math.min(now.first, number)}-${Math.max(now.last, number)}`
@@ -126,11 +126,11 @@ export function markedLinesAfterClick(number: number, isExtended: boolean): stri
 
 /** The line number that was clicked. `undefined`: something else was clicked. */
 export function lineNumberAt({ target }: Event): number | undefined {
-  // The number is before the code, which is a separate element.
+  // The element of the line draws the number. The code is an element in it, so a click on the code has another target.
   if (!(target instanceof HTMLElement) || !target.classList.contains('line')) return undefined
   const number = Number(target.dataset.n)
   return Number.isSafeInteger(number) ? number : undefined
 }
 
-/** The hit that is previewed while the reader goes through the results. It is not part of the permalink. */
+/** The hit that is previewed while the user goes through the results. It is not part of the permalink. */
 export const previewedHit = signal<string | undefined>(undefined)

@@ -9,7 +9,8 @@ export const connection = signal<PageConnection | undefined>(undefined)
 
 /** The connection, for components that are drawn only with one. */
 export function requireConnection(): PageConnection {
-  if (connection.value === undefined) throw new Error('This is drawn once there is a connection.')
+  if (connection.value === undefined)
+    throw new Error('A component that needs the connection was drawn before there is one.')
   return connection.value
 }
 
@@ -17,7 +18,8 @@ export function requireConnection(): PageConnection {
 export const connectionFailure = signal<{ readonly error: unknown; readonly at: number } | undefined>(undefined)
 
 /**
- * A requirement of the server before it answers: `token`, which the reader can type; `address`, the one that `hikidashi ui` prints.
+ * A requirement of the server before it answers: `token`, an access token that the user can enter with `give`; or `address`: the user must
+ * open the address that `hikidashi ui` prints.
  * `isRefused`: the token is invalid, or two browsers have used the address.
  */
 export interface AccessRequirement {
@@ -78,7 +80,7 @@ function untilRetry(waitMs: number): Promise<void> {
 /** Time after which a hidden page closes its stream of changes, in milliseconds. */
 const hiddenTimeoutMs = 20_000
 
-/** Closes the stream of changes while the page is hidden, and opens it when the page is shown again. */
+/** Closes the stream of changes while the page is hidden, opens it when the page is shown again, and retries when the network is back. */
 export function pauseChangesWhileHidden(): void {
   effect(() => {
     const changes = connection.value?.changes
@@ -143,7 +145,7 @@ export async function largeContentUrl(uri: string, signal?: AbortSignal): Promis
   }
 }
 
-/** Returns the link to the bytes of a resource, from the data of a JSON-RPC error. `undefined`: the data contain none. */
+/** Returns the link to the bytes of a resource, from the data of a JSON-RPC error. `undefined`: the data contain no link to this origin. */
 export function linkIn(data: unknown): string | undefined {
   return contentLinkIn(data, document.baseURI)?.href
 }
@@ -152,7 +154,7 @@ export function linkIn(data: unknown): string | undefined {
 const notInNames = /[\p{C}\p{Zl}\p{Zp}<>:"/\\|?*%]+/gu
 const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 
-/** Makes a safe file name from any text: never a path, a hidden file or a device. At most 120 characters. */
+/** Makes a safe file name from any text: never a path, a hidden file or a device. At most 120 characters; `otherwise` if nothing is left. */
 export function fileNameOf(text: string, otherwise = 'resource'): string {
   const name = text
     .normalize('NFC')

@@ -60,7 +60,7 @@ function FacetChoice({ facet }: { readonly facet: Facet }) {
   )
 }
 
-/** The existing values, always with the selected one. Types are sorted by frequency. */
+/** Returns the values to offer: those with rows, all mounts, and the selected value. Types are sorted by frequency. */
 function facetValues(facet: Facet, counts: ReadonlyMap<string, number>, now: string | undefined): readonly string[] {
   const all = [...counts].filter(([value, count]) => count > 0 || value === now || facet === 'mount')
   const sorted = facet === 'mime' ? all.sort(([, a], [, b]) => b - a) : all

@@ -29,7 +29,7 @@ export function keyEffect(key: string, rows: readonly TreeRow[], active: number,
   return act === undefined ? undefined : { act }
 }
 
-/** Whether a key types a character for type-ahead: any visible character, also kana. */
+/** Whether a key types a character for type-ahead: any visible character, also kana, except `/`, `?` and `*`. */
 export function isTyped(event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>): boolean {
   const { key, ctrlKey, metaKey, altKey } = event
   return !ctrlKey && !metaKey && !altKey && [...key].length === 1 && /[^\s/?*]/u.test(key)
@@ -43,7 +43,7 @@ function foldKana(text: string): string {
 /** Maximum time between characters of one type-ahead, in milliseconds. */
 const typeAheadMs = 800
 
-/** Returns a function that adds one typed character, and returns the index of the matching row. `undefined`: no name begins with the text. */
+/** Returns a function that adds one typed character, and returns the index of the matching row. `undefined`: no name or title begins with the typed text. */
 export function createTypeAhead() {
   let typed = ''
   let last = Number.NEGATIVE_INFINITY
@@ -51,7 +51,7 @@ export function createTypeAhead() {
     typed = now - last > typeAheadMs ? character : typed + character
     last = now
     const folded = foldKana(typed)
-    // Repeating one character moves to the next match. More characters keep the row while it matches.
+    // Repeating one character moves to the next match. Different characters keep the row while it matches.
     const isSame = [...folded].every((one) => one === folded[0])
     const wanted = isSame ? (folded[0] ?? '') : folded
     const start = isSame ? active + 1 : active
@@ -66,7 +66,7 @@ export function createTypeAhead() {
   }
 }
 
-/** Maximum number of rows picked at once. */
+/** Maximum number of rows of a range. */
 const most = 2000
 
 /** A folder in a range: the resources that it added to the basket, once they are known. */
@@ -75,7 +75,7 @@ interface Taken {
   uris: readonly string[]
 }
 
-/** Picks the rows from the one where Shift was first held to the current one. For a folder, everything below it. */
+/** Creates a picker of the rows from the one at which Shift was first held to the current one. Of a folder, it picks everything below. */
 export function createRangePicker() {
   let anchor: number | undefined
   /** URIs picked by this range: they are unpicked when the range shrinks. */
@@ -135,7 +135,7 @@ export function createRangePicker() {
   }
 }
 
-/** The row of the parent directory. -1: the row is a mount. */
+/** Returns the index of the row of the parent directory. -1: the row is a mount. */
 export function parentIndex(rows: readonly TreeRow[], index: number): number {
   const level = rows[index]?.level ?? 1
   for (let at = index - 1; at >= 0; at--) if ((rows[at]?.level ?? 0) < level) return at

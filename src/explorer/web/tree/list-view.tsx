@@ -24,7 +24,7 @@ const lastIndex = { current: 0 }
 const memory = { anchor: [] as Anchor, top: 0 }
 const range = createRangePicker()
 
-/** Every resource, one row each. Only visible rows are in the document. */
+/** One row for each resource that matches the filters. Only the rows near the visible ones, and the active row, are in the document. */
 export function ListView() {
   const { rows } = selectedRows.value
   const resources = browseModel.value?.listed.columns.resources ?? []

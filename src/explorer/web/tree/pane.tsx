@@ -174,10 +174,10 @@ function Progress() {
   )
 }
 
-/** Largest, latest and most important first; names from the beginning. */
+/** The columns that are first sorted in descending order: largest, latest and most important first. */
 const downFirst: ReadonlySet<Sort> = new Set(['size', 'modified', 'priority'])
 
-/** The heads of the columns. A click sorts by one, a second click reverses the order, a third restores the order of the server. */
+/** The heads of the columns. A click sorts by the column, a second click reverses the order, a third restores the order of the server. */
 function ListHead() {
   const now = sortOf(route.value.sort)
   return (
@@ -211,7 +211,7 @@ function nextOf(sort: Sort): string | undefined {
   return now === first ? second : now === second ? undefined : first
 }
 
-/** The filter field: it narrows the rows on every key. */
+/** The filter field. It filters the rows while the user types. */
 function FilterBar() {
   const field = useRef<HTMLInputElement>(null)
   const { filter = '', view = 'tree' } = route.value

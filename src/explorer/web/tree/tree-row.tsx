@@ -140,7 +140,7 @@ function Note({ row }: { readonly row: TreeRow }) {
   }
 }
 
-/** Number of characters at the end of a long name that are always visible: long names often share their beginning. */
+/** Number of characters at the end of a name longer than `long` that are always visible: long names often share their beginning. */
 const tail = 10
 const long = 24
 
@@ -203,7 +203,7 @@ const letters = /.[\p{M}\uff9e\uff9f]*/gsu
  * Returns the ranges of the words of a filter in a text: half-open, in UTF-16 units, in order, not overlapping. It matches as the filter
  * does, regardless of width and composition of letters.
  *
- * @param words Folded.
+ * @param words The words, folded by `foldText`.
  */
 export function findWordRanges(
   text: string,

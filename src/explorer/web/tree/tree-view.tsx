@@ -39,7 +39,7 @@ const memory = { anchor: [] as Anchor, top: 0 }
 /** Number of rows before the end of a page at which the next page is loaded. */
 const ahead = 200
 
-/** The tree (WAI-ARIA Authoring Practices, tree view). Only visible rows are in the document. */
+/** The tree (WAI-ARIA Authoring Practices, tree view). Only the rows near the visible ones, and the active row, are in the document. */
 export function TreeView() {
   const rows = treeRows.value
   const { filter } = rowFilters.value
@@ -149,7 +149,7 @@ export function TreeView() {
   )
 }
 
-/** Returns the pickable resource of a row. */
+/** Returns the resource of a row that can be picked. `undefined`: the row is a note or a search. */
 function resourceAt(rows: readonly TreeRow[], index: number) {
   const row = rows[index]
   return row?.kind === 'node' && !(row.level === 1 && isSearchMount(row.key)) ? row.resource : undefined
@@ -166,7 +166,7 @@ function setOpen(row: TreeRow, isOpen: boolean): void {
   else browseModel.value?.forest.close(row.key)
 }
 
-/** Shows the resource of a row, goes to the search, or loads the next page. */
+/** Shows the resource of a row, goes to the search, or loads the next page or a failed one. */
 function preview(row: TreeRow): void {
   if (row.kind === 'failed' || row.kind === 'more') browseModel.value?.forest.more(row.resource.uri)
   else if (row.kind === 'node' && row.level === 1 && isSearchMount(row.key)) {
@@ -181,7 +181,7 @@ function preview(row: TreeRow): void {
 /** Maximum number of folders that are opened at once. */
 const maxOpened = 100
 
-/** Opens all folders beside a row (the key `*`). */
+/** Opens the folders beside a row (the key `*`), at most {@link maxOpened}. */
 function openSiblings(rows: readonly TreeRow[], index: number): void {
   const parent = parentIndex(rows, index)
   const level = rows[index]?.level
@@ -194,7 +194,7 @@ function openSiblings(rows: readonly TreeRow[], index: number): void {
   }
 }
 
-/** Picks the resource of a row. For a folder in the filtered tree, only the matches. */
+/** Adds the resource of a row to the basket, or removes it. Of a folder in the filtered tree, adds only the matches. */
 function pickRow({ resource, level, key }: TreeRow): void {
   if (level === 1 && isSearchMount(key)) return
   if (!isFiltered.value || !isFolder(resource) || shareInBasket(resource.uri).isWhole) togglePicked(resource)
@@ -214,12 +214,12 @@ function isHeldBy(rows: readonly TreeRow[], active: number, first: string | unde
   return true
 }
 
-/** Returns the URI of a row that is neither a directory nor a note. */
+/** Returns the URI of a row. `undefined`: the row is a directory or a note. */
 function rowResourceUri(row: TreeRow | undefined): string | undefined {
   return row?.kind === 'node' && !row.isDirectory ? row.key : undefined
 }
 
-/** The URI that the reader opened in the tree, so that the tree does not scroll to it. */
+/** The URI that the user opened in the tree, so that the tree does not scroll to its row. */
 const opened: { current: string | undefined } = { current: undefined }
 
 /** Last index of the active row: if the row disappears, the one at its index becomes active. */
@@ -246,7 +246,7 @@ function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?
   })
 }
 
-/** The resources that match the filter, up to the limit of the basket. `folder`: only those below it. */
+/** Returns the resources that match the filter, at most one more than the basket holds. `folder`: only those below it. */
 export function matchingFiles(folder?: string): FilesBelow {
   const resources = browseModel.value?.listed.columns.resources ?? []
   const files = []

@@ -5,7 +5,7 @@ import { markChanged, onChange } from '../state/live.ts'
 import { neighbours } from '../state/offered.ts'
 import { route } from '../state/route.ts'
 
-/** Maximum number of rows searched for the next resource. */
+/** Maximum number of rows searched for the previous, and for the next, resource. */
 const mostNeighbours = 5000
 
 /**
@@ -54,13 +54,13 @@ interface RowsInUse extends Rows {
   readonly identity: unknown
   /** The active row; -1: none. */
   readonly active: number
-  /** A value that changes when the reader requests other rows: the view then scrolls to the first. */
+  /** A value that changes when the user requests other rows: the view then scrolls to the first. */
   readonly asked: string
   /** Keeps the scroll position while the rows are not rendered. */
   readonly memory: { anchor: Anchor; top: number }
 }
 
-/** Draws the visible part of many rows, and keeps its scroll position when rows come and go. */
+/** Returns the part of many rows that must be drawn, and keeps the scroll position when rows come and go. */
 export function useRows({ count, keyOf, identity, active, asked, memory }: RowsInUse) {
   const scroller = useRef<HTMLDivElement>(null)
   const [, draw] = useReducer<number, undefined>((tick) => tick + 1, 0)
@@ -73,7 +73,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
   const goTo = (top: number) => {
     const element = scroller.current
     memory.top = top
-    // For a hidden pane, this is done when it is shown again.
+    // A hidden pane cannot scroll: its position is set when the pane is shown again.
     if (element === null || element.clientHeight === 0) return
     element.scrollTop = top
     memory.top = element.scrollTop
@@ -115,7 +115,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
     draw(undefined)
   }, [identity, asked])
 
-  // The rendered rows determine the scroll position for the next time.
+  // After the next change, the scroll position follows from the rows that are drawn now.
   useLayoutEffect(() => {
     drawn.current = now
     if (count > 0) memory.anchor = anchorOf(rows, now, scroll.current.height, active)
@@ -149,7 +149,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
 
 /** Maximum number of resources that are watched for their marks. Those that were visible least recently are dropped. */
 const most = 300
-/** Delay after the last scroll event, in milliseconds. */
+/** Delay after the last change of the visible rows before they are watched (debounce), in milliseconds. */
 const debounceMs = 400
 
 /** Watches the resources of the visible rows, and marks those that change. */

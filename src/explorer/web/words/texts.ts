@@ -2,18 +2,18 @@ import { signal } from '@preact/signals'
 
 export type Language = 'en' | 'ja'
 
-/** The language of the page: the one that the reader chose, else the one that the browser prefers. */
+/** The language of the page: the one that the user chose, else the one that the browser prefers. */
 export const language = signal<Language>(globalThis.navigator?.language.startsWith('ja') ? 'ja' : 'en')
 
 /**
- * Placeholders of a sentence: `{name}` inserts a value; `{name:file|files}` inserts the first word for 1 and the second for every
- * other number.
+ * Values for the placeholders of a sentence: `{name}` inserts a value; `{name:file|files}` inserts the first word for 1 and the second for
+ * every other number.
  */
 type Values = Readonly<Record<string, string | number>>
 
 /**
  * Returns a function that formats the texts of one part of the page in the current language. It reads the language signal, so a
- * component that calls it is rendered again when the reader chooses another language.
+ * component that calls it is rendered again when the user chooses another language.
  */
 export function createWords<Key extends string>(
   words: Readonly<Record<Key, readonly [en: string, ja: string]>>,
@@ -98,13 +98,13 @@ export function escapeInvisible(text: string): string {
   )
 }
 
-/** Returns a text of at most `most` characters: its end, because long addresses often share their beginning. */
+/** Returns the end of a text, at most `most` characters, with {@link escapeInvisible}. Long addresses often share their beginning. */
 export function truncateStart(text: string, most: number): string {
   const characters = [...text]
   return escapeInvisible(characters.length <= most ? text : `…${characters.slice(1 - most).join('')}`)
 }
 
-/** The language of a text for `lang`, so that kanji get their Japanese forms. `undefined` if it is unknown. */
+/** The language of a text for `lang`, so that kanji get their Japanese forms. `undefined`: the text has no kana. */
 export function langOf(text: string): 'ja' | undefined {
   return /[\u3040-\u30ff\uff66-\uff9d]/.test(text) ? 'ja' : undefined
 }

@@ -18,7 +18,7 @@ interface Budget {
   isCut: boolean
 }
 
-/** Takes a number of nodes from a budget. Returns whether the budget had enough. */
+/** Takes a number of nodes from a budget. Returns whether the budget had enough; if not, nothing is left of it. */
 function take(budget: Budget, nodes: number): boolean {
   const isEnough = nodes <= budget.nodes
   budget.nodes -= isEnough ? nodes : budget.nodes
@@ -26,7 +26,7 @@ function take(budget: Budget, nodes: number): boolean {
   return isEnough
 }
 
-/** The beginning of a parsed Markdown document within the budget, and whether something was left out. */
+/** Returns the beginning of a parsed Markdown document within the limits, and whether something was left out. */
 export function truncateTokens(tokens: readonly Token[]): { readonly tokens: Token[]; readonly isCut: boolean } {
   const budget: Budget = { nodes: maxNodes, isCut: false }
   return { tokens: boundedList(tokens, 1, budget), isCut: budget.isCut }
@@ -83,7 +83,7 @@ const maxOpen = 1000
 const unclosed =
   /^(?:area|base|body|br|col|colgroup|dd|dt|embed|head|hr|html|img|input|li|link|meta|option|p|rp|rt|source|tbody|td|tfoot|th|thead|tr|track|wbr)$/i
 
-/** The beginning of an HTML document, up to where its nesting is too deep to be parsed in time. */
+/** Returns the beginning of an HTML document, up to the point at which more than {@link maxOpen} elements are open. */
 export function truncateNesting(html: string): string {
   let open = 0
   for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) {
@@ -113,7 +113,7 @@ export function prune(root: Element): boolean {
   return isCut
 }
 
-/** Shortens the arrays and objects of a parsed JSON value to the limits of its special form. */
+/** Shortens the arrays of a parsed JSON value to `maxNodes / 4` items in all, and replaces objects and arrays deeper than `maxDepth` by `null`. */
 export function truncateValue(value: unknown): { readonly value: unknown; readonly isCut: boolean } {
   const budget: Budget = { nodes: maxNodes / 4, isCut: false }
   return { value: truncateToBudget(value, 1, budget), isCut: budget.isCut }
@@ -145,7 +145,7 @@ export interface MarkdownHtml {
   readonly isCut: boolean
 }
 
-/** Returns the beginning of a text as written, for a text that cannot be laid out. */
+/** Returns the first 100,000 characters of a text as written, for a text that cannot be laid out. */
 export function plainHtml(text: string): MarkdownHtml {
   return { html: `<pre>${escapeHtml(text.slice(0, 100_000))}</pre>`, isCut: true }
 }

@@ -1,8 +1,8 @@
-/** Documents of JSON that have a preview of their own: lists of analyses, notebooks, and the tables of a database. */
+/** JSON documents with a preview of their own: lists of analyses, notebooks, and the tables of a database. */
 import { isObject, nonEmptyText, parseIsoTime, stringItems } from '../../../../core/kit/object.ts'
 import { encodePath, encodeSegment } from '../../../../core/uri.ts'
 
-/** An analysis in a list of a results mount (`recent`, `by-tag/…`). */
+/** An analysis in a list of a results mount (`recent`, `by-tag/…`). Times are in milliseconds since 1970. */
 export interface ListedAnalysis {
   readonly uri: string
   readonly report: string
@@ -17,7 +17,7 @@ export interface ListedAnalysis {
   readonly tags: readonly { readonly name: string; readonly uri: string }[]
 }
 
-/** The analyses in a list at a URI, newest first. Undefined when it is another document. */
+/** Returns the analyses in a list of a results mount, in the order of the list. Undefined for any other document. */
 export function analysesOf(value: unknown, uri: string): readonly ListedAnalysis[] | undefined {
   const [, mount] = /^([^?#]*\/)(?:recent|by-tag\/[^/?#]+)$/.exec(uri) ?? []
   if (mount === undefined || !isObject(value) || !Array.isArray(value.results)) return undefined
@@ -41,7 +41,7 @@ export function analysesOf(value: unknown, uri: string): readonly ListedAnalysis
   return listed
 }
 
-/** Escapes a tag for a path segment (docs/providers/results.md): `~` as `~0`, `/` as `~1`, and the first dot of `.` or `..` as `~2`. */
+/** Returns the URI of a tag. Its last segment escapes `~` as `~0`, `/` as `~1`, and the first dot of `.` or `..` as `~2` (docs/providers/results.md). */
 function tagUri(mount: string, tag: string): string {
   const name = tag
     .replaceAll('~', '~0')
@@ -52,7 +52,7 @@ function tagUri(mount: string, tag: string): string {
 
 const optionalNumber = (value: unknown) => (typeof value === 'number' ? value : undefined)
 
-/** Maximum number of cells and outputs that a preview draws. */
+/** Maximum number of cells of a notebook, and of outputs of a cell, that a preview draws. */
 export const maxCells = 500
 const maxOutputs = 50
 /** Maximum length of an output, and of an image in base64, in characters. */
@@ -94,7 +94,7 @@ export function notebookOf(value: unknown): Notebook | undefined {
     const all: readonly unknown[] = Array.isArray(cell.outputs) ? cell.outputs : []
     const outputs = all.slice(0, maxOutputs).flatMap((output) => outputOf(output) ?? [])
     if (outputs.length < all.length) isCut = true
-    // Jupyter puts an empty cell below the last.
+    // Jupyter puts an empty cell below the last one, so empty cells are left out.
     if (source.trim() === '' && all.length === 0) return []
     const count = typeof cell.execution_count === 'number' ? { count: cell.execution_count } : {}
     return [{ markdown: fenced(source, language), outputs, ...count }]
@@ -102,7 +102,7 @@ export function notebookOf(value: unknown): Notebook | undefined {
   return { cells, isCut }
 }
 
-/** Returns the output of a code cell. HTML and scripts are not shown: notebooks have plain text beside them. */
+/** Returns an output of a code cell as an image or a text. Other forms, such as HTML, are ignored: most outputs have plain text beside them. */
 function outputOf(output: unknown): Output | undefined {
   if (!isObject(output)) return undefined
   if (output.output_type === 'stream') return textOutput(notebookText(output.text))
@@ -144,7 +144,7 @@ export interface SchemaTable {
   readonly comment: string | undefined
   readonly columns: number
   readonly keys: readonly string[]
-  /** Columns that refer to another table, in addition to `keys`. */
+  /** Names of the columns that refer to another table and are not in `keys`, the primary key. */
   readonly foreign: readonly string[]
 }
 
@@ -200,8 +200,8 @@ function tableId({ schema, table }: Readonly<Record<string, unknown>>): string {
 }
 
 /**
- * The path segment for a name of a database. Characters that a segment cannot contain are written as `~` and two digits for each
- * byte.
+ * Returns the path segment for a name in a database. `~`, `/`, control characters and line separators are written as `~` and two
+ * hexadecimal digits for each byte.
  */
 function encodeDatabaseName(name: string): string {
   if (name === '') return '~'
@@ -212,8 +212,8 @@ function encodeDatabaseName(name: string): string {
 }
 
 /**
- * Returns the URI of the definition of a table, relative to an overview: below its folder, and below the schema if the overview
- * has several schemas.
+ * Returns the URI of the definition of a table, relative to an overview: below its folder, and below the schema unless that is `only`,
+ * the schema of the whole overview.
  */
 export function tableUri(
   overview: string,

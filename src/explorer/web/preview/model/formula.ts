@@ -15,7 +15,7 @@ export interface FormulaElement {
 /** Maximum number of elements and texts in one formula. */
 const maxFormulaNodes = 3000
 
-/** Maximum size of a formula, in em. */
+/** Maximum length that a formula may ask for, such as a space, in em. */
 const maxFormulaEm = 40
 
 const names = new Set([
@@ -35,7 +35,7 @@ const properties =
   /^(?:color|backgroundColor|fontSize|fontWeight|fontStyle|textAlign|width|(?:padding|border)(?:Left|Right|Top|Bottom)?)$/
 const plainValue = /^(?!.*(?:url|var|image|expression)\b)[\w#%., ()+-]{1,60}$/i
 
-/** Members of the nodes of the library. Each may be missing. */
+/** The members of a node of the library (Temml) that are read. */
 interface LibraryNode {
   readonly type?: unknown
   readonly text?: unknown

@@ -48,14 +48,14 @@ const loaders: Readonly<Record<string, Loader>> = {
   yaml: () => import('highlight.js/lib/languages/yaml'),
 }
 
-/** Splits the lines of a text into pieces with their classes. `undefined` for an unknown language. */
+/** Splits the lines of a text into pieces with their classes. `undefined` for a language that is unknown or cannot be loaded. */
 export async function highlightLines(text: string, language: string): Promise<readonly HighlightedLine[] | undefined> {
   try {
     await loadLanguage(language)
     const { value } = hljs.highlight(text, { language, ignoreIllegals: true })
     return parseHighlightedLines(value)
   } catch {
-    // Unknown languages stay plain text.
+    // Without its language, a text is drawn without colours.
     return undefined
   }
 }

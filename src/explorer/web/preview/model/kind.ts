@@ -79,7 +79,7 @@ export function mediaTypeOf(mimeType: string | undefined): string | undefined {
   return /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/.test(name) ? name : undefined
 }
 
-/** Determines the preview of a content: by its type if the content fits it, else by the content. */
+/** Determines the preview of a text by its type, else by its extension and content, and that of bytes by their signature, else by their type. */
 export function shapeOf({ uri, mimeType, text, bytes }: KindFacts): PreviewShape {
   const type = mediaTypeOf(mimeType)
   if (type === 'inode/directory') return { kind: 'directory' }
@@ -194,7 +194,7 @@ const names: Readonly<Record<string, string>> = {
   'application/manifest+json': 'JSON',
 }
 
-/** Names of types that are told by the ending of a name, because servers give them a wider type. */
+/** Names of types by file extension. Servers declare a more general type for these files. */
 const namesByEnding: Readonly<Record<string, string>> = {
   ...{ ipynb: 'Notebook', log: 'Log', tsx: 'TypeScript JSX', jsx: 'JavaScript JSX', vue: 'Vue', svelte: 'Svelte' },
 }
@@ -212,7 +212,7 @@ const namesByFormat: Readonly<Record<string, string>> = {
 
 const formatIn = (mimeType = '') => /;\s*format=hikidashi\.([A-Za-z]{1,64})\s*$/.exec(mimeType)?.[1]
 
-/** The name of a type as people write it: `text/typescript` is TypeScript. Empty for none. */
+/** The name of a type as people write it: `text/typescript` is TypeScript. Empty without a type. */
 export function typeName(mimeType: string | undefined, uri = ''): string {
   const type = mediaTypeOf(mimeType)
   const byEnding = namesByEnding[endingOf(uri)]
@@ -289,7 +289,7 @@ const endings: Readonly<Record<string, string>> = {
   tex: 'tex sty',
 }
 
-/** Languages by MIME type. The language of any other type is the name that the type contains. */
+/** Languages by MIME type. For any other type, the name in the type counts, if it is a language. */
 const types: Readonly<Record<string, string>> = {
   'application/sql': 'sql',
   'application/toml': 'ini',

@@ -1,13 +1,13 @@
 import type { Overview, SchemaTable } from './documents.ts'
 
-/** Position of a drawn table. */
+/** Position and size of a drawn table, in pixels. */
 export interface TableBox {
   readonly table: SchemaTable
   readonly x: number
   readonly y: number
   readonly width: number
   readonly height: number
-  /** The columns that are shown in the table: those of the primary key first. */
+  /** The shown columns of the table: at most eight of the primary key and of foreign keys, in this order. */
   readonly lines: readonly { readonly name: string; readonly isKey: boolean }[]
 }
 
@@ -15,7 +15,7 @@ const [width, head, line, gapX, gapY, most, across] = [200, 28, 18, 90, 24, 8, 1
 
 /**
  * Places the tables of a diagram. Tables that refer to each other form a group. Within a group a table stands to the left of the tables that
- * it refers to. The groups stand in rows: the largest first, and tables without relations last.
+ * it refers to, except in cycles. The groups stand in rows: the largest first, and tables without relations last.
  */
 export function layoutOf({ tables, links }: Overview) {
   const byId = new Map(tables.map((table) => [table.id, table]))
@@ -122,7 +122,7 @@ function splitEvenly(ids: readonly string[], size: number): readonly (readonly s
   return Array.from({ length: pieces }, (_, index) => ids.slice(index * each, (index + 1) * each))
 }
 
-/** Sorts each column, so that tables are near the tables that they refer to and fewer lines cross. */
+/** Sorts each column, so that linked tables are near each other and fewer lines cross. */
 function ordered(
   columns: readonly (readonly string[])[],
   beside: ReadonlyMap<string, ReadonlySet<string>>,

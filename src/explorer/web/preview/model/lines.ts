@@ -13,7 +13,7 @@ export const linesInChunk = 100
 /** Maximum length of a drawn line, in characters: browsers take seconds to lay out a line of megabytes. */
 export const maxLineLength = 20_000
 
-/** Description of a part of a resource in `_meta` (docs/providers/documents.md). */
+/** A part of a resource, as in `_meta`. `lines` and `size` (in bytes) are those of the whole resource, `next` is the query for the next part. */
 export interface PreviewPart {
   readonly unit: 'lines' | 'bytes'
   readonly first: number
@@ -47,7 +47,7 @@ export function queryAround({ first, last }: { readonly first: number; readonly 
   return `lines=${Math.max(1, first - context)}-${end}`
 }
 
-/** Range of a match in a line: from 0, `end` excluded. */
+/** Range of a match in a line. All indexes begin at 0; `end` is excluded. */
 export interface LineMatch {
   readonly line: number
   readonly start: number
@@ -57,7 +57,7 @@ export interface LineMatch {
 /** Maximum number of matches that are counted. */
 export const maxMatches = 10_000
 
-/** Finds a text in lines, ignoring case. If folding keeps the length of a line, the width of characters is ignored, too. */
+/** Finds a text in lines at most {@link maxMatches} times, ignoring case. If folding keeps the length of a line, the width of characters is ignored, too. */
 export function matchesIn(lines: readonly string[], query: string): readonly LineMatch[] {
   const needle = foldText(query)
   const found: LineMatch[] = []

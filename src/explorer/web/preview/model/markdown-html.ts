@@ -7,7 +7,7 @@ import { escapeHtml, type MarkdownHtml, maxDepth, maxFormulaLength, plainHtml, t
  */
 const maxFormulaSearch = 20_000
 
-/** A formula, and whether it is on lines of its own. */
+/** A formula, and whether it is drawn on a line of its own. */
 interface FormulaToken extends Tokens.Generic {
   readonly tex: string
   readonly isDisplayed: boolean
@@ -36,7 +36,7 @@ const blockFormulas: TokenizerAndRendererExtension = {
   renderer: (token) => `<pre><code class="language-math">${escapeHtml(String(token.tex))}</code></pre>\n`,
 }
 
-/** Formulas in TeX as GitHub marks them: `$…$` in a line, `$$…$$` on lines of its own. A fence of the language `math` needs no mark. */
+/** Formulas in TeX as GitHub marks them: `$…$` in a line, `$$…$$` on lines of their own. A fence of the language `math` needs no extension. */
 const formulas: MarkedExtension = { extensions: [inlineFormulas, blockFormulas] }
 
 function blockFormula(text: string): FormulaToken | undefined {
@@ -50,7 +50,7 @@ function blockFormula(text: string): FormulaToken | undefined {
 }
 
 /**
- * A formula must end at the first dollar sign after the opening one. Otherwise it is not a formula: prices and shell variables
+ * Parses a formula at the start of a text. It must end at the first dollar sign after the opening one, so that prices and shell variables
  * stay as written.
  */
 function inlineFormula(text: string): FormulaToken | undefined {
@@ -85,12 +85,12 @@ function formulaHtml({ tex, isDisplayed }: FormulaToken): string {
 const maxFootnotes = 2000
 
 /**
- * Maximum length of a paragraph that is searched for a note that ends it, in characters. Without a limit the time would grow with
- * the square of the length.
+ * Maximum length of a paragraph that is searched for the definition of a footnote that ends the paragraph, in characters. Without a limit
+ * the time would grow with the square of the length.
  */
 const maxLookAhead = 2000
 
-/** A definition begins at the start of a line. Its further lines are indented or follow directly. */
+/** The definition of a footnote begins at the start of a line. Its further lines are indented or follow directly. */
 const definition =
   /^ {0,3}\[\^([^\]\s]{1,80})\]:[ \t]*([^\n]*(?:\n(?![ \t]*(?:\n|$)| {0,3}\[\^)[^\n]+|\n+(?: {4}|\t)[^\n]+)*)(?:\n+|$)/
 
@@ -114,7 +114,7 @@ function createFootnotes() {
     },
     renderer: (token) => {
       const number = Number(token.number)
-      // The link back leads to the first mark.
+      // The link back leads to the first mark, so only the first mark has an id.
       const id = marked.has(String(number)) ? '' : ` id="footnote-mark-${number}"`
       marked.add(String(number))
       return `<sup><a href="#footnote-${number}"${id}>${number}</a></sup>`
@@ -167,7 +167,7 @@ function withBack(body: string, back: string): string {
 const footnotes = createFootnotes()
 const marked = new Marked({ gfm: true, async: false }, footnotes.extension, formulas)
 
-/** Maximum depth of nested quotes. Deeper quotes are not distinguished. */
+/** Finds the marks of quotes beyond the maximum depth. They are removed, so deeper quotes have the maximum depth. */
 const deepQuote = new RegExp(`^((?:[ \\t]{0,3}>){${maxDepth}})(?:[ \\t]{0,3}>)+`, 'gm')
 
 /** Converts Markdown to HTML. A text that is nested too deeply to parse is shown as written. */

@@ -1,7 +1,7 @@
 import { RE2JS } from 're2js'
 import { type LineMatch, maxMatches } from './lines.ts'
 
-/** Compiles a regular expression (RE2), which the server uses too. Case makes no difference. */
+/** Compiles a regular expression in the syntax of RE2, as the server does. Case makes no difference. `fault`: why the pattern is invalid. */
 export function compileFinder(pattern: string): {
   readonly find?: (lines: readonly string[]) => readonly LineMatch[]
   readonly fault?: string

@@ -99,7 +99,7 @@ export function parameterOf(uri: string, name: string): string | undefined {
   return value === undefined ? undefined : decodeComponent(value.slice(name.length + 1))
 }
 
-/** The lines that a URI selects, from 1, both inclusive. */
+/** Returns the lines that a URI selects, from 1, both inclusive. Without `last`, up to the end. `undefined`: the URI selects no lines. */
 export function lineRangeIn(uri: string): { readonly first: number; readonly last?: number } | undefined {
   const [, first, dash, last] = /^(\d{1,9})(-(\d{1,9})?)?$/.exec(parameterOf(uri, 'lines') ?? '') ?? []
   if (first === undefined) return undefined
@@ -124,7 +124,7 @@ function splitQuery(uri: string): { readonly uri: string; readonly rest?: string
 
 /**
  * Whether a URI has the same scheme and authority as the URI of a document. The document may then show the resource without asking
- * the reader.
+ * the user.
  */
 export function isSameOrigin(base: string, uri: string): boolean {
   const [from, to] = [splitUriReference(base), splitUriReference(uri)]

@@ -70,7 +70,7 @@ function behindLine(text: string, at: number): number {
   return text[at] === '\r' && text[at + 1] === '\n' ? at + 2 : at + 1
 }
 
-/** Returns the delimiter: comma, tab, semicolon or bar, whichever occurs equally often in each of the first lines. */
+/** Returns the delimiter that splits most of the first rows into equally many cells: comma, tab, semicolon or bar. Comma if none does. */
 export function delimiterOf(text: string, mediaType: string | undefined): string {
   if (mediaType === 'text/tab-separated-values') return '\t'
   const head = text.slice(0, 20_000)
@@ -95,7 +95,7 @@ export function parseCellNumber(cell: string): number | undefined {
   return Number(text.replaceAll(',', ''))
 }
 
-/** The order of the rows (without the head) by one column. If most of its cells are numbers, they are compared as numbers; empty cells come last. */
+/** Returns the indexes of the rows (without the head) by one column. If 90 % of its cells are numbers, it sorts by number. Empty cells come last. */
 export function rowOrder(rows: Rows, column: number, isDescending: boolean): readonly number[] {
   const cells = rows.map((row) => row[column] ?? '')
   const filled = cells.filter((cell) => cell.trim() !== '')
@@ -116,7 +116,7 @@ export function rowOrder(rows: Rows, column: number, isDescending: boolean): rea
   return [...sorted, ...order.filter(isEmpty)]
 }
 
-/** A reviver of `JSON.parse`: numbers with more digits than a number of JavaScript holds stay as they are written, as texts. */
+/** A reviver of `JSON.parse`: a number that JavaScript would write differently, such as one with too many digits, becomes its text. */
 export function keepDigits(_: string, value: unknown, context?: { readonly source?: string }): unknown {
   const written = context?.source
   return typeof value === 'number' && written !== undefined && written !== String(value) ? written : value
@@ -156,14 +156,14 @@ export interface JsonRow {
   readonly siblings: number
 }
 
-/** Maximum number of shown members of an array or object; the source has all. */
+/** Maximum number of rows of a tree. Further values are only in the source view. */
 export const maxJsonRows = 200_000
 
 function pointerStep(name: string): string {
   return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
-/** The rows of a value with some open nodes, in document order. */
+/** Returns the rows of a value and of the members of open nodes, in document order, at most {@link maxJsonRows}. */
 export function jsonRows(
   value: unknown,
   isOpen: (row: Pick<JsonRow, 'pointer' | 'depth' | 'siblings'>, count: number) => boolean,
@@ -249,7 +249,7 @@ function glimpseOf(items: readonly string[], open: string, close: string): strin
   return `${open}${parts.join(', ')}${close}`
 }
 
-/** Whether a node is open by default: near the root, if it is not large. */
+/** Whether a node is open by default: the root, and its children if neither they nor their members are many. */
 export function isOpenAtFirst({ depth, siblings }: Pick<JsonRow, 'depth' | 'siblings'>, count: number): boolean {
   return depth === 0 || (depth === 1 && count <= 30 && siblings <= 30)
 }
@@ -266,7 +266,7 @@ export function parseLines(text: string): readonly unknown[] {
   })
 }
 
-/** Objects with the same few names as a table: the names, and the values as texts. `undefined` if they differ too much. */
+/** Returns objects as a table: the names in the first 200, and the values as texts. `undefined` for other values, and for more than 60 names. */
 export function tabulateObjects(values: readonly unknown[]): readonly (readonly string[])[] | undefined {
   const objects = values.filter((value): value is Record<string, unknown> => jsonValueKind(value) === 'object')
   if (objects.length === 0 || objects.length < values.length) return undefined

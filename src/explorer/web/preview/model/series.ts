@@ -14,7 +14,7 @@ interface Series {
 }
 
 export interface Chart {
-  /** Name of the measurement in the source. */
+  /** The query that gave the series. */
   readonly title?: string
   readonly summary?: string
   readonly unit?: string
@@ -28,7 +28,7 @@ export interface Chart {
 interface SeriesRun {
   readonly label: string
   readonly points: readonly (readonly [time: number, value: number])[]
-  /** Time ranges without measurements. */
+  /** Time ranges without measurements, in seconds since 1970. */
   readonly gaps: readonly (readonly [from: number, to: number])[]
   readonly count?: number
 }
@@ -80,7 +80,7 @@ function gapOf(gap: unknown): readonly (readonly [number, number])[] {
   return from !== undefined && to !== undefined && from < to ? [[from, to]] : []
 }
 
-/** Returns the labels of a series that differ among all series. */
+/** Returns the labels of a series that not all series share, as text; of a sole series, all labels. */
 function labelOf(labels: WireObject, all: readonly WireObject[]): string {
   const own = Object.entries(labels).filter(
     ([name, value]) => all.length === 1 || all.some((one) => one[name] !== value),
@@ -91,7 +91,7 @@ function labelOf(labels: WireObject, all: readonly WireObject[]): string {
   return typeof metric === 'string' ? (text === '' ? metric : `${metric}{${text}}`) : text
 }
 
-/** The header of the column of times in tables. */
+/** Names of a column of times. */
 const timeNames = /^(time|timestamp|date|datetime|date_time|ts|at|日時|時刻|日付|年月日|タイムスタンプ)$/i
 
 /** The chart of a table with a column of times, found by its header, and columns of numbers. `undefined` for other tables. */
@@ -119,7 +119,7 @@ export function chartOfTable(rows: Rows): Chart | undefined {
       run.points.push([time, value])
     }
   }
-  // With more than 100 groups, the table is not drawn as a chart.
+  // A table with more than 100 series is not drawn as a chart.
   if (runs.size === 0 || runs.size > 100) return undefined
   return mergeSeriesRuns(
     [...runs.values()].map((run) => ({ ...run, points: run.points.sort(([a], [b]) => a - b), gaps: [] })),
@@ -132,7 +132,7 @@ function isNumeric(rows: Rows, column: number): boolean {
   return filled.length > 0 && numbers.length >= filled.length * 0.9
 }
 
-/** Parses a time to seconds since 1970. A time without a zone is taken as UTC. */
+/** Parses a date, or seconds or milliseconds since 1970, to seconds since 1970. A date without a zone is taken as UTC. */
 function parseTimeCell(cell: string): number | undefined {
   const text = cell.trim()
   if (/^\d{9,10}(\.\d+)?$/.test(text)) return Number(text)
@@ -148,7 +148,7 @@ function parseTimeCell(cell: string): number | undefined {
   return Number.isFinite(parsed) ? parsed / 1000 : undefined
 }
 
-/** The result has the times of all series. */
+/** Merges series, so that all share the times of every series. */
 function mergeSeriesRuns(runs: readonly SeriesRun[]): Pick<Chart, 'times' | 'series'> {
   // Each gap gets at least one time without a value, so that no line is drawn across it.
   const middles = runs.map(({ gaps }) => gaps.map(([from, to]) => (from + to) / 2))
@@ -181,7 +181,7 @@ function least(values: readonly number[], sign: 1 | -1): number {
 const digits = [4, 6, 8, 12, 17]
 
 /**
- * Labels of the values of an axis, each different from its neighbour, with as few digits as possible.
+ * Returns the labels of the values of an axis, with as few digits as make each different from its neighbour, and at most 17.
  *
  * @param unit Unit of the metric, as for {@link createUnitFormatter}.
  */
@@ -203,7 +203,7 @@ const millisecond: Intl.DateTimeFormatOptions = { ...second, fractionalSecondDig
 const daySeconds = 86_400
 
 /**
- * Labels of the times of an axis, each different from its neighbour.
+ * Returns the labels of the times of an axis, in the shortest form in which each differs from its neighbour, if there is one.
  *
  * @param times Seconds since 1970, ascending.
  * @param span Seconds from the first to the last time of the chart.
@@ -220,7 +220,7 @@ export function timeLabels(times: readonly number[], span: number, locale: strin
   return labels
 }
 
-/** Time formats, from the shortest to the most precise. */
+/** Time formats for a span in seconds, from the shortest to the most precise. */
 function formsFor(span: number): readonly Intl.DateTimeFormatOptions[] {
   if (span > 200 * daySeconds) return [month, date, { ...date, ...hour }]
   if (span > 3 * daySeconds) return [date, { ...date, ...hour }]
@@ -237,7 +237,8 @@ function areDistinct(labels: readonly string[]): boolean {
 }
 
 /**
- * Returns a function that formats values of a metric: sizes and times in readable units, all other values as short numbers.
+ * Returns a function that formats values of a metric: `bytes`, `seconds` and `ratio` in readable units, other values as short numbers with
+ * their unit.
  *
  * @param maxDigits Maximum number of significant digits.
  */
