@@ -42,9 +42,9 @@ export function compileGlobs(patterns: readonly string[], options: GlobOptions =
   }
 }
 
-/** Escapes a name, so that a glob matches it literally. A name that begins with `!` must not be at the beginning of the glob. */
+/** Escapes a name, so that a glob matches it literally. */
 export function escapeGlob(name: string): string {
-  return name.replace(/[*?[\]{}\\]/g, '\\$&')
+  return name.replace(/^!|[*?[\]{}\\]/g, '\\$&')
 }
 
 /** Converts code point by code point, so that no neighbour makes a difference (`Σ` is `σ` at the end of a word too). */

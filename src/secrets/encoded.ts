@@ -1,7 +1,8 @@
+import { errorCodeOf } from '../core/errors.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { isPrivateKey } from './der.ts'
 
-/** Maximum size of decompressed data, in bytes. Longer data is not searched. */
+/** Maximum number of decompressed bytes that are searched. Of longer data, the beginning is. */
 const maxUnpackedBytes = 1024 * 1024
 /** Maximum depth of nested encodings. */
 const maxDepth = 3
@@ -69,13 +70,15 @@ function unpack(bytes: Buffer): Buffer {
   const isZlib = bytes[0] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[1] ?? 0)
   if (!isGzip && !isZlib) return bytes
   // Loaded at its first use: every process loads this module at its start, and hardly ever decompresses anything.
-  const { gunzipSync, inflateSync } = process.getBuiltinModule('node:zlib')
-  try {
-    return (isGzip ? gunzipSync : inflateSync)(bytes, { maxOutputLength: maxUnpackedBytes })
-  } catch {
-    // Not compressed, truncated, or too large.
-    return bytes
-  }
+  const { constants, gunzipSync, inflateSync } = process.getBuiltinModule('node:zlib')
+  const options = { maxOutputLength: maxUnpackedBytes, finishFlush: constants.Z_SYNC_FLUSH }
+  for (let end = bytes.length; end > 0; end = Math.floor(end / 2))
+    try {
+      return (isGzip ? gunzipSync : inflateSync)(bytes.subarray(0, end), options)
+    } catch (error) {
+      if (errorCodeOf(error) !== 'ERR_BUFFER_TOO_LARGE') return bytes
+    }
+  return bytes
 }
 
 /** Runs of 12 printable characters or more in bytes, as ASCII and, if at least 8 of the first 4096 bytes are zero, as UTF-16. */

@@ -109,6 +109,10 @@ const sentences: Readonly<Record<StoreFault, string>> = {
 /** Sentences for codes whose remedy differs from that of other causes of the same fault. */
 const sentencesOfCodes: Readonly<Record<string, string>> = {
   memory: `The store in memory is full. To use a disk, ${moveStoreAdvice}`,
+  'SQLSTATE 25006':
+    'The server of the store takes no writes: it is a standby, or set to read-only. Name its primary server in "store".',
+  'SQLSTATE 42501':
+    'The user of the store lacks a right in its database. Grant this user the rights on the schema of the store.',
   EROFS: `The store is on a file system that is mounted read-only. To change that, ${moveStoreAdvice}`,
 }
 

@@ -124,7 +124,7 @@ export function createScanQueue(options: ScansOptions) {
     if (texts.size === 0 && hasText !== true) throw failedScan()
     const reading: ScanReading = { text, ocr: texts.size, ...defined({ parts, pictures }) }
     done.set(key, reading)
-    const isWhole = (pictures ?? []).length === 0 || scan.pictures.length > maxPages
+    const isWhole = texts.size === Math.min(scan.pictures.length, maxPages)
     if (isWhole)
       await kept
         ?.put(key, scan.path, reading)

@@ -158,6 +158,11 @@ describe('lock files of packages', () => {
     expect(turns).toBeGreaterThan(2)
   })
 
+  test('a lock file of npm 6 is refused, because it does not name the folders of packages', async () => {
+    folder.write({ 'package-lock.json': '{"lockfileVersion":1,"dependencies":{"zod":{"version":"4.0.0"}}}' })
+    await expect(listPaths(await open())).rejects.toThrow('npm 7 or later')
+  })
+
   test.each([
     '',
     '[',

@@ -169,6 +169,7 @@ describe('detectors of secrets', () => {
     ],
     ['base64 of UTF-16', (text) => Buffer.from(text, 'utf16le').toString('base64')],
     ['gzip and base64', (text) => gzipped(`{"token":"${text}"}`.padEnd(200))],
+    ['the beginning of 3 MiB, in gzip and base64', (text) => gzipped(`{"token":"${text}"}`.padEnd(3 * 1024 * 1024))],
     ['hex', (text) => Buffer.from(text).toString('hex')],
     ['HEX', (text) => Buffer.from(text).toString('hex').toUpperCase()],
     ['hex with colons', (text) => (Buffer.from(text).toString('hex').match(/../g) ?? []).join(':')],

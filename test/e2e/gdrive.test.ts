@@ -307,6 +307,16 @@ describe('changes of a Drive mount', () => {
     stop()
   })
 
+  test('are all reported when catching up ends, however long the interval is', async () => {
+    fillDrive(drive)
+    const provider = await open({ intervalMs: 3_600_000 })
+    const { seen, stop } = await follow(provider)
+    drive.table.write('same-b', 'changed')
+    expect(await provider.catchUp?.(new AbortController().signal)).toBe(true)
+    await eventually(() => expect(seen).toContainEqual({ path: 'same-b', listed: true }))
+    stop()
+  })
+
   test('that happen during an outage are reported after it, and the mount is marked as unavailable meanwhile', async () => {
     fillDrive(drive)
     const provider = await open({ timeoutMs: 1000 })

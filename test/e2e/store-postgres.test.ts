@@ -236,6 +236,7 @@ describe('a store in PostgreSQL', () => {
       expect((await reader.collection('c').get('a'))?.key).toBe('a')
       await expect(reader.collection('c').put({ key: 'b', value })).rejects.toMatchObject({
         kind: 'unavailable',
+        message: expect.stringContaining('Name its primary server'),
         detail: { fault: 'read-only' },
       })
     } finally {

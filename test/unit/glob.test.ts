@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isResourceError } from '../../src/core/errors.ts'
-import { compileGlob, compileGlobProgram, compileGlobs, compileReach, runGlob } from '../../src/core/glob.ts'
+import {
+  compileGlob,
+  compileGlobProgram,
+  compileGlobs,
+  compileReach,
+  escapeGlob,
+  runGlob,
+} from '../../src/core/glob.ts'
 import { volumeOf } from '../support/volume.ts'
 
 function check(glob: string, { yes, no }: { yes: readonly string[]; no: readonly string[] }): void {
@@ -16,6 +23,12 @@ describe('globs', () => {
     check('src/?.ts', { yes: ['src/a.ts', 'src/あ.ts', 'src/👪.ts'], no: ['src/ab.ts', 'src/.ts', 'src//.ts'] })
     check('a*b*c/d', { yes: ['abc/d', 'axbxbxc/d'], no: ['ab/c/d', 'abd/d'] })
     check('/*', { yes: ['a', 'a/'], no: ['a/b'] })
+  })
+
+  it('match an escaped name literally', () => {
+    for (const name of ['!a', 'a!b', '*', '{a,b}', '[!x]', 'a\\b', '?'])
+      check(`/${escapeGlob(name)}`, { yes: [name], no: ['a', 'ab', 'x'] })
+    check(escapeGlob('!a'), { yes: ['!a'], no: ['a'] })
   })
 
   it('without a slash match the base name at any depth', () => {

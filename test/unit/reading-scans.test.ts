@@ -156,6 +156,25 @@ describe('OCR', () => {
     expect((await read()).text).toContain('words')
   })
 
+  test('that fails on a page is tried again after a restart, also for a document of more pages than the limit', async () => {
+    const stored: string[] = []
+    const kept = { get: async () => undefined, put: async (_: string, path: string) => void stored.push(path) }
+    let calls = 0
+    const read = async () => {
+      // Both tries of the first page of the first document fail.
+      if (++calls <= 2) throw unavailable('tesseract failed (it was killed).')
+      return 'words'
+    }
+    for (const size of [3, 4]) {
+      const pages = Array.from({ length: size }, (_, page) => [`page ${page}`])
+      const document = await served(await scanOf(...pages), { ...fake(read), maxPages: 2, kept })
+      await expect(document.read()).rejects.toThrow('OCR is reading')
+      await document.change()
+      expect(await document.read()).toMatchObject({ meta: { 'dev.hikidashi/reading': { ocr: size === 3 ? 1 : 2 } } })
+      expect(stored).toHaveLength(size === 3 ? 0 : 1)
+    }
+  })
+
   test('that is missing is named in the error, and once in the log', async () => {
     const log = vi.fn()
     const reader = { missing: async () => 'tesseract is not there.', read: async () => '' }

@@ -54,10 +54,10 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
   const { credentials, endpoint, timeoutMs, what, shortcuts, maxFiles, permissions, intervalMs, maxBytes, log } =
     completeGdriveOptions(options)
   const client = createDriveClient({ credentials, endpoint, timeoutMs })
-  const scanner = createScanner(client, shortcuts, permissions, maxFiles)
+  const scanner = createScanner(client, shortcuts, permissions, maxFiles, log)
   const snapshot = createDriveSnapshotKeeper({ client, scanner, what, shortcuts, intervalMs, log })
   const reader = createFileReader(client, maxBytes)
-  const { watch, degraded, lately } = createDriveWatch(snapshot, intervalMs)
+  const { watch, catchUp, lookedAt, degraded, lately } = createDriveWatch(snapshot, intervalMs)
   const closing = new AbortController()
 
   const signalOf = ({ signal }: Pick<Context, 'signal'>): AbortSignal => {
@@ -139,6 +139,8 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     },
     complete,
     watch: (signal) => watch(AbortSignal.any([signal, closing.signal])),
+    catchUp,
+    lookedAt,
     renew: snapshot.expire,
     degraded,
     ...(permissions

@@ -1,5 +1,6 @@
 import { ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
+import type { Log } from '../../core/log.ts'
 import type { Corpus, DriveClient } from './client.ts'
 import {
   createReaderLookup,
@@ -32,7 +33,13 @@ interface Folder {
  *
  * @param withReaders Whether to find out who may read each file.
  */
-export function createScanner(client: DriveClient, shortcuts: ShortcutPolicy, withReaders: boolean, maxFiles: number) {
+export function createScanner(
+  client: DriveClient,
+  shortcuts: ShortcutPolicy,
+  withReaders: boolean,
+  maxFiles: number,
+  log: Log,
+) {
   const fields = fieldsOf(withReaders)
   const readersOf = createReaderLookup()
 
@@ -91,9 +98,12 @@ export function createScanner(client: DriveClient, shortcuts: ShortcutPolicy, wi
       for (const { type, target, trashed } of files.values())
         if (type === shortcutType && !trashed && target !== undefined && !files.has(target) && !asked.has(target))
           missing.add(target)
-      if (missing.size === 0 || asked.size + missing.size > maxTargets) return
+      const left = maxTargets - asked.size
+      if (missing.size > 0 && left === 0)
+        log('warn', 'too many shortcuts to files outside; further ones are not followed', { limit: maxTargets })
+      if (missing.size === 0 || left === 0) return
       const folders: Folder[] = []
-      await inParallel([...missing], async (id) => {
+      await inParallel([...missing].slice(0, left), async (id) => {
         asked.add(id)
         // A target is skipped if it is missing, or if the credentials cannot see it.
         const raw = await client.file(id, fields.told, signal).catch(deadEnd)

@@ -168,21 +168,24 @@ export function createDriveSnapshotKeeper({ client, scanner, what, shortcuts, in
     return following.run(current)
   }
 
+  /** Asks Drive for changes after a time. An update that began before it may lack the latest changes. */
+  const renewedSince = async (time: number, caller: AbortSignal): Promise<DriveState> => {
+    const renewed = await untilAbort(renew(), caller)
+    return renewed.at > time ? renewed : untilAbort(renew(), caller)
+  }
+
   return {
     /** Returns a state no older than the interval. */
     recent: async (caller: AbortSignal): Promise<DriveState> => {
       const isRecent = ({ at }: DriveState) => at > expiredBefore && performance.now() - at < intervalMs
-      if (current !== undefined && isRecent(current)) return current
-      const renewed = await untilAbort(renew(), caller)
-      // An update that began before `expire` was called may lack the latest changes.
-      return renewed.at > expiredBefore ? renewed : untilAbort(renew(), caller)
+      return current !== undefined && isRecent(current) ? current : renewedSince(expiredBefore, caller)
     },
     /** Makes the next call ask Drive for changes, however recent the state is. */
     expire: (): void => {
       expiredBefore = performance.now()
     },
-    /** Asks Drive for changes, and returns the state with them. */
-    fresh: (caller: AbortSignal): Promise<DriveState> => untilAbort(renew(), caller),
+    /** Returns a state with all changes that Drive reports from now on. */
+    fresh: (caller: AbortSignal): Promise<DriveState> => renewedSince(performance.now(), caller),
     /** Applies a change of a file before the feed reports it. Undefined: the file is no longer served at its path. */
     correct: (id: string, file: DriveFile | undefined): void => {
       if (following.running !== undefined) corrections.push([id, file])

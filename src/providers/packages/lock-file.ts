@@ -1,5 +1,5 @@
 import { type ResourceError, unavailable } from '../../core/errors.ts'
-import { objectOf } from '../../core/kit/object.ts'
+import { isObject, objectOf } from '../../core/kit/object.ts'
 
 /** A package at one version, as a lock file names it. */
 export interface LockedPackage {
@@ -61,12 +61,13 @@ function isName(text: string): boolean {
 }
 
 async function addNpm(text: string, add: Add, rest: () => Promise<void>): Promise<void> {
-  let packages: Readonly<Record<string, unknown>>
+  let packages: unknown
   try {
-    packages = objectOf(objectOf(JSON.parse(text)).packages)
+    packages = objectOf(JSON.parse(text)).packages
   } catch {
     throw faulty('is not JSON')
   }
+  if (!isObject(packages)) throw faulty('has no object "packages"; npm 7 or later writes one')
   const folder = new RegExp(`^(?:node_modules/${namePattern}/)*node_modules/(${namePattern})$`)
   for (const [index, [key, value]] of Object.entries(packages).entries()) {
     const packageName = key.length <= 4096 ? folder.exec(key)?.[1] : undefined
