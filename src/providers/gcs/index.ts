@@ -226,7 +226,7 @@ function parseContentRange(
   return { start, end, size }
 }
 
-/** Whether bytes match the store's checksums: `crc32c=…,md5=…`. A composed object has no MD5. */
+/** Whether bytes match a checksum in `crc32c=…,md5=…`: the MD5, or the CRC32C of a composed object, which has no MD5. True without any. */
 function hasValidChecksum(bytes: Buffer, sums: string | undefined): boolean {
   const md5 = /(?:^|,)\s*md5=([\w+/=]+)/.exec(sums ?? '')?.[1]
   if (md5 !== undefined) return createHash('md5').update(bytes).digest('base64') === md5
@@ -259,7 +259,7 @@ async function readJsonAnswer(answer: IncomingMessage, signal: AbortSignal, limi
   const bytes = await readAnswerBytes(answer, limit, signal).catch((error: unknown) => {
     throw error instanceof ObjectFault ? notGcs('half an answer') : error
   })
-  if (bytes.length > limit) throw notGcs('more bytes than the object has')
+  if (bytes.length > limit) throw notGcs(`an answer of more than ${limit} bytes`)
   const value = jsonIn(bytes.toString())
   if (value === undefined) throw notGcs('no JSON')
   return value

@@ -69,7 +69,7 @@ export interface ObjectBody {
 /**
  * A remote object store.
  *
- * Every method throws ResourceError: `not-found` for an object that is missing or may not be read, `invalid` (reason `withheld`)
+ * The requests throw ResourceError: `not-found` for an object that is missing or may not be read, `invalid` (reason `withheld`)
  * for one that is archived or encrypted, `unavailable` for problems of the store, the connection and the credentials.
  * The messages say what to do, and hold nothing from the store. An abort may reject with any error.
  */
@@ -117,7 +117,7 @@ export function createThrottledLog(log: Log): Log {
 
 export type InvalidKeyRecorder = ReturnType<typeof createInvalidKeyRecorder>
 
-/** Maximum number of keys recorded, and of keys named in the log. */
+/** Maximum number of keys recorded of each kind (objects and folders), and of keys named in the log. */
 const [most, named] = [10_000, 5]
 
 /**

@@ -28,7 +28,7 @@ export function tagEntry(tag: string): Entry {
 
 export function recordEntry({ id, head, row }: ParsedRow): Entry {
   const { title, taskType, providers, confidence, met } = head
-  const description = `A ${taskType} analysis by ${providers.length} of them: confidence ${confidence}, thresholds ${met ? 'met' : 'not met'}.`
+  const description = `An analysis of the task type ${taskType}. Answers: ${providers.length}. Confidence: ${confidence}. Thresholds: ${met ? 'met' : 'not met'}.`
   return { path: recordPath(id), title, description, mimeType: json, size: head.size, ...modifiedAndVersion(row) }
 }
 
@@ -190,7 +190,7 @@ export function createTags(rows: Collection, records: Collection) {
       for (const tag of tags)
         await noteOne(tag, expires === undefined ? Number.POSITIVE_INFINITY : expires + tagSlackMs)
     },
-    /** Returns the tags that a result has, in path order of their segments. */
+    /** Yields the tags that at least one result has, in path order of their segments. */
     list: async function* (
       query: { readonly after?: string; readonly prefix?: string },
       signal: AbortSignal,
