@@ -29,7 +29,7 @@ export function gitDirIn(text: string, folder: string): string | undefined {
   return target === undefined ? undefined : resolve(folder, target)
 }
 
-/** Returns the working tree whose top is a folder; undefined if the folder has no `.git` that leads to a repository, or a bare one. */
+/** Returns the working tree whose top is a folder; undefined if its `.git` is missing, or does not lead to a repository with a working tree. */
 export async function checkoutAt(folder: string): Promise<Checkout | undefined> {
   try {
     const top = await realpath(folder)
@@ -88,7 +88,7 @@ export async function isOtherCheckout(target: string, root: string, around: read
   return isInside && basename(common) === '.git' && !(await isBare(common))
 }
 
-/** Does the same as {@link isOtherCheckout} for a folder below a root, which may be in the working tree `around`. */
+/** Does the same as {@link isOtherCheckout} for the path of a folder below a root. `around`: the working tree that the root is in. */
 export async function isOtherCheckoutIn(root: string, folder: string, around: Checkout | undefined): Promise<boolean> {
   const [top, at] = await Promise.all([realpath(root), realpath(join(root, folder))])
   const target = gitDirIn(await smallText(join(at, '.git')).catch(() => ''), at)

@@ -96,8 +96,8 @@ interface OutputOptions {
 }
 
 /**
- * Runs a program with limits, and returns its standard output. The program gets its own process group, and is killed together with the
- * processes that it has started: when it fails, when the signal aborts, and when this process ends.
+ * Runs a program with limits, and returns its standard output. The program gets its own process group. It is killed, except on Windows
+ * together with the processes that it has started, beyond the time-out or the output limit, on an abort, and when this process ends.
  *
  * @param program An absolute path.
  */
