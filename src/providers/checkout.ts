@@ -48,7 +48,7 @@ export async function checkoutAt(folder: string): Promise<Checkout | undefined> 
   }
 }
 
-/** Returns the working tree that a folder is in: the nearest one, from the folder upwards. */
+/** Returns the working tree that a folder is in: the nearest one, from the folder upwards; undefined if there is none. */
 export async function checkoutAround(folder: string): Promise<Checkout | undefined> {
   for (let at = folder; ; at = dirname(at)) {
     if (await exists(join(at, '.git'))) return checkoutAt(at)
@@ -56,7 +56,7 @@ export async function checkoutAround(folder: string): Promise<Checkout | undefin
   }
 }
 
-/** Returns the git directory that a folder is, or is in, without a working tree in between. */
+/** Returns the git directory that a folder is, or is in, without a working tree in between; undefined if there is none. */
 export async function gitDirectoryAround(folder: string): Promise<string | undefined> {
   for (let at = folder; at !== dirname(at); at = dirname(at)) {
     const found = new Set(await findExistingNames(at, ['.git', ...gitDirectoryNames]))

@@ -96,8 +96,8 @@ interface OutputOptions {
 }
 
 /**
- * Runs a program with limits, and returns its standard output. The program gets its own process group. It is killed, except on Windows
- * together with the processes that it has started, beyond the time-out or the output limit, on an abort, and when this process ends.
+ * Runs a program with limits, and returns its standard output. The program is killed beyond the time-out or the output limit, on an abort,
+ * and when this process ends. Except on Windows, the processes that it has started are killed with it, as one process group.
  *
  * @param program An absolute path.
  */

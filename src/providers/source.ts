@@ -53,7 +53,7 @@ export interface SourceAbilities {
 
 /** The folder that a mount serves. */
 interface SourceFolder {
-  /** The option that names it. */
+  /** The option that names the folder. */
   readonly option: string
   /** Prefix of the paths of its files in the mount. Default none. */
   readonly prefix?: string

@@ -78,7 +78,7 @@ const dos: Readonly<Record<number, string>> = {
   850: 'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u00ad±‗¾¶§÷¸°¨·¹³²■\u00a0',
 }
 
-/** The code page of the character set of a font (`\fcharset`); `undefined` for a set without one: its text is in that of the document. */
+/** The code page of the character set of a font (`\fcharset`); `undefined` for other sets, whose text is in the code page of the document. */
 export function codePageOf(charset: number): number | undefined {
   return codePages[charset]
 }

@@ -35,7 +35,7 @@ interface Mailbox {
 }
 
 /**
- * Reads a mail (RFC 5322, MIME), a page that was saved as one (MHTML), a mailbox (RFC 4155), or a message of Outlook: headers, text,
+ * Reads a mail (RFC 5322, MIME), a web page that was saved as a mail (MHTML), a mailbox (RFC 4155), or a message of Outlook: headers, text,
  * attachments.
  */
 export async function readMail(

@@ -102,7 +102,7 @@ function archiveIn(buffer: Buffer): Buffer {
     if (at === -1 || at + endRecordBytes > buffer.length) continue
     const [size, offset] = [buffer.readUInt32LE(at + 12), buffer.readUInt32LE(at + 16)]
     const end = at + endRecordBytes + buffer.readUInt16LE(at + 20)
-    // A 64-bit archive has its directory elsewhere. It marks that by an offset with all bits set.
+    // An archive in the 64-bit format (ZIP64) states its directory elsewhere, and sets all bits of this offset.
     if (offset === 0xffffffff) return buffer.subarray(0, end)
     const isDirectoryAt = (place: number) =>
       place >= 0 && (size === 0 || buffer.toString('latin1', place, place + 4) === centralRecord)
@@ -212,7 +212,7 @@ const prefixes: Readonly<Record<string, string>> = {
   'markup-compatibility': 'mc',
 }
 
-/** A namespace of OpenDocument, such as `urn:oasis:names:tc:opendocument:xmlns:table:1.0`. Its usual prefix is the word in it, or in {@link openPrefixes}. */
+/** A namespace of OpenDocument, such as `urn:oasis:names:tc:opendocument:xmlns:table:1.0`. Its prefix is the word in it, unless {@link openPrefixes} has another. */
 const openDocument = /^urn:oasis:names:tc:opendocument:xmlns:([a-z-]+):[\d.]+$/
 const openPrefixes: ReadonlyMap<string, string> = new Map([
   ['drawing', 'draw'],

@@ -16,9 +16,9 @@ const boxBytes = 16
 const touchingShare = 0.05
 /** Maximum difference of the heights of two characters of one size, as a share of the height. */
 const sameSizeShare = 0.1
-/** Gap on a line above which a new word begins although no space is drawn, in heights of a character. */
+/** Horizontal gap between two characters above which a new word begins although no space is drawn, in heights of a character. */
 const wordsApart = 1
-/** Gap to a character below above which a new line begins, in heights of a character. In vertical writing the gaps are smaller. */
+/** Vertical gap between two characters above which a new line begins, in heights of a character. Vertical writing has smaller gaps. */
 const linesApart = 1
 
 /** A mark (such as an accent) belongs to the letter before it, so no space stands between them. */

@@ -210,7 +210,7 @@ function createRtfTokenHandler(writer: DocumentWriter, most: number): TokenHandl
     write(text)
   }
 
-  /** Enters the destination that a word names. Returns whether the word is dealt with: in skipped text, every word is. */
+  /** Enters the destination that a word names. Returns whether the word needs no further handling, as no word in skipped text does. */
   const enter = (name: string): boolean => {
     const optional = isOptional
     isOptional = false
@@ -300,7 +300,7 @@ function createRtfTokenHandler(writer: DocumentWriter, most: number): TokenHandl
 
 /**
  * Returns the properties of a group that a word changes because it names a destination. `undefined`: the word may have another meaning.
- * Begins the result of a field (`\fldrslt`) by itself.
+ * The word `\fldrslt` begins the result of the field, and changes no property.
  *
  * @param optional Whether old readers pass over the destination (`\*`).
  */

@@ -2,8 +2,8 @@ import { tooLarge } from '../core/errors.ts'
 import type { ReadingForm } from './formats.ts'
 
 /**
- * Writes a document, block by block, as plain text or as Markdown. The texts of a block come from `plain`, `link` and the other
- * functions, which escape everything that Markdown would interpret.
+ * Writes a document, block by block, as plain text or as Markdown. The text of a block comes from `plain`, which escapes the characters that
+ * Markdown would interpret, and from `link` and the other functions, which mark up such text.
  */
 export type DocumentWriter = ReturnType<typeof createDocumentWriter>
 
@@ -55,7 +55,7 @@ export function createDocumentWriter(form: ReadingForm, limit: number) {
       markdown && text.trim() !== '' && !text.includes('`') ? `\`${text.replace(/\s+/g, ' ')}\`` : text,
     /** Returns a formula in TeX. */
     formula: (tex: string): string => (markdown ? `$${tex}$` : tex),
-    /** Returns a picture without an address, in Markdown; else its alternative text. */
+    /** Returns a picture without an address in Markdown, and its alternative text in plain text. */
     image: (alternative: string): string => (markdown && alternative !== '' ? `![${alternative}]()` : alternative),
     heading: (level: number, text: string) => {
       const line = collapseAsciiWhitespace(text)

@@ -237,7 +237,7 @@ function hasValidChecksum(bytes: Buffer, sums: string | undefined): boolean {
   return sum.validate(crc32c)
 }
 
-/** Reads the bytes of an answer, until there are more than expected. */
+/** Reads the bytes of an answer, and stops once there are more than `length`. */
 async function readAnswerBytes(answer: IncomingMessage, length: number, signal: AbortSignal): Promise<Buffer> {
   const pieces: Buffer[] = []
   let count = 0

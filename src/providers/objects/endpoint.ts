@@ -21,7 +21,7 @@ export function isMetadataHost(address: string): boolean {
 /** Error code of a host that resolves to a metadata service. */
 const refusedAddress = 'EMETADATA'
 
-/** DNS look-up for sockets that refuses a host when one of its addresses is {@link isMetadataHost}. */
+/** DNS look-up for sockets that refuses a host when one of its addresses is that of a metadata service. */
 export const guardedLookup = createGuardedLookup(isMetadataHost, refusedAddress)
 
 /**

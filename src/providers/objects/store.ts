@@ -144,7 +144,7 @@ export function createInvalidKeyRecorder(prefix: string, log: Log) {
       if (path !== '') note(key)
       return undefined
     },
-    /** Returns the path of a directory from its common prefix, which ends in `/`. Undefined: no path can hold it, which is recorded. */
+    /** Returns the path of a directory from its common prefix, which ends in `/`. Undefined: no path can hold the prefix, which is recorded. */
     directoryOf: (key: string): string | undefined => {
       const path = key.slice(prefix.length)
       if (key.startsWith(prefix) && path !== '' && isPath(path)) return path

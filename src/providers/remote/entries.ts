@@ -59,7 +59,7 @@ export function toRemoteEntry(
   }
 }
 
-/** Converts the description of a template: shortens its texts, and adds the mark of this process. */
+/** Converts the description of a template: shortens its texts, and adds the mark of this process. Undefined: it came from this process. */
 function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
   const described = describeEntry(facts, mark)
   return described && { name: shorten(name, maxTextLengths.name), ...described }
@@ -99,7 +99,7 @@ const ownKey = /^dev\.hikidashi(?:[./]|$)/i
 /**
  * Returns the server's `_meta` without the keys of the protocol and, at any depth, without keys of hikidashi and URIs of resources. A
  * client would take such a URI for one of this process, for example for one of its own pages (`ui://`), and access rules do not
- * apply to it. Addresses of web pages are kept. Empty if the rest is too long.
+ * apply to it. Addresses of web pages are kept. Values that are nested too deeply are left out; the result is empty if the rest is too long.
  */
 export function relayableMeta(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const kept = Object.entries(meta).filter(([key, value]) => !protocolKey.test(key) && depthOf(value) <= deepestMeta)

@@ -10,7 +10,7 @@ import { toListError } from './session.ts'
 import { diffServerSnapshots, entriesIn, entryAt, type ServerSnapshot, type SnapshotKeeper } from './snapshot.ts'
 import type { SideList } from './tools.ts'
 
-/** Maximum number of subscriptions for a followed directory, at a server to whose directories nobody can subscribe. */
+/** Maximum number of subscriptions for a followed directory, at a server that accepts none for a directory. */
 const maxInDirectory = 1000
 
 /**

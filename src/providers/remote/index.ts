@@ -117,7 +117,7 @@ export function remote(options: RemoteOptions): Provider {
 
   const snapshot = ({ signal, answerBy }: Context): Promise<ServerSnapshot> => currentOf(listing, signal, answerBy)
 
-  /** Returns the server's URI of a path. An unlisted URI must have the usual spelling: access rules know it by one path only. */
+  /** Returns the server's URI of a path. An unlisted URI must have its one valid spelling, because access rules know it by one path only. */
   const uriOf = async (path: string, context: Context): Promise<string> => {
     const listed = hasUsualSpelling(path) ? undefined : entryAt(await snapshot(context), path)?.uri
     const uri = listed ?? ((await isSpelled(path, context.signal)) ? foreignUriOf(path) : undefined)

@@ -17,7 +17,7 @@ export type ServerConnection = ReturnType<typeof createServerConnection>
 /** The first and the longest pause after failures in a row, in milliseconds (exponential backoff). */
 const firstPauseMs = 500
 const maxPauseMs = 60_000
-/** Duration after which a connection is stable, in milliseconds: its end resets the number of failures. */
+/** Duration after which a connection is stable, in milliseconds: the end of a stable connection resets the number of failures. */
 const stableMs = 10_000
 
 /**
@@ -142,7 +142,8 @@ const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((know
 const retryAfterSeconds = 2
 
 /**
- * Converts a failure of the server to an error of this process, without the server's own message, which is untrusted text.
+ * Converts a failure of the server to an error of this process. The server's own message is untrusted text, and goes at most to the log, in
+ * the message of an error `unavailable` or `internal`.
  *
  * An error answer does not make the connection unavailable: one failing resource does not affect the others.
  */

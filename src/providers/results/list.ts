@@ -79,7 +79,7 @@ export async function* listEntries(
   const { prefix = '', after } = query
   const isLeft = ({ path }: Entry) => path.startsWith(prefix) && (after === undefined || comparePaths(path, after) > 0)
   const inTags = sectionIn(folders.tags, query)
-  // The folder of a tag has no children.
+  // Nothing is below a tag.
   if (inTags !== undefined && prefix.length <= folders.tags.length)
     for await (const tag of tags.list(inTags, signal)) yield tagEntry(tag)
   signal.throwIfAborted()

@@ -42,7 +42,7 @@ export interface NewAnalysis {
   readonly votes: readonly Vote[]
   /** Result that the aggregator made from the votes. `confidence` is from 0 to 1. */
   readonly consensus: { readonly content: string; readonly confidence: number; readonly reasoning?: string }
-  /** Required confidence and agreement of the consensus, from 0 to 1, and whether it met them. */
+  /** Required confidence and agreement of the consensus, from 0 to 1, and whether the consensus met them. */
   readonly thresholds: { readonly met: boolean; readonly confidence?: number; readonly agreement?: number }
   /** Total cost, in US dollars. By default the sum over the votes. */
   readonly totalCost?: number

@@ -123,7 +123,7 @@ export function search(options: SearchOptions): Search {
     const searched = { index, mounts: searchable, isCurrent: (address: string) => feeding?.isCurrent(address) ?? false }
     // The state before the search: the hits are at least as new.
     const status = await feedStatus()
-    // If no process feeds the index, it may be out of date.
+    // If no process feeds the index, its last stored state says how old the index is.
     const last = status === undefined ? await readCurrent(store, name, fedMounts()) : undefined
     const known =
       last === undefined ? status : { told: last.at, mounts: last.mounts.map((one) => ({ ...one, asOf: last.at })) }
@@ -179,7 +179,7 @@ export function search(options: SearchOptions): Search {
       context.signal.throwIfAborted()
       if (path === statusEntry.path && params.size === 0) return [await readStatus(context)]
       const text = path === '' ? params.get('q') : path
-      // Paths without a query do not exist, such as directories.
+      // Words neither in the path nor in `q`, or words in both, are no search.
       if (text === undefined || (path !== '' && params.has('q'))) throw notFound('nothing is searched for')
       return [await answer(parseSearch(text, params), context)]
     },

@@ -21,7 +21,7 @@ export interface SearchCall {
 
 /** Maximum length of the text to search for, in characters. */
 const maxLength = 1000
-/** Maximum length of a glob, in characters. It is compared with the path of each document that is found. */
+/** Maximum length of a glob, in characters. A glob is compared with the path of each document that is found. */
 const maxGlobLength = 256
 const defaultLimit = 20
 const maxLimit = 100

@@ -248,7 +248,7 @@ function slideTexts(slide: DrawingRecord | undefined, outline: readonly SlideTex
     }
     if (!isRepeated) found.push(...own)
   }
-  // A text that no shape shows is still one of the slide.
+  // A text of the outline that no shape shows still belongs to the slide.
   return [...found, ...outline.filter((text) => !used.has(text))]
 }
 
