@@ -212,7 +212,7 @@ const prefixes: Readonly<Record<string, string>> = {
   'markup-compatibility': 'mc',
 }
 
-/** A namespace of OpenDocument, such as `urn:oasis:names:tc:opendocument:xmlns:table:1.0`. Its prefix is the word in it, unless {@link openPrefixes} has another. */
+/** A namespace of OpenDocument, such as `urn:oasis:names:tc:opendocument:xmlns:table:1.0`. Its prefix is the word in it, or in {@link openPrefixes}. */
 const openDocument = /^urn:oasis:names:tc:opendocument:xmlns:([a-z-]+):[\d.]+$/
 const openPrefixes: ReadonlyMap<string, string> = new Map([
   ['drawing', 'draw'],
