@@ -121,7 +121,7 @@ export async function loadOutside(name: string, url: string): Promise<Source | O
   if (fault !== undefined)
     return {
       message: `The module ${name} exports no valid source. ${fault}`,
-      fix: 'docs/writing-a-provider.md shows one.',
+      fix: 'Correct the module as docs/writing-a-provider.md shows.',
     }
   const made = sourceFrom(source as OutsideSource<z.Shape>)
   registerOutsideSource(url, made)

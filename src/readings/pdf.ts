@@ -13,7 +13,7 @@ const maxPdfPages = 10_000
 const pictureNote = '(This page contains no text, only pictures: it may have been scanned.)'
 
 /** Note before the text of a page whose fonts do not map all codes to characters. */
-const garbledNote = '(The fonts of this page do not tell all of its characters: words in its text are wrong.)'
+const garbledNote = '(The fonts of this page do not map all codes to characters, so words in its text are wrong.)'
 /** Minimum share of control characters in the text of a garbled page, without its white space. */
 const garbledShare = 0.1
 

@@ -24,7 +24,7 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
     open: (name, attributes) => {
       if (name !== 'p:sldId') return
       const target = targets.get(attributes['r:id'] ?? '')
-      if (target === undefined) throw unreadableError('The document is damaged: a slide of its list is missing.')
+      if (target === undefined) throw unreadableError('The document is damaged: a slide that it lists is missing.')
       if (slides.length >= maxSlides) throw tooLarge(`The document has more than ${maxSlides} slides.`)
       slides.push(target)
     },

@@ -54,7 +54,7 @@ async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Row
       // A sheet of macros may have no part.
       if (name !== 'x:sheet' || attributes['r:id'] === '') return
       const part = targets.get(attributes['r:id'] ?? '')
-      if (part === undefined) throw unreadableError('The document is damaged: a sheet of its list is missing.')
+      if (part === undefined) throw unreadableError('The document is damaged: a sheet that it lists is missing.')
       sheets.push({ name: attributes.name ?? '', part })
     },
   })

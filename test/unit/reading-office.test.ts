@@ -196,7 +196,7 @@ describe('a part of an Office document', () => {
         detail: { reason: 'unreadable' },
       })
     await expect(read('pptx', replaced(pptx, [/r:id="rId3"/g, 'r:id="rId9"']))).rejects.toMatchObject({
-      message: expect.stringContaining('a slide of its list is missing'),
+      message: expect.stringContaining('a slide that it lists is missing'),
       detail: { reason: 'unreadable' },
     })
     const rows = `<row r="1">${c('A1', 9, 's')}</row>`
@@ -320,7 +320,7 @@ test('a sheet of macros without a part is left out, beside those that have one',
   const text = await read('xlsx', replaced(xlsx, [/<\/sheets>/, module]))
   expect(text).toBe(await read('xlsx', xlsx()))
   await expect(read('xlsx', replaced(xlsx, [/<\/sheets>/, module.replace('""', '"rId9"')]))).rejects.toThrow(
-    'a sheet of its list is missing',
+    'a sheet that it lists is missing',
   )
 })
 

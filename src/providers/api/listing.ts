@@ -120,7 +120,7 @@ function nextOf(route: Route, { base, url, fetched, body, page }: FetchedPage): 
     if (reference === undefined) return undefined
     const target = resolved(url, reference)
     if (target === undefined || originOf(target) !== originOf(base))
-      throw unreachableError(url, 'the link to the next page of its listing leads elsewhere')
+      throw unreachableError(url, 'the link to the next page of its listing leads to another origin')
     return target
   }
   if ('page' in next) return withParam(route, base, next.page, String((next.from ?? 1) + page + 1))

@@ -106,7 +106,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
         if (token === undefined || objects.length + prefixes.length > 0)
           return { objects, prefixes: prefixes.map(String), more: token !== undefined }
       }
-      throw notGcs('pages without objects, again and again')
+      throw notGcs('many pages without objects')
     },
     head: async (key, signal) => {
       const answer = await ask('object', objectAt(key), { fields: details }, signal)
@@ -147,7 +147,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
 type Fields = Readonly<Record<string, unknown>>
 
 function recordIn(value: unknown): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notGcs('no object of JSON')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notGcs('JSON that is not an object')
   return value as Fields
 }
 
@@ -257,7 +257,7 @@ async function readAnswerBytes(answer: IncomingMessage, length: number, signal: 
 
 async function readJsonAnswer(answer: IncomingMessage, signal: AbortSignal, limit: number): Promise<unknown> {
   const bytes = await readAnswerBytes(answer, limit, signal).catch((error: unknown) => {
-    throw error instanceof ObjectFault ? notGcs('half an answer') : error
+    throw error instanceof ObjectFault ? notGcs('an answer that is cut off') : error
   })
   if (bytes.length > limit) throw notGcs(`an answer of more than ${limit} bytes`)
   const value = jsonIn(bytes.toString())

@@ -95,7 +95,7 @@ function checkRemote(given: OptionsOf<typeof remoteShape>, context: z.Refinement
   const refuse = createRefuser(context)
   const { command, url, env = {} } = given
   if (command === undefined && url === undefined)
-    refuse('command', 'The key is missing.', 'Add "command" to start a server, or "url" of one that runs.')
+    refuse('command', 'The key is missing.', 'Add "command" to start a server, or "url" for a server that runs.')
   if (command !== undefined && url !== undefined)
     refuse('url', '"command" and "url" exclude each other.', 'Remove one of them, or write a mount for each server.')
   const others =

@@ -144,7 +144,7 @@ export function remote(options: RemoteOptions): Provider {
     },
     stat: async (path, context) => {
       const known = entryAt(await snapshot(context), path)
-      if (known === undefined) throw notFound('the server does not list it')
+      if (known === undefined) throw notFound('the server does not list this resource')
       return known.entry
     },
     read: async ({ path, params: given }, context) => {

@@ -59,7 +59,7 @@ export async function fetchTools(
 function faultOfTool({ name, inputSchema, outputSchema = {} }: RemoteTool): string | undefined {
   if (name === '' || name.length > maxNameLength) return 'its name is empty or too long'
   const isDeep = isDeeperThan(maxSchemaDepth, inputSchema) || isDeeperThan(maxSchemaDepth, outputSchema)
-  return isDeep ? `a schema of it is nested over ${maxSchemaDepth} levels deep` : undefined
+  return isDeep ? `one of its schemas is nested over ${maxSchemaDepth} levels deep` : undefined
 }
 
 /** Converts a listed tool. Undefined: this process relayed it to the server. */

@@ -122,7 +122,7 @@ export function results(options: ResultsOptions): Results {
 
   const findPath = (path: string) => {
     const parsed = parsePath(path)
-    if (parsed === undefined) throw notFound('nothing has such a path')
+    if (parsed === undefined) throw notFound('no result, list or lookup has this path')
     return parsed
   }
   const foundAt = async (id: string) => {

@@ -84,7 +84,7 @@ export function toCallerError(error: unknown, about: 'list' | 'object', log: Log
   if (status === 403 || code === 'AccessDenied') {
     if (about === 'list') return away('The credentials may not list the bucket. Give them the right s3:ListBucket.')
     log('warn', 'the store refuses access to an object: it is treated as missing', { code: sanitizeErrorCode(code) })
-    return notFound('the store refuses it')
+    return notFound('the store refuses access to the object')
   }
   if (status === 404) return about === 'list' ? away(bucketFaults.NoSuchBucket) : notFound()
   if (status === 503 || status === 429 || code === 'SlowDown')

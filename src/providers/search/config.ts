@@ -36,7 +36,7 @@ const embeddings = z
       .min(0)
       .max(1)
       .optionalKey(
-        'Weight of the ranking by vectors beside the ranking by words, from 0 to 1. By default 0.3; more for a model that wins in a measurement of your texts.',
+        'Weight of the ranking by vectors beside the ranking by words, from 0 to 1. By default 0.3. Raise the weight if a measurement with your texts shows that the model ranks better.',
       ),
     timeout: duration.optionalKey('Time-out of one request. By default "10s", and "1s" for a query.'),
     allowAddresses: allowAddresses.describe(

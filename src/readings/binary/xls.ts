@@ -77,7 +77,7 @@ export function readXls(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
   const workbook = readGlobals(stream, version, limits.characters)
   for (const { name, start } of workbook.sheets) {
     if (versionAt(stream, start) === undefined)
-      throw unreadableError('The document is damaged: a sheet of its list is missing.')
+      throw unreadableError('The document is damaged: a sheet that it lists is missing.')
     writer.heading(1, writer.plain(name.toWellFormed()))
     readSheet(stream, start, workbook, writer)
   }

@@ -50,7 +50,7 @@ export async function readXlsb(bytes: Uint8Array, form: ReadingForm, limits: Rea
     // The relationship's id is at offset 8; a beta of Excel 2007 wrote four bytes more before it.
     const [id, end] = [8, 12].map((at) => readWideString(data, at)).find(([id]) => targets.has(id)) ?? ['', 0]
     const part = targets.get(id)
-    if (part === undefined) throw unreadableError('The document is damaged: a sheet of its list is missing.')
+    if (part === undefined) throw unreadableError('The document is damaged: a sheet that it lists is missing.')
     sheets.push({ name: readWideString(data, end)[0], part })
   })
   const workbook: Workbook = {
