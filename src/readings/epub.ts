@@ -69,7 +69,10 @@ async function readContents(zip: Zip): Promise<BookContents> {
   await walkBook(zip, 'META-INF/container.xml', (name, attributes) => {
     if (name === 'rootfile') main ??= attributes['full-path']
   })
-  if (main === undefined || !zip.has(main)) throw unreadableError('The book is damaged: the package document that META-INF/container.xml should name is missing.')
+  if (main === undefined || !zip.has(main))
+    throw unreadableError(
+      'The book is damaged: the package document that META-INF/container.xml should name is missing.',
+    )
   const package_ = main
   const items = new Map<string, { readonly part: string; readonly type: string }>()
   const spine: string[] = []

@@ -343,7 +343,11 @@ describe('a document within a Word document', () => {
     ['chunk.docx', docx({ body: p('in Word') }), 'in Word\n\n[2] 脚注の文。'],
     ['chunk.txt', 'one\r\ntwo', 'one\ntwo'],
     ['chunk.rtf', '{\\rtf1 in rich text}', 'in rich text'],
-    ['chunk.mht', 'MIME-Version: 1.0\r\n\r\nhidden', '[A part of the document is left out: its format, MHTML, is not supported.]'],
+    [
+      'chunk.mht',
+      'MIME-Version: 1.0\r\n\r\nhidden',
+      '[A part of the document is left out: its format, MHTML, is not supported.]',
+    ],
   ])('is read at its place: %s', async (name, data, wanted) => {
     expect(await chunk(name, data)).toBe(`before\n\n${wanted}\n\nafter\n`)
   })

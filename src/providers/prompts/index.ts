@@ -108,7 +108,11 @@ export function prompts(options: PromptsOptions): Provider {
       const names = new Set((prompt.arguments ?? []).map(({ name }) => name))
       const before = header.resources.map((uri): PromptMessage => ({ role: 'user', content: { uri } }))
       const messages = [...before, ...fillSections(sections, names, given)]
-      if (messages.length === 0) throw invalid('Nothing is left of this prompt, because its arguments are empty. Fill in an argument.', 'argument')
+      if (messages.length === 0)
+        throw invalid(
+          'Nothing is left of this prompt, because its arguments are empty. Fill in an argument.',
+          'argument',
+        )
       return { ...defined({ description: prompt.description }), messages }
     },
   }

@@ -148,7 +148,8 @@ const retryAfterSeconds = 2
  * An error answer does not make the connection unavailable: one failing resource does not affect the others.
  */
 export function translateRemoteError(error: unknown): ResourceError {
-  if (!isResourceError(error)) return new ResourceError('internal', 'The client of the mounted server failed.', {}, { cause: error })
+  if (!isResourceError(error))
+    return new ResourceError('internal', 'The client of the mounted server failed.', {}, { cause: error })
   const options = { cause: error }
   switch (error.kind) {
     case 'not-found':

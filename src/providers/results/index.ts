@@ -96,7 +96,8 @@ const templates: readonly Template[] = [
     template: 'by-tag/{tag}',
     name: 'Results by tag',
     title: 'The results with a tag',
-    description: 'The list of the results with a tag, newest first. In {tag}, ~1 stands for a slash and ~0 for a tilde.',
+    description:
+      'The list of the results with a tag, newest first. In {tag}, ~1 stands for a slash and ~0 for a tilde.',
     mimeType: 'application/json',
   },
   {

@@ -163,7 +163,9 @@ const analysisSchema = z.strictObject({
     .exactOptional()
     .describe('The cost of all answers, in US dollars. By default the sum over the votes.'),
   created: time.exactOptional().describe('The time at which the analysis was made (ISO 8601). By default now.'),
-  expires: time.exactOptional().describe('The time at which the result expires (ISO 8601). By default the server decides.'),
+  expires: time
+    .exactOptional()
+    .describe('The time at which the result expires (ISO 8601). By default the server decides.'),
   tags: z
     .array(z.string().min(1).max(largest.tag).superRefine(withoutFault))
     .max(largest.tags)

@@ -18,7 +18,9 @@ export const s3Shape = {
     .optionalKey(
       'Allows an http:// endpoint on another machine. Anybody on the network path can then read and change the contents. By default false.',
     ),
-  region: text.optionalKey('The region. By default from AWS_REGION or the profile; with an endpoint from AWS_REGION, else "us-east-1".'),
+  region: text.optionalKey(
+    'The region. By default from AWS_REGION or the profile; with an endpoint from AWS_REGION, else "us-east-1".',
+  ),
   pathStyle: z
     .boolean()
     .optionalKey(

@@ -181,7 +181,8 @@ function createPageList(
       } catch (error) {
         signal.throwIfAborted()
         if (!isResourceError(error)) throw error
-        if (listed === undefined) throw unavailable('The list of the pages cannot be fetched. Check "llms" of the mount.')
+        if (listed === undefined)
+          throw unavailable('The list of the pages cannot be fetched. Check "llms" of the mount.')
         if (own >= newest) listed = { ...listed, until: performance.now() + retryMs }
         return listed.table
       }
