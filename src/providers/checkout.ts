@@ -29,7 +29,7 @@ export function gitDirIn(text: string, folder: string): string | undefined {
   return target === undefined ? undefined : resolve(folder, target)
 }
 
-/** Returns the working tree whose top is a folder; undefined if the folder has no `.git` that leads to a repository, or a bare one. */
+/** Returns the working tree whose top is a folder; undefined if its `.git` is missing, or does not lead to a repository with a working tree. */
 export async function checkoutAt(folder: string): Promise<Checkout | undefined> {
   try {
     const top = await realpath(folder)
@@ -48,7 +48,7 @@ export async function checkoutAt(folder: string): Promise<Checkout | undefined> 
   }
 }
 
-/** Returns the working tree that a folder is in: the nearest one, from the folder upwards. */
+/** Returns the working tree that a folder is in: the nearest one, from the folder upwards; undefined if there is none. */
 export async function checkoutAround(folder: string): Promise<Checkout | undefined> {
   for (let at = folder; ; at = dirname(at)) {
     if (await exists(join(at, '.git'))) return checkoutAt(at)
@@ -56,7 +56,7 @@ export async function checkoutAround(folder: string): Promise<Checkout | undefin
   }
 }
 
-/** Returns the git directory that a folder is, or is in, without a working tree in between. */
+/** Returns the git directory that a folder is, or is in, without a working tree in between; undefined if there is none. */
 export async function gitDirectoryAround(folder: string): Promise<string | undefined> {
   for (let at = folder; at !== dirname(at); at = dirname(at)) {
     const found = new Set(await findExistingNames(at, ['.git', ...gitDirectoryNames]))
@@ -88,7 +88,7 @@ export async function isOtherCheckout(target: string, root: string, around: read
   return isInside && basename(common) === '.git' && !(await isBare(common))
 }
 
-/** Does the same as {@link isOtherCheckout} for a folder below a root, which may be in the working tree `around`. */
+/** Does the same as {@link isOtherCheckout} for the path of a folder below a root. `around`: the working tree that the root is in. */
 export async function isOtherCheckoutIn(root: string, folder: string, around: Checkout | undefined): Promise<boolean> {
   const [top, at] = await Promise.all([realpath(root), realpath(join(root, folder))])
   const target = gitDirIn(await smallText(join(at, '.git')).catch(() => ''), at)

@@ -17,7 +17,7 @@ export interface OutsideContext extends Pick<OpenContext, 'address' | 'folder' |
   /** Returns the absolute path of a file or folder that an option names. */
   path(name: string): string
   /**
-   * Returns the value of a secret that an option names. It never appears in an answer or a log.
+   * Returns the value of a secret that an option names. hikidashi itself writes it into no answer and no log.
    *
    * @throws ResourceError `invalid` if the variable or file is missing.
    */
@@ -68,7 +68,7 @@ const packageName = /^(?:@[\w.~-]+\/)?[\w.~-]+(?:\/[\w./~-]+)?$/
 
 /**
  * Returns the URL of the module that a configuration names as a source: a path, relative to the folder of the configuration, or the
- * name of a package that is installed there. It runs nothing. Undefined if there is no such package.
+ * name of a package that is installed there. Runs nothing. Undefined for the name of a known source, and for a package that is not there.
  */
 export function outsideModule(name: unknown, folder: string): string | undefined {
   if (typeof name !== 'string' || sourceNamed(name) !== undefined) return undefined
@@ -83,7 +83,7 @@ export function outsideModule(name: unknown, folder: string): string | undefined
   }
 }
 
-/** Returns the module of a package that has one for `import` only. */
+/** Returns the URL of the module of a package that has one for `import` only; undefined if it has none. */
 function importedModule(name: string, require: NodeJS.Require): string | undefined {
   for (const folder of require.resolve.paths(name) ?? []) {
     const file = join(folder, name, 'package.json')
@@ -121,7 +121,7 @@ export async function loadOutside(name: string, url: string): Promise<Source | O
   if (fault !== undefined)
     return {
       message: `The module ${name} exports no valid source. ${fault}`,
-      fix: 'docs/writing-a-provider.md shows one.',
+      fix: 'Correct the module as docs/writing-a-provider.md shows.',
     }
   const made = sourceFrom(source as OutsideSource<z.Shape>)
   registerOutsideSource(url, made)

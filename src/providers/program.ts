@@ -96,8 +96,8 @@ interface OutputOptions {
 }
 
 /**
- * Runs a program with limits, and returns its standard output. The program gets its own process group, and is killed together with the
- * processes that it has started: when it fails, when the signal aborts, and when this process ends.
+ * Runs a program with limits, and returns its standard output. The program is killed beyond the time-out or the output limit, on an abort,
+ * and when this process ends. Except on Windows, the processes that it has started are killed with it, as one process group.
  *
  * @param program An absolute path.
  */

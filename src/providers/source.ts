@@ -53,7 +53,7 @@ export interface SourceAbilities {
 
 /** The folder that a mount serves. */
 interface SourceFolder {
-  /** The option that names it. */
+  /** The option that names the folder. */
   readonly option: string
   /** Prefix of the paths of its files in the mount. Default none. */
   readonly prefix?: string
@@ -65,7 +65,7 @@ interface SourceFolder {
 interface SourcePrograms {
   /** Names or paths; one of them is enough. */
   readonly names: readonly string[]
-  /** The package to install. Undefined: the configuration names the program. */
+  /** The Debian package to install. Undefined: the configuration names the program. */
   readonly install?: string
   /** The option that names the program. */
   readonly option: string
@@ -73,7 +73,7 @@ interface SourcePrograms {
 
 /**
  * Declares a source: all that other modules need to know about it before it is loaded. A start loads the declarations of all
- * sources, so their modules import only types. Each fact has a default; those with options follow from the options of one mount.
+ * sources, so their modules import hardly anything but types. A fact that is a method follows from the options of one mount.
  */
 export interface Source<Options = Readonly<Record<string, unknown>>> {
   /** The name of the source: `provider` in a configuration. */
@@ -162,7 +162,7 @@ export interface SourceAccount {
   clientOf(options: never, folder: string): Promise<AccountClient | undefined>
   /** Returns the path of the file that keeps the token. */
   tokenFileOf(options: never, folder: string): string
-  /** Asks a person by an address to open in a browser. Resolves to the text of the token file. */
+  /** Asks a person for consent, at an address that `show` presents, to open in a browser. Resolves to the text of the token file. */
   ask(
     options: never,
     client: AccountClient,
@@ -182,7 +182,7 @@ export interface SourceSchema<Shape extends z.Shape> {
   /** Describes what a mount serves. */
   readonly about: string
   /**
-   * The keys of a mount, besides `provider` and the keys of every mount. A key here replaces the key of every mount with this name.
+   * The keys of a mount, besides `provider` and the keys of every mount. A key here replaces a key of every mount that has the same name.
    */
   readonly shape: Shape
   /** Refuses options that do not go together. */

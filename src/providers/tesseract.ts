@@ -91,7 +91,7 @@ async function run(
   return output.toString('utf8')
 }
 
-/** The environment of the program: one thread, and where the operator keeps the languages. */
+/** Returns the environment of the program, with one thread, and with the folder of the languages if the operator has set one. */
 function environment(): Readonly<Record<string, string>> {
   const { TESSDATA_PREFIX: folder, SystemRoot: system } = process.env
   return {

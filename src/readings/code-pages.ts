@@ -1,6 +1,6 @@
 import { decodeBytes, labelOf } from '../text/encoding/decode.ts'
 
-/** Encodings of code pages that have names of their own. */
+/** Names of the encodings of code pages, where they do not follow from the number. */
 const encodings: Readonly<Record<number, string>> = {
   866: 'ibm866',
   874: 'windows-874',
@@ -16,7 +16,7 @@ const encodings: Readonly<Record<number, string>> = {
   65001: 'utf-8',
 }
 
-/** Code pages by the character set of a font. */
+/** Code pages by the character set of a font in Windows. */
 const codePages: Readonly<Record<number, number>> = {
   77: 10_000,
   78: 10_001,
@@ -78,12 +78,12 @@ const dos: Readonly<Record<number, string>> = {
   850: 'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u00ad±‗¾¶§÷¸°¨·¹³²■\u00a0',
 }
 
-/** The code page of the character set of a font (`\fcharset`). Other sets are in the code page of the document. */
+/** The code page of the character set of a font (`\fcharset`); `undefined` for other sets, whose text is in the code page of the document. */
 export function codePageOf(charset: number): number | undefined {
   return codePages[charset]
 }
 
-/** The code page of texts in a language of Windows: that of Western Europe for most. */
+/** The code page of texts in a language of Windows ([MS-LCID]). Languages that are not in the table have that of Western Europe (1252). */
 export function codePageOfLanguage(language: number): number {
   return languages[language] ?? languages[language & 0x3ff] ?? 1252
 }
@@ -101,7 +101,7 @@ export function decodeCodePage(bytes: Buffer, codePage: number): string {
 
 const decoders = new Map<string, InstanceType<typeof TextDecoder>>()
 
-/** Decodes a short run. Documents have very many of them, and a new decoder for each would take longer than the decoding. */
+/** Decodes a run of text; `undefined` in an unknown encoding. A document has very many runs, and a new decoder for each would take longer than the decoding. */
 function decodeRun(bytes: Buffer, label: string): string | undefined {
   const known = decoders.get(label)
   if (known !== undefined) return known.decode(bytes)

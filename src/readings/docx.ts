@@ -10,7 +10,7 @@ import { decodeSymbol, decodeSymbols } from './symbols.ts'
 import { createTableStack } from './tables.ts'
 import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
-/** Elements that are not part of the text: deletions, field codes, pronunciation, earlier properties. */
+/** Elements that are skipped: deletions, field codes, pronunciation guides, and properties of sections, tabs and earlier revisions. */
 const skipped = new Set([
   'w:del',
   'w:moveFrom',
@@ -31,7 +31,7 @@ interface Paragraph {
   depth?: number
 }
 
-/** Reads a Word document (ECMA-376, part 1, section 17). */
+/** Reads a Word document (ECMA-376, part 1, section 17), which is embedded in `depth` other documents. */
 export async function readDocx(
   bytes: Uint8Array,
   form: ReadingForm,
@@ -64,10 +64,10 @@ interface Surroundings {
   readonly depth: number
 }
 
-/** Maximum number of documents within a document, and how deep they may be within each other. */
+/** Maximum number of documents that a part of a document embeds, and maximum depth of embedded documents. */
 const [maxChunks, maxChunkDepth] = [200, 3]
 
-/** Reads the documents that are parts of a document (`w:altChunk`; ECMA-376, part 1, section 17.17.2), by relationship. */
+/** Reads the documents that a part embeds (`w:altChunk`; ECMA-376, part 1, section 17.17.2). Returns their texts by the ids of their relationships. */
 async function readChunks(zip: Zip, parts: ReadonlyMap<string, string>, { form, limits, depth }: Surroundings) {
   const chunks = new Map<string, string>()
   if (parts.size > maxChunks) throw tooLarge(`The document contains more than ${maxChunks} other documents.`)
@@ -89,7 +89,7 @@ async function readChunk(bytes: Buffer, form: ReadingForm, limits: ReadingLimits
     return (await readDocx(bytes, form, limits, depth)).text
   }
   if (/^\s*\{\\rtf/.test(head)) return readRtf(bytes, form, limits).text
-  if (/^mime-version:/im.test(head)) return '[A part of the document has a format that is not read.]'
+  if (/^mime-version:/im.test(head)) return '[A part of the document is left out: its format, MHTML, is not supported.]'
   if (/<(?:!doctype|html|head|body|p|div|table|h[1-6]|ul|ol|span)\b/i.test(head))
     return readHtml(bytes, form, limits).text
   const text = decodeBytes(bytes, detectEncoding(bytes) ?? 'utf-8') ?? ''
@@ -108,16 +108,16 @@ async function readBody(zip: Zip, part: string, surroundings: Surroundings): Pro
   await walkXml(zip.read(part), { skip: skipped, ...createDocxBodyWriter(surroundings, links, chunks) })
 }
 
-/** The path of a picture's file, which Word writes as its alternative text by itself. */
+/** A file path, which Word itself writes as the alternative text of a picture. */
 const filePath = /^(?:[a-z]:[\\/]|\\\\|file:)/i
 
-/** The alternative text of a picture, apart from the words around it. */
+/** Returns the alternative text of a picture, with spaces around it; '' if it is empty or a file path. */
 function pictureIn(before: string, alternative: string, { image, plain }: DocumentWriter): string {
   if (alternative === '' || filePath.test(alternative)) return ''
   return `${/(?:^|\s)$/.test(before) ? '' : ' '}${image(plain(alternative))} `
 }
 
-/** Writes the elements of a text, as they open and close. */
+/** Returns handlers that write the elements of a part. */
 function createDocxBodyWriter(
   { writer, styles, numbering }: Surroundings,
   links: ReadonlyMap<string, string>,
@@ -195,7 +195,7 @@ function createDocxBodyWriter(
         break
       case 'w:footnote':
       case 'w:endnote':
-        // The separators between text and notes are stored as notes, too.
+        // Notes with a type are separators between the text and the notes.
         note = attributes.type === undefined ? attributes.id : undefined
         break
       case 'w:altChunk': {
@@ -248,7 +248,7 @@ interface ParagraphStyle {
   readonly list?: string
 }
 
-/** The styles that make headings and lists. Their names are in English in every language of Word. */
+/** Returns the paragraph styles by their ids. Word stores the names of its heading styles in English, whatever its language. */
 async function readParagraphStyles(zip: Zip, part: string | undefined): Promise<ReadonlyMap<string, ParagraphStyle>> {
   const styles = new Map<string, { level?: number; list?: string }>()
   if (part === undefined || !zip.has(part)) return styles
@@ -271,8 +271,9 @@ async function readParagraphStyles(zip: Zip, part: string | undefined): Promise<
 
 /** Reads how the lists of a document are numbered (ECMA-376, part 1, section 17.9), and counts their items. */
 async function readNumbering(zip: Zip, part: string | undefined) {
-  /** Number formats per depth, by definition; below, the definition of each list. */
+  /** The number format at each depth, by definition. */
   const formats = new Map<string, string[]>()
+  /** The definition of each list. */
   const definitions = new Map<string, string>()
   if (part !== undefined && zip.has(part)) {
     let format: string[] = []
@@ -287,7 +288,7 @@ async function readNumbering(zip: Zip, part: string | undefined) {
         else if (name === 'w:numFmt') format[depth] = val
         else if (name === 'w:num') {
           list = numId
-          // Overrides of a list mostly change only its start number.
+          // The formats in the overrides of a list are ignored: mostly they change only its start number.
           format = []
         } else if (name === 'w:abstractNumId') definitions.set(list, val)
       },
@@ -295,7 +296,7 @@ async function readNumbering(zip: Zip, part: string | undefined) {
   }
   const counts = new Map<string, number[]>()
   return {
-    /** The number of the next item at a depth of a list; `undefined` where its items have bullets. */
+    /** The number of the next item at a depth of a list; `undefined` if its items are not numbered. */
     next: (list: string, depth: number): number | undefined => {
       const format = formats.get(definitions.get(list) ?? '')?.[depth]
       if (format === undefined || format === 'bullet' || format === 'none') return undefined

@@ -69,7 +69,10 @@ async function readContents(zip: Zip): Promise<BookContents> {
   await walkBook(zip, 'META-INF/container.xml', (name, attributes) => {
     if (name === 'rootfile') main ??= attributes['full-path']
   })
-  if (main === undefined || !zip.has(main)) throw unreadableError('The book is damaged: it names no contents.')
+  if (main === undefined || !zip.has(main))
+    throw unreadableError(
+      'The book is damaged: the package document that META-INF/container.xml should name is missing.',
+    )
   const package_ = main
   const items = new Map<string, { readonly part: string; readonly type: string }>()
   const spine: string[] = []
@@ -96,7 +99,7 @@ async function readContents(zip: Zip): Promise<BookContents> {
   )
   const chapters = spine.flatMap((id) => {
     const item = items.get(id)
-    if (item === undefined) throw unreadableError('The book is damaged: a chapter of its list is missing.')
+    if (item === undefined) throw unreadableError('The book is damaged: a chapter of its reading order is missing.')
     return /html|svg|oeb1-document/.test(item.type) ? [item.part] : []
   })
   return { title, chapters, table: table ?? items.get(tableId ?? '')?.part }
@@ -143,7 +146,7 @@ async function readEncrypted(zip: Zip): Promise<ReadonlySet<string>> {
   return parts
 }
 
-/** Parses a part of a book, by the names of elements without their prefixes. */
+/** Parses a part of a book, if the book has it. The handlers get the names of elements without prefixes. */
 async function walkBook(
   zip: Zip,
   part: string,

@@ -9,14 +9,14 @@ export {
   readingFormsOf,
 } from '../core/documents.ts'
 
-/** Job of the worker. */
+/** A document that the worker is to read. */
 export interface ReadingJob {
   readonly format: DocumentFormat
-  /** `csv`: each sheet of a workbook by itself. `picture`: one page of a PDF. */
+  /** `csv`: each sheet of a workbook by itself. `picture`: one page of a PDF, drawn. */
   readonly form: ReadingForm | 'csv' | 'picture'
-  /** The index of the page for `picture`. */
+  /** The index of the page for `picture`, from 0. */
   readonly page?: number
-  /** The texts of pages of a PDF that OCR has read, by index. If it is given, a PDF that holds only pictures is not an error. */
+  /** The texts of pages of a PDF that OCR has read, by index. If given (even empty), a PDF that holds only pictures is not an error. */
   readonly ocr?: ReadonlyMap<number, string>
   readonly bytes: Uint8Array
   readonly limits: ReadingLimits
@@ -33,11 +33,11 @@ export interface Reading {
   readonly text: string
   /** Title from the document. */
   readonly title?: string
-  /** Number of pages, slides or sheets. */
+  /** Number of pages, slides, sheets, chapters, messages of a mailbox, or attachments of a mail. */
   readonly parts?: number
   /** The sheets of a workbook, if each was requested. */
   readonly sheets?: readonly SheetText[]
-  /** Whether a PDF has text of its own. */
+  /** Whether a PDF has text apart from the texts of OCR. */
   readonly hasText?: boolean
   /** Indexes of the pages of a PDF that OCR may read: pages that hold only pictures, or whose fonts do not map all codes to characters. */
   readonly pictures?: readonly number[]
@@ -67,8 +67,8 @@ export function unreadableError(message: string, reason: 'unreadable' | 'withhel
   return new ResourceError('invalid', message, { reason })
 }
 
-/** The cause, for code inside the server, in the error for a PDF that holds only pictures; the second if OCR will read it. */
+/** `fault` of the error for a PDF that holds only pictures, for code inside the server. The second says that OCR will still read the PDF. */
 export const [scanFault, waitingFault] = ['scan', 'scan-waiting']
 
-/** The message of the error for a PDF without text. */
+/** The message of the error for a PDF that holds only pictures. */
 export const onlyPicturesMessage = 'The document contains no text, only pictures: its pages may have been scanned.'

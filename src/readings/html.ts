@@ -36,7 +36,7 @@ const maxSpans = 100
 /** Maximum nesting depth. The parser takes time in proportion to its square. */
 const maxDepth = 20_000
 
-/** Reads a page of HTML, as people see it and without running it. */
+/** Reads a page of HTML, as people see it, but without running its scripts. */
 export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const page = detectEncoding(bytes) === undefined ? withoutControls(bytes) : bytes
   const encoding = detectEncoding(page)
@@ -47,7 +47,7 @@ export function readHtml(bytes: Uint8Array, form: ReadingForm, limits: ReadingLi
   return readHtmlPage(decodeBytes(page, encoding) ?? '', form, limits)
 }
 
-/** Minimum number of bytes per control character in a page. Browsers show a page with so few of them, without them. */
+/** A page with at most one control character in this number of bytes is read without its control characters, as browsers show it. */
 const bytesPerControl = 1000
 
 function withoutControls(bytes: Uint8Array): Uint8Array {
@@ -83,7 +83,7 @@ export function readHtmlPage(html: string, form: ReadingForm, limits: ReadingLim
 
 type Attributes = Readonly<Record<string, string>>
 
-/** The name of an element without the prefix that MathML and SVG have in XHTML. */
+/** The name of an element in lower case, without the prefix that MathML and SVG have in XHTML. */
 function localName(name: string): string {
   return name.replace(/^(?:m|mml|svg):/, '').toLowerCase()
 }
@@ -157,7 +157,7 @@ function createLine(writer: DocumentWriter) {
       spaced = true
       spans.length = 0
     },
-    /** Opens an inline element. Returns whether it is one. */
+    /** Opens an element if it is inline. Returns whether it is. */
     open: (name: string, { alt = '', href }: Attributes): boolean => {
       const span = spanNames.get(name)
       if (name === 'img') append(writer.image(writer.plain(alt)))
@@ -170,7 +170,7 @@ function createLine(writer: DocumentWriter) {
       } else return false
       return true
     },
-    /** Closes an inline element, and with it those that were opened in it. Returns whether it is one. */
+    /** Closes an element if it is inline, with the inline elements in it: as plain text if `isPlain`. Returns whether it is inline. */
     close: (name: string, isPlain: boolean): boolean => {
       const ended = spanNames.get(name)
       if (ended === undefined) return false
@@ -187,7 +187,7 @@ function createLine(writer: DocumentWriter) {
   }
 }
 
-/** The open lists, from the outermost on, each with the number of its next item; undefined for bullets. */
+/** The open lists, the outermost first, each with the number of its next item; undefined for bullets. */
 function createLists(writer: DocumentWriter) {
   const lists: { number: number | undefined }[] = []
   let itemOpen = false
@@ -203,7 +203,7 @@ function createLists(writer: DocumentWriter) {
       itemOpen = false
       if (lists.length === 0) writer.end()
     },
-    /** Writes a block of the innermost list. Blocks after the first block of an item still belong to the item. */
+    /** Writes a block of the innermost list. Blocks after the first block of an item are one level deeper. */
     write: (text: string) => {
       const list = lists.at(-1)
       const number = itemOpen && list?.number !== undefined ? list.number++ : undefined
@@ -216,7 +216,7 @@ function createLists(writer: DocumentWriter) {
 /** The formula (MathML) that is being read: its TeX, in an annotation or an attribute, or else the text of its elements. */
 function createFormula(writer: DocumentWriter) {
   let depth = 0
-  /** Depth of the annotation that is being read. Annotations other than TeX repeat the formula in another notation. */
+  /** Depth of the annotation that is being read. Annotations other than TeX are ignored: they repeat the formula in another notation. */
   let annotation: { readonly depth: number; readonly isTex: boolean } | undefined
   let [tex, alternative, text] = ['', '', '']
   return {
@@ -230,7 +230,7 @@ function createFormula(writer: DocumentWriter) {
       if (annotation === undefined) text += ` ${words.trim()}`
       else if (annotation.isTex) tex += words
     },
-    /** Closes an element. Returns the formula at the end of it. */
+    /** Closes an element. Returns the formula if it ends here. */
     close: (): string | undefined => {
       if (annotation?.depth === depth) annotation = undefined
       if (--depth > 0) return undefined

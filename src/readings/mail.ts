@@ -35,7 +35,7 @@ interface Mailbox {
 }
 
 /**
- * Reads a mail (RFC 5322, MIME), a page that was saved as one (MHTML), a mailbox (RFC 4155), or a message of Outlook: headers, text,
+ * Reads a mail (RFC 5322, MIME), a web page that was saved as a mail (MHTML), a mailbox (RFC 4155), or a message of Outlook: headers, text,
  * attachments.
  */
 export async function readMail(
@@ -70,8 +70,8 @@ function withoutMark(source: Buffer): Buffer {
 }
 
 /**
- * Returns the messages of a mailbox. Each begins with a line of `From `, a sender and usually a time, followed by its headers. In other
- * lines that begin with `From `, programs usually put a `>` before it.
+ * Returns the messages of a mailbox. Each begins with a line of `From `, a sender and usually a time, followed by its headers. The `>` that
+ * programs put before other lines that begin with `From ` is removed.
  */
 function messagesIn(source: Buffer): readonly Buffer[] {
   const starts: number[] = [0]
@@ -131,8 +131,8 @@ async function writeMessage(message: StoredMessage, mailbox: Mailbox, depth: num
 }
 
 async function parseMail(message: Uint8Array): Promise<Email> {
-  // The text is not UTF-8, and the mail does not declare its encoding.
   const source = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+  // The encoding is detected only if the text is not UTF-8 and the mail declares none.
   const encoding = isUtf8(source) || /charset/i.test(source.toString('latin1')) ? undefined : detectEncoding(source)
   const decoded = encoding === undefined ? undefined : decodeBytes(source, encoding)
   try {
@@ -142,7 +142,7 @@ async function parseMail(message: Uint8Array): Promise<Email> {
   }
 }
 
-/** Whether an attachment is a picture or style of the page that the mail shows. */
+/** Whether an attachment is a part of the page that the mail shows, such as a picture or style. */
 function isPartOfPage({ filename, mimeType, related }: Attachment, isPage: boolean): boolean {
   if (mimeType === 'message/rfc822') return false
   const isShown =
@@ -162,7 +162,7 @@ async function writeAttached(attachment: AttachedPart, mailbox: Mailbox, depth: 
     if (!(opened instanceof Uint8Array)) await writeInner(opened, mailbox, depth)
     else if (opened.length > 0) await writeBytes(opened, name, mimeType, mailbox, depth)
   } catch (error) {
-    // The mail stays readable if an attachment is damaged, but not if it has too much in it.
+    // The mail stays readable if an attachment is damaged, but not if an attachment is too large.
     if (!isResourceError(error, 'invalid')) throw error
     writer.paragraph(writer.plain(`[${error.message}]`))
   }

@@ -1,4 +1,4 @@
-/** A mail or message, in whatever format it is stored. */
+/** An e-mail message, in whatever format it is stored. */
 export interface StoredMessage {
   readonly subject: string
   /** The headers that are shown, such as `From`. */
@@ -13,6 +13,6 @@ export interface StoredMessage {
 export interface AttachedPart {
   readonly name: string
   readonly mimeType: string
-  /** Opens the attachment: returns its bytes, or a message that is stored in parts. */
+  /** Returns the bytes of the attachment, or a message that Outlook stores in parts within the message. */
   readonly open: () => Uint8Array | StoredMessage
 }

@@ -38,7 +38,7 @@ const builtInPatterns: Readonly<Record<number, string>> = {
   70: '# ??/??',
 }
 
-/** Returns the kind of a built-in format. 27 to 36 and 50 to 58 are East Asian dates, 71 to 81 Thai dates. */
+/** Returns the kind of a built-in format. 27 to 36 and 50 to 58 are East Asian dates, 71 to 78, 80 and 81 Thai dates. */
 function builtIn(id: number): NumberKind {
   if (id === 46 || id === 79) return 'duration'
   const isDate =
@@ -62,7 +62,7 @@ export function numberKindOf(id: number, code: string | undefined): NumberKind {
   const digits = bare.replace(/\[[^\]]*\]/g, '').replace(/general|標準/gi, '')
   // `e` is a year in Japan, and an exponent elsewhere.
   if (/[ymdhs]|g+e|ge|^e/i.test(digits.replace(/e[+-]/gi, ''))) return 'date'
-  // A number with an exponent is shown unrounded. A currency does not affect how digits are grouped.
+  // A number with an exponent is shown unrounded. Of a currency with its locale, only the sign stays in the pattern.
   if (code.length > maxPattern || /e[+-]/i.test(digits)) return 'plain'
   const pattern = code.replace(/\[\$([^\]-]*)(?:-[^\]]*)?\]/g, (_, sign: string) => (sign === '' ? '' : `"${sign}"`))
   return /^\s*(?:general|@|g\/標準)?\s*$/i.test(pattern) ? 'plain' : { pattern }
@@ -70,7 +70,8 @@ export function numberKindOf(id: number, code: string | undefined): NumberKind {
 
 /**
  * Formats a number as the sheet shows it, except that a date is in ISO 8601 and a duration in hours. Without a pattern, digits that only
- * come from binary fractions are left out. If the pattern shows nothing or is unknown, the number itself is returned.
+ * come from binary fractions are left out. If the pattern shows nothing or is unknown, the number itself is returned, as is a source that
+ * is no number.
  */
 export function formatNumber(source: string, kind: NumberKind, since1904: boolean): string {
   const value = Number(source)
@@ -86,7 +87,7 @@ export function formatNumber(source: string, kind: NumberKind, since1904: boolea
   return shown === '' ? tidy(value) : shown
 }
 
-/** A text as the sheet shows it: a pattern may have words around the `@` that stands for the text. */
+/** Returns a text as the sheet shows it: a pattern may have words around the `@` that stands for the text. */
 export function formatText(text: string, kind: NumberKind): string {
   if (typeof kind !== 'object' || !kind.pattern.includes('@')) return text
   return formatPattern(kind.pattern, text) ?? text
@@ -111,8 +112,8 @@ function formatDuration(days: number): string {
 }
 
 /**
- * Converts the number of a day to a date in ISO 8601. With `since1904`, day 0 is 1904-01-01. Otherwise day 1 is 1900-01-01, and day 60 is
- * 29 February 1900, which did not exist.
+ * Converts the number of a day to a date in ISO 8601, or below 1 to a time; `undefined` below 0 and after the year 9999. With `since1904`,
+ * day 0 is 1904-01-01. Otherwise day 1 is 1900-01-01, and day 60 is 29 February 1900, which did not exist.
  */
 function formatDate(days: number, since1904: boolean): string | undefined {
   if (days < 0 || days >= 2_958_466) return undefined

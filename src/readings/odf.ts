@@ -6,7 +6,7 @@ import { type Attributes, openZip, walkXml, type Zip } from './package.ts'
 import { createTableStack } from './tables.ts'
 import { collapseWhitespace, createDocumentWriter, type DocumentWriter } from './writer.ts'
 
-/** Elements that are not part of the text: deletions, pronunciation, comments, settings, declarations. */
+/** Elements that are not part of the text, such as deletions, pronunciation guides, comments, settings and declarations. */
 const skipped = new Set([
   'text:tracked-changes',
   'table:tracked-changes',
@@ -71,13 +71,13 @@ async function readFormulas(zip: Zip, form: ReadingForm, limits: ReadingLimits):
   return formulas
 }
 
-/** Facts that stand behind, or outside of, the text that they concern. */
+/** Facts that a document states after, or outside of, the text that they concern. */
 interface BodyFacts {
   /** The style that each style is derived from. */
   readonly parents: ReadonlyMap<string, string>
   /** Whether the items of a list style are numbered, at each depth. */
   readonly numbered: ReadonlyMap<string, readonly boolean[]>
-  /** The title of each page of a presentation. */
+  /** The title of each page of a presentation; '' for a page without one. */
   readonly titles: readonly string[]
 }
 
@@ -122,12 +122,12 @@ interface OpenParagraph {
   text: string
 }
 
-/** A positive number in an attribute; 1 without one. */
+/** The positive integer in an attribute, at most `most`; 1 if the attribute has none. */
 function countIn(attribute: string | undefined, most: number): number {
   return Math.min(most, Math.max(1, Math.trunc(Number(attribute)) || 1))
 }
 
-/** The open paragraphs, each in a box or note of the one before, with their links and notes. */
+/** The open paragraphs, each in a text box or note of the paragraph before, with their links and notes. */
 function createParagraphs(writer: DocumentWriter, formulas: ReadonlyMap<string, string>, most: number) {
   const paragraphs: OpenParagraph[] = []
   const anchors: { readonly before: string; readonly target: string | undefined }[] = []
@@ -178,7 +178,7 @@ function createParagraphs(writer: DocumentWriter, formulas: ReadonlyMap<string, 
         append(writer.plain(isFirst ? words.trimStart() : words))
       }
     },
-    /** Closes an element. Returns the paragraph that ends, or the description of a picture outside of paragraphs. */
+    /** Closes an element. Returns the paragraph that ends, unless it is in a note, or the description of a picture outside of paragraphs. */
     close: (name: string): OpenParagraph | undefined => {
       if (name === 'text:note-citation') capturing = undefined
       else if (name === 'text:note') endNote()
@@ -202,7 +202,7 @@ function createParagraphs(writer: DocumentWriter, formulas: ReadonlyMap<string, 
   }
 }
 
-/** Writes the elements of a body, as they open and close. */
+/** Returns handlers that write the elements of a body. */
 function createOdfBodyWriter(
   writer: DocumentWriter,
   { parents, numbered, titles }: BodyFacts,
@@ -278,7 +278,7 @@ function createOdfBodyWriter(
   return { open, close, text, end }
 }
 
-/** The open lists, from the outermost on. */
+/** The open lists, the outermost first. */
 function createLists(writer: DocumentWriter, numbered: BodyFacts['numbered']) {
   const lists: { readonly style: string; number: number; isNew: boolean }[] = []
   /** The last number in each style, for lists that continue another. */
@@ -298,7 +298,7 @@ function createLists(writer: DocumentWriter, numbered: BodyFacts['numbered']) {
       const start = Number(attributes['start-value'])
       if (start > 0) list.number = start - 1
     },
-    /** Writes a paragraph of an item. Returns whether there is one. Paragraphs after its first still belong to it. */
+    /** Writes a paragraph of the open item; later paragraphs of an item are one level deeper. Returns false outside of lists. */
     write: (text: string): boolean => {
       const list = lists.at(-1)
       if (list === undefined) return false
@@ -317,7 +317,7 @@ function createLists(writer: DocumentWriter, numbered: BodyFacts['numbered']) {
   }
 }
 
-/** The tables of a spreadsheet. Cells and rows may be repeated; those without a value are written only between others. */
+/** The tables of a spreadsheet. Cells and rows may be repeated. Empty cells are written only before a value, and empty rows never. */
 function createSheets(writer: DocumentWriter) {
   let row: string[] = []
   let column = 0
@@ -364,7 +364,7 @@ function createSheets(writer: DocumentWriter) {
         repeats = countIn(attributes['number-rows-repeated'], maxRepeats)
       } else if (name === 'table:table-cell' || name === 'table:covered-table-cell') cell = { attributes, lines: [] }
     },
-    /** Adds text to the open cell. Returns whether there is one. */
+    /** Adds text to the open cell. Returns whether a cell is open. */
     add: (text: string): boolean => {
       if (text.trim() !== '') cell?.lines.push(text.trim())
       return cell !== undefined
@@ -378,7 +378,7 @@ function createSheets(writer: DocumentWriter) {
   }
 }
 
-/** A date in ISO 8601, whatever form the spreadsheet shows. */
+/** The date of a cell as `YYYY-MM-DD`, with the time unless it is midnight, whatever form the spreadsheet shows; `undefined` if it has none. */
 function dateIn(attributes: Attributes): string | undefined {
   const date = attributes['office:value-type'] === 'date' ? attributes['office:date-value'] : undefined
   const [, day, minute = '00:00', second] = /^([\d-]{4,12})(?:T(\d\d:\d\d)(:\d\d)?[\d.,]*)?$/.exec(date ?? '') ?? []

@@ -9,12 +9,12 @@ const maxEntries = 10_000
 /**
  * Opens a zip archive in memory, whose parts are read by name. Nothing is written to disk, so names cannot do harm.
  *
- * @param limit Maximum size of all its unpacked parts together, in bytes. The sizes that the archive states are not trusted.
- * @throws ResourceError `invalid` for bytes that are not an archive, `too-large` for one of more than 10,000 parts.
+ * @param limit Maximum number of bytes that all reads together may unpack. The sizes that the archive states are not trusted.
+ * @throws ResourceError `invalid` for bytes that are not an archive or are encrypted, `too-large` for more than 10,000 parts.
  */
 export async function openZip(bytes: Uint8Array, limit: number) {
   const buffer = archiveIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
-  // An encrypted document is in a container of the old format.
+  // Encrypted documents are compound files, as documents of Office 97 are.
   if (buffer.subarray(0, 4).toString('hex') === 'd0cf11e0')
     throw unreadableError(
       'The document is encrypted, or in the format of Office 97: save it without a password, in a current format.',
@@ -102,7 +102,7 @@ function archiveIn(buffer: Buffer): Buffer {
     if (at === -1 || at + endRecordBytes > buffer.length) continue
     const [size, offset] = [buffer.readUInt32LE(at + 12), buffer.readUInt32LE(at + 16)]
     const end = at + endRecordBytes + buffer.readUInt16LE(at + 20)
-    // A 64-bit archive has its directory elsewhere. It marks that by an offset with all bits set.
+    // An archive in the 64-bit format (ZIP64) states its directory elsewhere, and sets all bits of this offset.
     if (offset === 0xffffffff) return buffer.subarray(0, end)
     const isDirectoryAt = (place: number) =>
       place >= 0 && (size === 0 || buffer.toString('latin1', place, place + 4) === centralRecord)
@@ -114,8 +114,8 @@ function archiveIn(buffer: Buffer): Buffer {
 }
 
 /**
- * Returns an archive whose damaged directory is replaced by a new one, made from the headers of its parts. Undefined if the archive ends
- * before its directory does, because parts may then be missing.
+ * Returns an archive whose damaged directory is replaced by a new one, made from the headers of its parts. Undefined if the archive has no
+ * end record (parts may then be missing), or no parts, or if the size of a part is unknown.
  */
 function withNewDirectory(buffer: Buffer): Buffer | undefined {
   const last = buffer.lastIndexOf(endRecord, undefined, 'latin1')
@@ -146,10 +146,10 @@ function withNewDirectory(buffer: Buffer): Buffer | undefined {
   return records.length === 0 ? undefined : Buffer.concat([buffer, directory, end])
 }
 
-/** Lengths of the headers of a part in an archive, before its data and in the directory, without its name. */
+/** Lengths of the two headers of a part, without its name, in bytes: the header before its data, and the header in the directory. */
 const [localBytes, centralBytes] = [30, 46]
 
-/** Returns the checksum and the sizes of a part. They are in its header, or else in a record after its data. */
+/** Returns the checksum and the sizes of a part, from its header or from a record after its data; `undefined` if that record is missing. */
 function sizesAt(buffer: Buffer, header: number, start: number): Buffer | undefined {
   if ((buffer.readUInt16LE(header + 6) & 8) === 0) return buffer.subarray(header + 14, header + 26)
   let at = buffer.indexOf(sizesRecord, start, 'latin1')
@@ -170,7 +170,7 @@ function unpacksToTooMuch(limit: number): Error {
   return tooLarge(`The document unpacks to more than ${limit} bytes.`)
 }
 
-/** Converts an error of the library: each one counts as damage of the document. */
+/** Converts an error of the library: each counts as damage of the document. A ResourceError stays as it is. */
 function asDamage(error: unknown): Error {
   if (error instanceof Error && error.name === 'ResourceError') return error
   return unreadableError('The document is damaged: it is not a valid zip archive.')
@@ -185,9 +185,9 @@ export function resolvePartName(part: string, target: string): string {
 export type Attributes = Readonly<Record<string, string>>
 
 /**
- * Handlers for the elements of an XML document. An element has the usual prefix of its namespace, whatever the document calls it:
- * `w:p`, `x:row`; outside of the namespaces of {@link prefixes} it has the prefix `?`. An attribute has a prefix only if its
- * namespace is another than that of its element: `val` of `w:pStyle`, but `r:id`.
+ * Handlers for the elements of an XML document. An element is named with the usual prefix of its namespace, whatever prefix the document
+ * uses: `w:p`, `x:row`. In an unknown namespace, the prefix is `?`. An attribute has a prefix only if its namespace differs from that of
+ * its element: `val` of `w:pStyle`, but `r:id`.
  */
 interface XmlHandlers {
   readonly open?: (name: string, attributes: Attributes) => void
@@ -195,7 +195,7 @@ interface XmlHandlers {
   readonly close?: (name: string) => void
   /** Elements that are skipped, with everything in them. */
   readonly skip?: ReadonlySet<string>
-  /** Whether a document type definition is passed over, as some formats have one. No entity of it is known. */
+  /** Whether a document type definition is ignored, with the entities that it declares. If not, it is an error. */
   readonly allowsDefinition?: boolean
 }
 
@@ -212,7 +212,7 @@ const prefixes: Readonly<Record<string, string>> = {
   'markup-compatibility': 'mc',
 }
 
-/** The namespaces of OpenDocument: `urn:oasis:names:tc:opendocument:xmlns:drawing:1.0`, and those of its attributes. */
+/** A namespace of OpenDocument, such as `urn:oasis:names:tc:opendocument:xmlns:table:1.0`. Its prefix is the word in it, or in {@link openPrefixes}. */
 const openDocument = /^urn:oasis:names:tc:opendocument:xmlns:([a-z-]+):[\d.]+$/
 const openPrefixes: ReadonlyMap<string, string> = new Map([
   ['drawing', 'draw'],
@@ -230,7 +230,7 @@ function prefixOf(namespace: string): string {
   return Object.hasOwn(prefixes, plain) ? (prefixes[plain] ?? '?') : '?'
 }
 
-/** Whether alternatives in a namespace are preferred to their fallback: those of Microsoft that have text in them. */
+/** Whether alternatives that require a namespace are preferred to their fallback: if it has a usual prefix, or is one of Microsoft. */
 function isUnderstood(namespace: string | undefined): boolean {
   return (
     namespace !== undefined &&
@@ -244,7 +244,8 @@ const maxDepth = 1000
 
 /**
  * Parses an XML document, piece by piece. No Office document has a document type definition, so a document with one is refused
- * unless the format allows it. All entities except the five that need no definition are unknown. Of the alternatives of an `mc:AlternateContent`, one is read.
+ * unless the handlers allow it. All entities except the five that need no definition are unknown. Of the alternatives of an
+ * `mc:AlternateContent`, only the first that is understood is read.
  *
  * @throws ResourceError `invalid` for a definition, or elements nested deeper than 1000.
  */
@@ -297,14 +298,14 @@ export async function walkXml(pieces: AsyncIterable<Buffer>, handlers: XmlHandle
   )
   let decoder: InstanceType<typeof TextDecoder> | undefined
   for await (const piece of pieces) {
-    // The parts of Office documents are in UTF-8, or in UTF-16 with a mark.
+    // The parts of Office documents are in UTF-8, or in UTF-16 with a byte order mark.
     decoder ??= new TextDecoder(piece[0] === 0xff ? 'utf-16le' : piece[0] === 0xfe ? 'utf-16be' : 'utf-8')
     parser.write(decoder.decode(piece, { stream: true }))
   }
   parser.end(decoder?.decode())
 }
 
-/** The namespaces by their prefixes in an element. They are those of its parent if it declares none. */
+/** Returns the namespaces in an element, by prefix: those that it declares, and those of its parent. */
 function namespacesIn(attributes: Attributes, outer: Namespaces): Namespaces {
   const declared = Object.entries(attributes).filter(([name]) => name === 'xmlns' || name.startsWith('xmlns:'))
   if (declared.length === 0) return outer
@@ -335,7 +336,7 @@ function attributesOf(attributes: Attributes, element: string, namespaces: Names
 /** A relationship of a part: its type, and the part or address that it points to. */
 interface Relationship {
   readonly id: string
-  /** The last word of its type: `slide`, `hyperlink`, `officeDocument`; the whole type where it is not one of the standard. */
+  /** The last word of a type in the standard, such as `slide`, `hyperlink` or `officeDocument`; any other type as a whole. */
   readonly type: string
   readonly target: string
 }

@@ -1,12 +1,14 @@
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { heapOf } from './pdf-heap.ts'
 
-/** The characters of glyphs by their numbers. */
+/** Returns the character of a glyph, by the number of the glyph. */
 type Characters = (glyph: number) => string | undefined
 
 /**
- * Reads the characters of fonts that do not state them, but whose codes on the page are the numbers of glyphs. A TrueType font in the file
- * has a table of them; fonts of Windows that are not in the file have a known order.
+ * Finds the characters of text whose font does not map codes to characters, and whose codes are numbers of glyphs. A TrueType font in the
+ * file has a table of the characters of its glyphs. The fonts of Windows, if they are not in the file, have a known order of glyphs.
+ *
+ * @param count Number of characters of the page.
  */
 export function createGlyphReader(pdfium: WrappedPdfiumModule, textPage: number, count: number) {
   const fontOf = (index: number): number => {
@@ -25,6 +27,7 @@ export function createGlyphReader(pdfium: WrappedPdfiumModule, textPage: number,
     if (characters !== undefined) fonts.set(font, characters)
   }
   return {
+    /** The character at an index of the page; `undefined` if no better one is known than that of PDFium. */
     characterOf: (index: number): string | undefined =>
       fonts.size === 0 || pdfium.FPDFText_HasUnicodeMapError(textPage, index) !== 1
         ? undefined
@@ -33,18 +36,18 @@ export function createGlyphReader(pdfium: WrappedPdfiumModule, textPage: number,
 }
 
 function charactersOf(pdfium: WrappedPdfiumModule, font: number, codes: ReadonlySet<number>): Characters | undefined {
-  // Numbers of the glyphs of digits and signs are as low as control characters, which no text has.
+  // The glyphs of digits and punctuation have numbers below 0x20, which are no characters of a text. Without any, the codes may be characters.
   if (![...codes].some((code) => code < 0x20)) return undefined
   if (pdfium.FPDFFont_GetIsEmbedded(font) !== 1)
     return windowsFonts.test(readFontName(pdfium, font)) ? windowsCharacter : undefined
-  // If the codes of a font are characters, the library knows the width of each code.
+  // PDFium knows the widths of characters, but has one width for all numbers of glyphs: if widths differ, the codes are characters.
   const widths = new Set([...codes].map((code) => readGlyphWidth(pdfium, font, code)))
   if (widths.size > 1) return undefined
   const characters = charactersIn(readFontData(pdfium, font))
   return (glyph) => characters.get(glyph)
 }
 
-/** A size of a font, in points: any one will do. */
+/** Font size at which widths are compared, in points. Any size will do. */
 const size = 1000
 
 function readGlyphWidth(pdfium: WrappedPdfiumModule, font: number, code: number): number {
@@ -66,7 +69,7 @@ function readFontData(pdfium: WrappedPdfiumModule, font: number): Buffer {
   return Buffer.from(filled(pdfium, size + 4, (at) => pdfium.FPDFFont_GetFontData(font, at, size, at + size)))
 }
 
-/** Memory of the library after a function has written into it. */
+/** Returns a copy of memory of PDFium, after a function has written into that memory. */
 function filled(pdfium: WrappedPdfiumModule, size: number, fill: (at: number) => unknown): Uint8Array {
   const heap = heapOf(pdfium)
   const at = heap.wasmExports.malloc(size)
@@ -101,7 +104,7 @@ function windowsCharacter(glyph: number): string | undefined {
 /** Maximum number of codes that are read of a font, because its tables may repeat the same codes. */
 const maxCodes = 0x2_0000
 
-/** The tables of characters in Unicode of a TrueType or OpenType font ("cmap"), turned around. */
+/** Returns the Unicode character of each glyph of a TrueType or OpenType font, from its table `cmap`. */
 function charactersIn(font: Buffer): ReadonlyMap<number, string> {
   const characters = new Map<number, string>()
   let budget = maxCodes
@@ -122,7 +125,7 @@ function charactersIn(font: Buffer): ReadonlyMap<number, string> {
       else if (format === 12) readGroups(table, add)
     }
   } catch {
-    // The font is damaged, or has too many codes: what was read counts.
+    // The font is damaged, or has too many codes: the codes that were read count.
   }
   return characters
 }
@@ -135,7 +138,7 @@ function tableAt(font: Buffer, name: string): number {
 
 type Add = (glyph: number, code: number) => void
 
-/** Format 4: segments of codes up to 0xffff. */
+/** Reads a table of format 4: segments of codes up to 0xffff. */
 function readSegments(table: Buffer, add: Add): void {
   const size = table.readUInt16BE(6)
   const [ends, starts, deltas, offsets] = [14, 16 + size, 16 + size * 2, 16 + size * 3]
@@ -149,7 +152,7 @@ function readSegments(table: Buffer, add: Add): void {
   }
 }
 
-/** Format 12: groups of codes. */
+/** Reads a table of format 12: groups of codes. */
 function readGroups(table: Buffer, add: Add): void {
   for (let left = table.readUInt32BE(12), at = 16; left > 0; left--, at += 12) {
     const [first, last, glyph] = [table.readUInt32BE(at), table.readUInt32BE(at + 4), table.readUInt32BE(at + 8)]

@@ -10,23 +10,23 @@ interface Box {
   readonly bottom: number
 }
 
-/** FS_RECTF: four floats. */
+/** Size of FS_RECTF: four floats. */
 const boxBytes = 16
-/** Maximum gap between two characters that touch, as a share of the height of the line. */
+/** Maximum gap between two characters that touch, as a share of the height of a character. */
 const touchingShare = 0.05
-/** Maximum difference of the heights of two characters of one size, as a share. */
+/** Maximum difference of the heights of two characters of one size, as a share of the height. */
 const sameSizeShare = 0.1
-/** Minimum gap between two characters side by side that begins a word although no space is drawn, in heights of a character. */
+/** Horizontal gap between two characters above which a new word begins although no space is drawn, in heights of a character. */
 const wordsApart = 1
-/** Minimum distance between two characters, one below the other, that begins a line, in heights of a character. Vertical writing keeps closer. */
+/** Vertical gap between two characters above which a new line begins, in heights of a character. Vertical writing has smaller gaps. */
 const linesApart = 1
 
 /** A mark (such as an accent) belongs to the letter before it, so no space stands between them. */
 const startsWithMark = /^\p{M}/u
-/** Letters that are written from right to left, with the marks and spaces between them. */
+/** Arabic and Hebrew letters, which are written from right to left, with the marks and spaces between them. */
 const rightToLeft = /[\p{sc=Arab}\p{sc=Hebr}][\p{sc=Arab}\p{sc=Hebr}\p{M} ]+/gu
 
-/** Returns the text of a page in the order of the library, with mistakes repaired that the positions of the characters show. */
+/** Returns the text of a page as PDFium orders it. Corrects mistakes that the positions of characters, or the glyphs of fonts, reveal. */
 export function textOfPage(pdfium: WrappedPdfiumModule, textPage: number): string {
   const heap = heapOf(pdfium)
   const count = pdfium.FPDFText_CountChars(textPage)
@@ -40,7 +40,7 @@ export function textOfPage(pdfium: WrappedPdfiumModule, textPage: number): strin
       const [left = 0, top = 0, right = 0, bottom = 0] = new Float32Array(heap.HEAPU8.buffer, at, 4)
       return { left, top, right, bottom }
     }
-    // A soft hyphen at the end of a line comes as U+FFFE.
+    // PDFium returns a soft hyphen at the end of a line as U+FFFE.
     return mended(pdfium, textPage, text, boxOf)
       .replace(/\r\n?/g, '\n')
       .replace(/\ufffe|\0/g, '')
@@ -70,7 +70,7 @@ function mended(pdfium: WrappedPdfiumModule, textPage: number, text: string, box
       continue
     }
     const index = pdfium.FPDFText_GetCharIndexFromTextIndex(textPage, at)
-    // The text has no control characters, but the code of a glyph can be that of one.
+    // PDFium leaves control characters out of the text. They may be numbers of glyphs, which stand for characters.
     for (; next < index; next++) {
       replace(at, at, glyphs.characterOf(next) ?? '')
       before = undefined
@@ -125,7 +125,7 @@ function isLineBelow(above: Box, below: Box): boolean {
   return above.bottom - below.top > height * linesApart && above.left < below.right && below.left < above.right
 }
 
-/** The runs of letters from right to left that come in the order from left to right, by their positions. */
+/** Yields the runs of Arabic or Hebrew letters that the text has in the wrong order, from left to right, as their positions show. */
 function* turnedRuns(text: string, boxOf: (position: number) => Box): Generator<[position: number, run: string]> {
   for (const { 0: found, index } of text.matchAll(rightToLeft)) {
     const run = found.trimEnd()

@@ -13,8 +13,8 @@ const maxPdfPages = 10_000
 const pictureNote = '(This page contains no text, only pictures: it may have been scanned.)'
 
 /** Note before the text of a page whose fonts do not map all codes to characters. */
-const garbledNote = '(The fonts of this page do not tell all of its characters: words in its text are wrong.)'
-/** The share of control characters, among those that are not white space, from which on a page is garbled. */
+const garbledNote = '(The fonts of this page do not map all codes to characters, so words in its text are wrong.)'
+/** Minimum share of control characters in the text of a garbled page, without its white space. */
 const garbledShare = 0.1
 
 let loadedPdfium: Promise<WrappedPdfiumModule> | undefined
@@ -22,19 +22,19 @@ let loadedPdfium: Promise<WrappedPdfiumModule> | undefined
 /**
  * Reads the text of a PDF, page by page.
  *
- * @param ocr The texts of pages that OCR has read, by index; they stand for pages without text. If it is given, a document that holds only
- *   pictures is no error.
+ * @param ocr Texts that OCR has read, by index of the page. They replace the pages without text, or with wrong text. If it is given (even
+ *   empty), a document that holds only pictures is no error.
  */
 export function readPdf(bytes: Uint8Array, limits: ReadingLimits, ocr?: ReadonlyMap<number, string>): Promise<Reading> {
   return withPdf(bytes, (pdfium, document) => readPdfPages(pdfium, document, limits, ocr))
 }
 
-/** Draws a page of a PDF, for OCR. */
+/** Draws a page of a PDF, counted from 0, for OCR. */
 export function drawPdfPage(bytes: Uint8Array, index: number): Promise<Picture> {
   return withPdf(bytes, (pdfium, document) =>
     withForm(pdfium, document, (form) =>
       withPage(pdfium, document, form, index, (page) => {
-        if (page === 0) throw unreadableError('The page is damaged.')
+        if (page === 0) throw unreadableError(`Page ${index + 1} of the document is damaged.`)
         return drawPage(pdfium, page)
       }),
     ),
@@ -88,7 +88,7 @@ function withPage<T>(
       // Draws the values of fields that have no appearance in the file.
       pdfium.FORM_OnAfterLoadPage(page, form)
       pdfium.FORM_OnBeforeClosePage(page, form)
-      // A page loses the fonts that it inherits from the tree of pages when it is flattened; a copied page has them itself.
+      // Flattening loses the fonts that a page inherits from the page tree. A copied page has these fonts itself.
       copy = pdfium.FPDF_CreateNewDocument()
       const isCopied = pdfium.FPDF_ImportPages(copy, document, String(index + 1), 0)
       if (isCopied) {
@@ -182,8 +182,8 @@ function readPdfPage(pdfium: WrappedPdfiumModule, page: number): PageText {
 }
 
 /**
- * Whether a text has so many control characters that it is wrong: if a font maps no characters to its codes, the codes themselves are taken
- * for characters.
+ * Whether a text has so many control characters that it is wrong: if a font does not map its codes to characters, PDFium returns the codes
+ * themselves.
  */
 function isGarbled(text: string): boolean {
   const controls = text.match(/\p{Cc}/gu)?.filter((character) => character.trim() !== '').length ?? 0
@@ -199,7 +199,7 @@ const [grayBitmap, grayscale, white] = [1, 0x08, 0xff_ff_ff_ff]
 
 function drawPage(pdfium: WrappedPdfiumModule, page: number): Picture {
   const [pageWidth, pageHeight] = [pdfium.FPDF_GetPageWidthF(page), pdfium.FPDF_GetPageHeightF(page)]
-  if (!(pageWidth > 0 && pageHeight > 0)) throw unreadableError('The page has no size.')
+  if (!(pageWidth > 0 && pageHeight > 0)) throw unreadableError('The document is damaged: a page has no size.')
   const scale = Math.min(
     drawing.dpi / unitsPerInch,
     Math.sqrt(drawing.pixels / pageWidth / pageHeight),
@@ -247,7 +247,7 @@ interface Memory {
   grow(pages: number): number
 }
 
-/** Limits the memory of WebAssembly in this thread, which runs nothing else. */
+/** Limits the memory of WebAssembly in this thread, where only PDFium uses it. */
 function limitMemory(): void {
   const { Memory } = Reflect.get(globalThis, 'WebAssembly') as { readonly Memory: { readonly prototype: Memory } }
   const memory = Memory.prototype

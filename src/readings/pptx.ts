@@ -6,9 +6,9 @@ import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
 const maxSlides = 5000
 
-/** A text on a slide, in the order of the slide. */
+/** A shape on a slide: its lines of text, or the rows of its table. */
 interface Shape {
-  /** Placeholder type from the layout: `title`, `body`; undefined for a text box. */
+  /** Type of the placeholder, such as `title` or `body` (`obj` if none is stated); undefined for any other shape. */
   kind: string | undefined
   readonly lines: { depth: number; text: string }[]
   readonly rows: string[][]
@@ -24,7 +24,7 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
     open: (name, attributes) => {
       if (name !== 'p:sldId') return
       const target = targets.get(attributes['r:id'] ?? '')
-      if (target === undefined) throw unreadableError('The document is damaged: a slide of its list is missing.')
+      if (target === undefined) throw unreadableError('The document is damaged: a slide that it lists is missing.')
       if (slides.length >= maxSlides) throw tooLarge(`The document has more than ${maxSlides} slides.`)
       slides.push(target)
     },
@@ -59,14 +59,14 @@ export async function readPptx(bytes: Uint8Array, form: ReadingForm, limits: Rea
   return { text: writer.finish(), parts: slides.length }
 }
 
-/** Whether a shape has a date or footer, which may be the same on every slide: it is written where it is first. */
+/** Whether a shape is a date, header or footer. These may be the same on every slide, so each text is written only once. */
 function isRepeated({ kind = '' }: Shape): boolean {
   return ['dt', 'ftr', 'hdr'].includes(kind)
 }
 
 function writeShape(writer: DocumentWriter, { kind, lines, rows }: Shape): void {
   writer.end()
-  // The lines of a body are list items. In a text box, only lines that look like list items are.
+  // Several lines of a body are list items. In other shapes, only indented lines are.
   const isList = (kind === 'body' || kind === 'obj') && lines.filter(({ text }) => text.trim() !== '').length > 1
   for (const { depth, text } of lines) {
     if (isList || depth > 0) writer.item(depth, undefined, text)
@@ -83,7 +83,7 @@ async function shapesOf(zip: Zip, part: string, writer: DocumentWriter): Promise
   let row: string[] = []
   let inText = false
   let font = ''
-  /** Font of signs within a run of letters: PowerPoint keeps it for the letters after a sign. */
+  /** Font of the symbols in a run. PowerPoint also states it for letters, so it applies only to a single character that is not ASCII. */
   let signs = ''
   await walkXml(zip.read(part), {
     open: (name, { type, lvl, typeface = '' }) => {

@@ -3,7 +3,7 @@ import { isCompound, openCompound } from './binary/compound.ts'
 import { type DocumentFormat, unreadableError } from './formats.ts'
 import { openZip, relationshipsOf, type Zip } from './package.ts'
 
-/** Formats whose extensions people also give to files of another of these formats. */
+/** Formats whose files may have the extension of another of these formats. */
 const office: ReadonlySet<DocumentFormat> = new Set([
   'docx',
   'xlsx',
@@ -28,11 +28,11 @@ const signs: readonly (readonly [sign: RegExp, format: DocumentFormat])[] = [
   [/^\s*\{\\rtf/, 'rtf'],
   [/^\s*<\?xml\b[\s\S]*<office:document[\s>]/, 'odf'],
   [/^(?:From .*\r?\n|(?:[\w-]+:.*\r?\n(?:[ \t].*\r?\n)*)*mime-version:)/i, 'mail'],
-  // After an XML declaration and comments.
+  // The element may follow an XML declaration and comments.
   [/^(?:\s|<\?xml\b[^>]*>|<!--[^>]*-->)*<(?:!doctype html|html|head|body|table)\b/i, 'html'],
 ]
 
-/** Returns the format of a file by its content, or else by its name. `text`: plain text. */
+/** Returns the format of a file by its content, or else `named`; always `named` if that is not in {@link office}. `text`: plain text. */
 export async function recogniseFormat(
   bytes: Uint8Array,
   named: DocumentFormat,
@@ -62,13 +62,13 @@ const streams: readonly (readonly [stream: string, format: DocumentFormat])[] = 
 
 function formatOfCompound(bytes: Uint8Array, limit: number): DocumentFormat | undefined {
   const root = openCompound(bytes, limit)
-  // An encrypted document of today is a stream in a compound file.
+  // Current versions of Office store an encrypted document as a stream in a compound file.
   if (root.has('EncryptedPackage'))
     throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
   return streams.find(([stream]) => root.has(stream))?.[1]
 }
 
-/** The format of a zip archive, by the type that it states, or by the first element of its main part. */
+/** The format of a zip archive, by the type that it states, or by its main part; `undefined` if neither tells. */
 async function formatOfPackage(bytes: Uint8Array, limit: number): Promise<DocumentFormat | undefined> {
   const zip = await openZip(bytes, limit)
   const type = zip.has('mimetype') ? await beginningOf(zip, 'mimetype') : ''

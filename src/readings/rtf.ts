@@ -4,7 +4,7 @@ import { type Reading, type ReadingForm, type ReadingLimits, unreadableError } f
 import { decodeSymbols, isSymbolFont } from './symbols.ts'
 import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 
-/** Destinations that are not part of the text. Those with `\*` that are not in {@link shown} are not part of it either. */
+/** Destinations that are skipped. A destination after `\*` is also skipped, unless it is in {@link shown}. */
 const skipped = new Set(
   (
     'annotation bkmkend bkmkstart colortbl datafield filetbl footer footerf footerl footerr ftncn ftnsep ftnsepc header ' +
@@ -12,12 +12,12 @@ const skipped = new Set(
     'revtbl shprslt sp tc template tcn txe xe'
   ).split(' '),
 )
-/** Destinations that are part of the text although old readers pass over them. */
+/** Destinations that are read although `\*` lets old readers pass over them. */
 const shown = new Set(['do', 'fldinst', 'listtext', 'moMath', 'moMathPara', 'pntext', 'shpinst', 'shptxt', 'ud'])
-/** Destinations with paragraphs of their own, in the middle of another. */
+/** Destinations with paragraphs of their own, which stand inside of a paragraph: text boxes and footnotes. */
 const boxes = new Set(['shptxt', 'dptxbxtext', 'footnote'])
 
-/** Words that stand for a character. */
+/** Control words and symbols that stand for a character. */
 const characters: ReadonlyMap<string, string> = new Map([
   ['tab', '\t'],
   ['line', '\n'],
@@ -40,10 +40,10 @@ const characters: ReadonlyMap<string, string> = new Map([
 
 const maxDepth = 1000
 
-/** Number of bytes that may stand before a document. */
+/** Maximum number of bytes before the header `{\rtf`. */
 const maxLead = 100
 
-/** Reads a document in Rich Text Format 1.9.1, or a part of one: groups without the head of a document. */
+/** Reads a document in Rich Text Format 1.9.1, or a part of a document: groups without the header `{\rtf`. */
 export function readRtf(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimits): Reading {
   const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const lead = source.toString('latin1', 0, maxLead + 6)
@@ -70,7 +70,7 @@ interface TokenHandler {
 
 const isLetter = (byte = 0) => (byte >= 0x61 && byte <= 0x7a) || (byte >= 0x41 && byte <= 0x5a)
 const isDigit = (byte = 0) => byte >= 0x30 && byte <= 0x39
-/** The value of a hexadecimal digit. */
+/** The value of a hexadecimal digit; `undefined` for any other byte. */
 function digitOf(byte = 0): number | undefined {
   if (isDigit(byte)) return byte - 0x30
   const letter = (byte | 0x20) - 0x61
@@ -91,7 +91,7 @@ function readTokens(source: Buffer, handler: TokenHandler): void {
   }
 }
 
-/** Reads what follows a backslash. Returns the index behind it. */
+/** Reads the control word or symbol after a backslash. Returns the index after it. */
 function readControl(source: Buffer, start: number, handler: TokenHandler): number {
   let at = start
   const first = source[at] ?? space
@@ -103,7 +103,7 @@ function readControl(source: Buffer, start: number, handler: TokenHandler): numb
     return at + (low === undefined ? 2 : 3)
   }
   if (first === backslash || first === openBrace || first === closeBrace) {
-    // Such a byte may be the second byte of a character.
+    // An escaped byte may be the second byte of a character in a multibyte code page.
     handler.byte(first)
     return at + 1
   }
@@ -111,7 +111,7 @@ function readControl(source: Buffer, start: number, handler: TokenHandler): numb
     handler.word(first === 0x0a || first === 0x0d ? 'par' : String.fromCharCode(first), undefined)
     return at + (first === 0x0d && source[at + 1] === 0x0a ? 2 : 1)
   }
-  // Words have at most 32 letters, and numbers at most 10 digits.
+  // A word has at most 32 letters. Its number has at most 11 characters, with the sign.
   while (at < start + 32 && isLetter(source[at])) at++
   const name = source.toString('latin1', start, at)
   const from = at
@@ -119,7 +119,7 @@ function readControl(source: Buffer, start: number, handler: TokenHandler): numb
   while (at < from + 11 && isDigit(source[at])) at++
   const value = at === from ? undefined : Number(source.toString('latin1', from, at))
   if (source[at] === space) at++
-  // Binary data is as long as the word says, whatever is in it.
+  // The number of `\bin` is the length of the binary data after it, which is skipped.
   if (name === 'bin') return at + Math.max(0, value ?? 0)
   handler.word(name, value)
   return at
@@ -134,21 +134,21 @@ interface Paragraph {
   inTable: boolean
   /** The bullet or number of an item of a list. */
   mark: string | undefined
-  /** The lines of the note that the paragraph belongs to. */
+  /** The lines of the note that the paragraph belongs to; `undefined` outside of notes. */
   readonly note: string[] | undefined
-  /** Whether the paragraph is in a box in a cell. */
+  /** Whether the paragraph is in a text box or note in a table cell. */
   readonly inCell: boolean
-  /** The fields whose results are open, from the outermost on. */
+  /** The fields whose results are being read, the outermost first. */
   readonly fields: Field[]
 }
 
 interface Field {
   instruction: string
-  /** The text of the paragraph before the result of the field, once that has begun. */
+  /** The text of the paragraph before the result of the field; `undefined` until the result begins. */
   before: string | undefined
 }
 
-/** The properties of a group. Inner groups begin with those of the outer one. */
+/** The properties of a group. An inner group begins with the properties of the group around it. */
 interface Group {
   readonly destination: Destination
   readonly paragraph: Paragraph
@@ -157,9 +157,9 @@ interface Group {
   readonly font: number | undefined
   /** Whether the next `\af` names the font of the text that follows. */
   readonly isRun: boolean
-  /** Number of characters after each `\u` that stand for it in old readers. */
+  /** Number of characters after each `\u` that old readers show in its place. They are skipped here. */
   readonly fallback: number
-  /** Destination of the text in Unicode, where a text stands once in Unicode and once for old readers (`\upr`). */
+  /** In `\upr`, which holds a text once for old readers and once in Unicode (`\ud`): the destination of the Unicode text. */
   readonly unicode: Destination | undefined
 }
 
@@ -180,7 +180,7 @@ function outermostGroup(): Group {
   }
 }
 
-/** Reads the groups and words of a document. */
+/** Returns handlers that write the groups and words of a document. A paragraph may have at most `most` characters. */
 function createRtfTokenHandler(writer: DocumentWriter, most: number): TokenHandler & { readonly end: () => void } {
   const declarations = createDeclarations()
   const lines = createLines(writer)
@@ -210,7 +210,7 @@ function createRtfTokenHandler(writer: DocumentWriter, most: number): TokenHandl
     write(text)
   }
 
-  /** Enters the destination that a word names. Returns whether it names one. */
+  /** Enters the destination that a word names. Returns whether the word needs no further handling, as no word in skipped text does. */
   const enter = (name: string): boolean => {
     const optional = isOptional
     isOptional = false
@@ -299,7 +299,8 @@ function createRtfTokenHandler(writer: DocumentWriter, most: number): TokenHandl
 }
 
 /**
- * The properties of the group of a destination that a word names; `undefined`: it names none.
+ * Returns the properties of a group that a word changes because it names a destination. `undefined`: the word may have another meaning.
+ * The word `\fldrslt` begins the result of the field, and changes no property.
  *
  * @param optional Whether old readers pass over the destination (`\*`).
  */
@@ -326,7 +327,7 @@ function enterDestination(group: Group, name: string, optional: boolean): Partia
   return optional ? {} : undefined
 }
 
-/** The address of a link. */
+/** The address in the instruction of a field; `undefined` if the field is not a link. */
 function targetIn(instruction: string): string | undefined {
   return /^\s*HYPERLINK\s+(?:"([^"]+)"|([^\s"\\]+))/i
     .exec(instruction)
@@ -334,7 +335,7 @@ function targetIn(instruction: string): string | undefined {
     .find((part) => part !== undefined)
 }
 
-/** The fonts and the styles of headings that a document declares. */
+/** Collects the fonts, and the styles of headings, that a document declares. */
 function createDeclarations() {
   const fonts = new Map<number, { name: string; codePage?: number }>()
   const levels = new Map<number, number>()
@@ -368,13 +369,13 @@ function createDeclarations() {
   }
 }
 
-/** Writes the paragraphs, rows and notes of a document. */
+/** Returns functions that write the paragraphs, rows and notes of a document. */
 function createLines(writer: DocumentWriter) {
   let cell: string[] = []
   let row: string[] = []
   const notes: string[] = []
 
-  /** Ends the results of fields, from the innermost to a given one. */
+  /** Ends the results of fields, from the innermost to `last`, or all. */
   const endFields = (paragraph: Paragraph, last?: Field) => {
     for (let field = paragraph.fields.pop(); field !== undefined; field = paragraph.fields.pop()) {
       paragraph.text = (field.before ?? '') + writer.link(paragraph.text, targetIn(field.instruction))
@@ -390,7 +391,7 @@ function createLines(writer: DocumentWriter) {
 
   const writeItem = (depth: number, mark: string, text: string) => {
     const number = /^[^\p{L}\p{N}]*(\d{1,6})[^\p{L}\p{N}]*$/u.exec(mark)?.[1]
-    // Word's second bullet is the letter o.
+    // Word's bullet of the second level is the letter o.
     const isBullet = number !== undefined || !/[\p{L}\p{N}]/u.test(mark) || mark.trim() === 'o'
     writer.item(
       depth,
@@ -418,7 +419,7 @@ function createLines(writer: DocumentWriter) {
     endCell: (paragraph: Paragraph, isNested: boolean) => {
       paragraph.inTable = true
       end(paragraph)
-      // A table in a cell is text of the cell.
+      // Cells of a nested table, or in a note, are text of the outer cell or note.
       if (isNested || paragraph.note !== undefined) return
       row.push(cell.join(' '))
       cell = []
@@ -428,7 +429,7 @@ function createLines(writer: DocumentWriter) {
       writeRow()
       paragraph.inTable = false
     },
-    /** Adds a note, which is written after the document. Returns its mark in the text. */
+    /** Adds a note, which is written after the document. Returns its mark in the text; '' for an empty note. */
     addNote: (text: readonly string[]): string => {
       if (text.length === 0) return ''
       const mark = writer.plain(`[${notes.length + 1}]`)

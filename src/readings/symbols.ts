@@ -1,6 +1,6 @@
 import { codePoint } from 'dingbat-to-unicode'
 
-/** The fonts whose characters are symbols: in Unicode these are other characters than the ones that the document holds. */
+/** Fonts that show a symbol for each character. In Unicode, the symbol is another character than the document holds. */
 const symbolFont = /^(?:wingdings(?: [23])?|webdings|symbol)$/i
 
 /** Whether the characters of a font are symbols. */
@@ -8,7 +8,7 @@ export function isSymbolFont(font: string): boolean {
   return symbolFont.test(font.trim())
 }
 
-/** Returns the character that a font of symbols shows for a code, from 0x20 or from 0xF020. U+FFFD: it is not known. */
+/** Returns the character that a font shows for a code. A symbol font has codes from 0x20 or from 0xF020. U+FFFD: the symbol is unknown. */
 export function decodeSymbol(font: string, code: number): string {
   if (!Number.isInteger(code) || code < 0 || code > 0x10ffff) return '\ufffd'
   // Documents hold the codes of such fonts in the private use area.

@@ -1,6 +1,6 @@
 import type { DocumentWriter } from './writer.ts'
 
-/** The open tables, each in a cell of the one before. */
+/** The open tables, each in a cell of the table before it. */
 export function createTableStack(writer: DocumentWriter) {
   const tables: { row: string[]; cell: string[] }[] = []
   return {
@@ -8,7 +8,7 @@ export function createTableStack(writer: DocumentWriter) {
       writer.end()
       tables.push({ row: [], cell: [] })
     },
-    /** Adds text to the open cell. Returns whether there is one. */
+    /** Adds text to the open cell. Returns whether a table is open. */
     add: (text: string): boolean => {
       tables.at(-1)?.cell.push(text.trim())
       return tables.length > 0

@@ -37,13 +37,13 @@ export async function readDocument({ format: named, form, bytes, limits, page, o
   const format = await recogniseFormat(bytes, named, limits.unpacked)
   if (form === 'csv') {
     if (format === 'xlsx') return readSheets(bytes, limits)
-    throw unreadableError('The document is not a workbook, so it has no sheets.')
+    throw unreadableError('The document is not an .xlsx workbook, so its sheets cannot be read one by one.')
   }
   if (form === 'picture') return { text: '', picture: await drawPdfPage(bytes, page ?? 0) }
   if (format === 'text') return readPlainText(bytes, form, limits)
   if (format === 'pdf') return readPdf(bytes, limits, ocr)
   const reading = await readers[format](bytes, form, limits)
-  // A page or a notebook without text is not an error.
+  // A web page or a notebook without text is not an error.
   if (reading.text.trim() === '' && format !== 'html' && format !== 'ipynb')
     throw unreadableError('The document contains no text.')
   return reading
@@ -77,7 +77,7 @@ function readPlainText(bytes: Uint8Array, form: ReadingForm, limits: ReadingLimi
   return { text: writer.finish() }
 }
 
-/** Reads documents away from the thread that serves, one after the other. An unexpected error ends the worker. */
+// An unexpected error rejects this promise, which ends the thread.
 parentPort?.on('message', async (job: ReadingJob) => {
   parentPort?.postMessage(await runReadingJob(job))
 })

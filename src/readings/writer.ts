@@ -2,14 +2,14 @@ import { tooLarge } from '../core/errors.ts'
 import type { ReadingForm } from './formats.ts'
 
 /**
- * Writes a document, block by block, as plain text or as Markdown. The texts of a block come from `plain`, `link` and the other
- * functions, which escape everything that Markdown would interpret.
+ * Writes a document, block by block, as plain text or as Markdown. The text of a block comes from `plain`, which escapes the characters that
+ * Markdown would interpret, and from `link` and the other functions, which mark up such text.
  */
 export type DocumentWriter = ReturnType<typeof createDocumentWriter>
 
 type Block = 'item' | 'row' | 'other'
 
-/** @param limit In characters. Beyond it every method throws ResourceError `too-large`. */
+/** @param limit Maximum number of characters. A method that would write more throws ResourceError `too-large`. */
 export function createDocumentWriter(form: ReadingForm, limit: number) {
   const pieces: string[] = []
   const markdown = form === 'markdown'
@@ -39,7 +39,7 @@ export function createDocumentWriter(form: ReadingForm, limit: number) {
   }
 
   return {
-    /** Text as it is in the document. */
+    /** Returns text of the document, in Markdown with its special characters escaped. */
     plain: (text: string): string => (markdown ? text.replace(/[\\`*_[\]<>|]/g, '\\$&') : text),
     link: (text: string, target: string | undefined): string => {
       const isUsable =
@@ -50,12 +50,12 @@ export function createDocumentWriter(form: ReadingForm, limit: number) {
     },
     strong: wrap('**'),
     emphasis: wrap('*'),
-    /** Code within a line, unchanged. */
+    /** Returns code within a line. Its special characters are not escaped. */
     code: (text: string): string =>
       markdown && text.trim() !== '' && !text.includes('`') ? `\`${text.replace(/\s+/g, ' ')}\`` : text,
-    /** A formula in TeX. */
+    /** Returns a formula in TeX. */
     formula: (tex: string): string => (markdown ? `$${tex}$` : tex),
-    /** Writes the alternative text of a picture. */
+    /** Returns a picture without an address in Markdown, and its alternative text in plain text. */
     image: (alternative: string): string => (markdown && alternative !== '' ? `![${alternative}]()` : alternative),
     heading: (level: number, text: string) => {
       const line = collapseAsciiWhitespace(text)
@@ -70,13 +70,13 @@ export function createDocumentWriter(form: ReadingForm, limit: number) {
         markdown ? trimmed.replace(/^(\s*)([#+-]|\d+[.)])(?=\s|$)/gm, '$1\\$2').replace(/\n/g, '\\\n') : trimmed,
       )
     },
-    /** An item of a list, from depth 0 on. Without a number it has a bullet. */
+    /** Writes an item of a list, from depth 0 on. Without a number it has a bullet. */
     item: (depth: number, number: number | undefined, text: string) => {
       const indent = '  '.repeat(Math.min(depth, 20)) + (number === undefined ? '' : ' '.repeat(Math.min(depth, 20)))
       const line = collapseAsciiWhitespace(text)
       if (line !== '') write('item', `${indent}${number === undefined ? '-' : `${number}.`} ${line}`)
     },
-    /** A row of a table. Rows that follow each other are one table, whose first row is its head. */
+    /** Writes a row of a table. Rows that follow each other are one table, whose first row is its head. */
     row: (cells: readonly string[]) => {
       const lines = cells.map(collapseAsciiWhitespace)
       if (!markdown) return write('row', lines.join('\t').trimEnd())
@@ -84,13 +84,13 @@ export function createDocumentWriter(form: ReadingForm, limit: number) {
       write('row', `| ${lines.join(' | ')} |`)
       if (isHead) add(`\n|${' --- |'.repeat(lines.length)}`)
     },
-    /** Lines of code. */
+    /** Writes lines of code or preformatted text. */
     block: (text: string) => {
       const trimmed = text.replace(/^\n+|\s+$/g, '')
       const fence = '`'.repeat(Math.max(3, ...(trimmed.match(/`+/g) ?? []).map((run) => run.length + 1)))
       if (trimmed !== '') write('other', markdown ? `${fence}\n${trimmed}\n${fence}` : trimmed)
     },
-    /** Text of another document, which a writer of the same form has written. */
+    /** Writes the text of another document, which a writer of the same form has produced. */
     document: (text: string) => {
       if (text.trim() !== '') write('other', text.trimEnd())
     },

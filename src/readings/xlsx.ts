@@ -8,7 +8,7 @@ import { createDocumentWriter, type DocumentWriter } from './writer.ts'
 /** Elements that are not part of a text: pronunciation, formulas, extensions. */
 const skipped = new Set(['x:rPh', 'x:phoneticPr', 'x:f', 'x:extLst'])
 
-/** Shared tables that the cells of a workbook refer to. */
+/** Facts of a workbook that determine how its cells are shown. */
 interface Workbook {
   readonly strings: readonly string[]
   readonly styles: readonly CellStyle[]
@@ -54,7 +54,7 @@ async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Row
       // A sheet of macros may have no part.
       if (name !== 'x:sheet' || attributes['r:id'] === '') return
       const part = targets.get(attributes['r:id'] ?? '')
-      if (part === undefined) throw unreadableError('The document is damaged: a sheet of its list is missing.')
+      if (part === undefined) throw unreadableError('The document is damaged: a sheet that it lists is missing.')
       sheets.push({ name: attributes.name ?? '', part })
     },
   })
@@ -173,7 +173,7 @@ function shownValue(text: string, type: string, { kind, font }: CellStyle, { str
   return formatText(decodeSymbols(shared, font), kind)
 }
 
-/** Characters that XML cannot hold are written as `_x000D_` (ECMA-376, part 1, section 22.9.2.19). */
+/** Replaces the escapes of characters that XML cannot hold, such as `_x000D_` (ECMA-376, part 1, section 22.9.2.19). */
 function unescapeText(text: string): string {
   return text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
 }
@@ -181,7 +181,7 @@ function unescapeText(text: string): string {
 /**
  * Writer of the sheets of a workbook, each as CSV.
  *
- * @param limit In characters. Beyond it every method throws ResourceError `too-large`.
+ * @param limit Maximum number of characters. A method that would write more rows throws ResourceError `too-large`.
  */
 function createSheetWriter(limit: number) {
   const sheets: { readonly name: string; text: string }[] = []
@@ -211,7 +211,7 @@ function fieldOf(value: string): string {
   return /[",\r\n]|^\s|\s$/.test(value) ? `"${value.replaceAll('"', '""')}"` : value
 }
 
-/** The index of a column, from 0, by a reference such as `AB12`; `undefined` beyond the last that there can be. */
+/** The index of the column, from 0, in a cell reference such as `AB12`; `undefined` if there is none, or beyond column XFD. */
 export function columnIndex(reference: string): number | undefined {
   const letters = /^\$?([A-Z]{1,3})/.exec(reference)?.[1]
   if (letters === undefined) return undefined

@@ -196,7 +196,7 @@ describe('a part of an Office document', () => {
         detail: { reason: 'unreadable' },
       })
     await expect(read('pptx', replaced(pptx, [/r:id="rId3"/g, 'r:id="rId9"']))).rejects.toMatchObject({
-      message: expect.stringContaining('a slide of its list is missing'),
+      message: expect.stringContaining('a slide that it lists is missing'),
       detail: { reason: 'unreadable' },
     })
     const rows = `<row r="1">${c('A1', 9, 's')}</row>`
@@ -320,7 +320,7 @@ test('a sheet of macros without a part is left out, beside those that have one',
   const text = await read('xlsx', replaced(xlsx, [/<\/sheets>/, module]))
   expect(text).toBe(await read('xlsx', xlsx()))
   await expect(read('xlsx', replaced(xlsx, [/<\/sheets>/, module.replace('""', '"rId9"')]))).rejects.toThrow(
-    'a sheet of its list is missing',
+    'a sheet that it lists is missing',
   )
 })
 
@@ -343,7 +343,11 @@ describe('a document within a Word document', () => {
     ['chunk.docx', docx({ body: p('in Word') }), 'in Word\n\n[2] 脚注の文。'],
     ['chunk.txt', 'one\r\ntwo', 'one\ntwo'],
     ['chunk.rtf', '{\\rtf1 in rich text}', 'in rich text'],
-    ['chunk.mht', 'MIME-Version: 1.0\r\n\r\nhidden', '[A part of the document has a format that is not read.]'],
+    [
+      'chunk.mht',
+      'MIME-Version: 1.0\r\n\r\nhidden',
+      '[A part of the document is left out: its format, MHTML, is not supported.]',
+    ],
   ])('is read at its place: %s', async (name, data, wanted) => {
     expect(await chunk(name, data)).toBe(`before\n\n${wanted}\n\nafter\n`)
   })

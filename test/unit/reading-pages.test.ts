@@ -143,7 +143,7 @@ test('a page of a PDF whose fonts do not tell its characters says so, and may be
     stream(Buffer.from('500 0 0 0 500 500 d1 0 0 500 500 re f')),
   ])
   const { text, pictures } = await readDocument({ format: 'pdf', form: 'text', bytes, limits })
-  expect(text).toMatch(/^Page 1\n\n\(The fonts of this page do not tell all of its characters/)
+  expect(text).toMatch(/^Page 1\n\n\(The fonts of this page do not map all codes to characters/)
   expect(pictures).toEqual([0])
   const read = await readDocument({ format: 'pdf', form: 'text', bytes, limits, ocr: new Map([[0, 'Drawn text']]) })
   expect(read).toMatchObject({ text: 'Page 1 (read by OCR)\n\nDrawn text\n', parts: 1 })

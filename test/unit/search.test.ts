@@ -265,7 +265,7 @@ describe('the configuration of a search', () => {
     expect(await problemsOf({ over, embeddings: { model, ollama } })).toEqual([])
     expect(await problemsOf({ over, embeddings: { model, local: { folder: 'models' } } })).toEqual([])
     const several = await problemsOf({ over, embeddings: { model, ollama, local: {} } })
-    expect(several.join()).toContain('"embeddings" names no source of vectors.')
+    expect(several.join()).toContain('"embeddings" must have one source of vectors.')
     const literal = await problemsOf({ over, embeddings: { model, openai: { url: ollama.url, key: 'a-literal-key' } } })
     expect(literal.join()).toContain('This is a literal secret.')
     expect(literal.join()).not.toContain('a-literal-key')

@@ -167,7 +167,7 @@ interface SharedCall<T> {
   waiting: number
 }
 
-/** Caches the result of `work` for a short time; concurrent callers share one run (single-flight). It is aborted when the last caller aborts. */
+/** Caches the result of `work` for a short time; concurrent callers share one run (single-flight), which is aborted when the last of them aborts. */
 function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>, keepMs: number) {
   let kept: { readonly value: T; readonly until: number } | undefined
   let running: SharedCall<T> | undefined

@@ -9,8 +9,8 @@ import { parsePointer } from '../settings/tree.ts'
 import { encodeListingUrl, type Route } from './route.ts'
 
 /**
- * An item of a route's listing: its entry, the route's template, the values of the variables, and a stamp that changes with the item's
- * metadata.
+ * An item of a route's listing: its entry, the route's template, the values of the variables, and a stamp that changes with the item in the
+ * listing.
  */
 export interface RouteItem {
   readonly entry: Entry
@@ -32,7 +32,7 @@ const maxPages = 200
 /** Maximum length of a title and of a description, in characters. */
 const [maxTitle, maxDescription] = [200, 1000]
 
-/** Lists all items of a route from the API, page by page. */
+/** Lists the items of a route from the API, page by page, up to `maxEntries`. Items whose values form no path are left out. */
 export async function listRoute(
   route: Route,
   { base, load, maxEntries, log }: ListingOptions,
@@ -63,7 +63,7 @@ export async function listRoute(
     }
     url = found.length === 0 ? undefined : nextOf(route, { base, url, fetched, body, page })
   }
-  if (passed > 0) log('info', 'some items of an API are left out: a value for their path is missing', { items: passed })
+  if (passed > 0) log('info', 'some items of an API are left out: their values form no path', { items: passed })
   return [...items.values()]
 }
 
@@ -111,7 +111,7 @@ interface FetchedPage {
   readonly page: number
 }
 
-/** Returns the URL of the next page, which must be at the same origin. */
+/** Returns the URL of the next page, if there is one. @throws ResourceError `unavailable` for a page at another origin. */
 function nextOf(route: Route, { base, url, fetched, body, page }: FetchedPage): HttpUrl | undefined {
   const next = route.list?.next
   if (next === undefined) return undefined
@@ -120,7 +120,7 @@ function nextOf(route: Route, { base, url, fetched, body, page }: FetchedPage): 
     if (reference === undefined) return undefined
     const target = resolved(url, reference)
     if (target === undefined || originOf(target) !== originOf(base))
-      throw unreachableError(url, 'the link to the next page of its listing leads elsewhere')
+      throw unreachableError(url, 'the link to the next page of its listing leads to another origin')
     return target
   }
   if ('page' in next) return withParam(route, base, next.page, String((next.from ?? 1) + page + 1))

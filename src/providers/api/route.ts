@@ -113,12 +113,12 @@ function isSound(url: string): boolean {
   return path === '' || path.split('/').every((segment) => !/^(?:\.|%2e){0,2}$/i.test(segment))
 }
 
-/** Maximum number of times that a segment is decoded. One that is still encoded then is refused. */
+/** Maximum number of times that a segment is decoded. A segment that is still encoded then is refused. */
 const maxDecodings = 10
 
 /**
- * Whether no structure appears in the segments of the built URL, however often the API decodes them. The first decoding returns the values
- * themselves, in which `?` and `#` are allowed.
+ * Whether no separator (`/`, `\`, `?`, `#`), `.` or `..` appears in the segments of the built URL, however often the API decodes them. The
+ * first decoding returns the values themselves, in which `?` and `#` are allowed.
  */
 function isSoundDecoded(url: string): boolean {
   return url
@@ -171,7 +171,7 @@ function routeError(template: string, why: string) {
   return invalid(`The route ${JSON.stringify(template)} is not valid: ${why}.`, 'configuration')
 }
 
-/** Encodes the relative URL of a listing, unless its path is encoded already. */
+/** Encodes the path in the relative URL of a listing, unless the path has escapes already. */
 export const encodeListingUrl = (from: string): string => {
   const [, path = '', query = ''] = /^\/?([^?]*)(.*)$/s.exec(from) ?? []
   return (/%/.test(path) ? path : encodePath(path)) + query

@@ -34,7 +34,7 @@ class NoCredentialsError extends Error {}
 
 /**
  * Uses the official client only for credentials, signed links and checksums, and sends the requests itself: the methods of that client cannot be
- * aborted, follow redirects anywhere, and buffer answers of any size. See docs/decisions.
+ * aborted, follow redirects anywhere, and buffer answers of any size. See docs/decisions/0008-object-storage.md.
  */
 export function createGcsClient(options: GcsOptions) {
   const { endpoint, keyFile, anonymous, timeoutMs } = options
@@ -129,7 +129,7 @@ function isPassingError(error: unknown): boolean {
   return /^(?:ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|EAI_AGAIN)$/.test(errorCodeOf(error) ?? '')
 }
 
-/** Maximum number of attempts, and the maximum of the first wait and of any wait between them, in milliseconds. */
+/** Maximum number of attempts. The wait after attempt n is random, below `firstWaitMs` · 2ⁿ and `longestWaitMs`, in milliseconds. */
 const attempts = 3
 const [firstWaitMs, longestWaitMs] = [200, 2000]
 

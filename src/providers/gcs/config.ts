@@ -11,7 +11,7 @@ import { defineSource, type OpenSource } from '../source.ts'
 const gcsShape = {
   ...objectsShape,
   endpoint: text.optionalKey(
-    'The URL of an API that replaces Google, such as "http://127.0.0.1:4443". By default the API of Google.',
+    'The URL of another server with this API, such as "http://127.0.0.1:4443". By default the API of Google.',
   ),
   insecure: s3Shape.insecure,
   keyFile: text.optionalKey(

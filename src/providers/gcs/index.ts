@@ -106,7 +106,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
         if (token === undefined || objects.length + prefixes.length > 0)
           return { objects, prefixes: prefixes.map(String), more: token !== undefined }
       }
-      throw notGcs('pages without objects, again and again')
+      throw notGcs('many pages without objects')
     },
     head: async (key, signal) => {
       const answer = await ask('object', objectAt(key), { fields: details }, signal)
@@ -147,7 +147,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
 type Fields = Readonly<Record<string, unknown>>
 
 function recordIn(value: unknown): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notGcs('no object of JSON')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notGcs('JSON that is not an object')
   return value as Fields
 }
 
@@ -226,7 +226,7 @@ function parseContentRange(
   return { start, end, size }
 }
 
-/** Whether bytes match the store's checksums: `crc32c=…,md5=…`. A composed object has no MD5. */
+/** Whether bytes match a checksum in `crc32c=…,md5=…`: the MD5, or the CRC32C of a composed object, which has no MD5. True without any. */
 function hasValidChecksum(bytes: Buffer, sums: string | undefined): boolean {
   const md5 = /(?:^|,)\s*md5=([\w+/=]+)/.exec(sums ?? '')?.[1]
   if (md5 !== undefined) return createHash('md5').update(bytes).digest('base64') === md5
@@ -237,7 +237,7 @@ function hasValidChecksum(bytes: Buffer, sums: string | undefined): boolean {
   return sum.validate(crc32c)
 }
 
-/** Reads the bytes of an answer, until there are more than expected. */
+/** Reads the bytes of an answer, and stops once there are more than `length`. */
 async function readAnswerBytes(answer: IncomingMessage, length: number, signal: AbortSignal): Promise<Buffer> {
   const pieces: Buffer[] = []
   let count = 0
@@ -257,9 +257,9 @@ async function readAnswerBytes(answer: IncomingMessage, length: number, signal: 
 
 async function readJsonAnswer(answer: IncomingMessage, signal: AbortSignal, limit: number): Promise<unknown> {
   const bytes = await readAnswerBytes(answer, limit, signal).catch((error: unknown) => {
-    throw error instanceof ObjectFault ? notGcs('half an answer') : error
+    throw error instanceof ObjectFault ? notGcs('an answer that is cut off') : error
   })
-  if (bytes.length > limit) throw notGcs('more bytes than the object has')
+  if (bytes.length > limit) throw notGcs(`an answer of more than ${limit} bytes`)
   const value = jsonIn(bytes.toString())
   if (value === undefined) throw notGcs('no JSON')
   return value

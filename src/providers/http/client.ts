@@ -48,8 +48,8 @@ const maxHops = 5
  * Creates a client for HTTP GET, with limits of time and size, which connects only where the guard allows it. Every request has its own
  * connection to a checked address; proxies of the environment are ignored.
  *
- * A redirect may lead to the same origin, or one of `redirects`; the guard checks it like the first URL. Throws ResourceError `unavailable`,
- * or `too-large`. No error holds any part of an answer.
+ * A redirect may lead to the same origin, or one of `redirects`; the guard checks it like the first URL. Throws ResourceError `unavailable`
+ * or `too-large`, and the errors of `accept`. No error of the client holds any part of an answer.
  */
 export function createHttpClient(options: ClientOptions): HttpGet {
   const { guard, timeoutMs, maxBytes, redirects = [], ca } = options
@@ -137,7 +137,7 @@ const redirectCodes: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** User agent, so that operators of servers can find out from their logs what this is. */
 const userAgent = 'hikidashi (reads what its operator configured; https://modelcontextprotocol.io)'
 
-/** Also decompresses it. At most one content encoding is supported. */
+/** Reads and decompresses the body of an answer. @throws ResourceError `too-large` beyond `maxBytes`, `unavailable` for several encodings. */
 async function readAnswerBody(response: IncomingMessage, url: HttpUrl, maxBytes: number): Promise<Buffer> {
   if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLong(maxBytes)
   const chunks: Buffer[] = []
@@ -196,7 +196,7 @@ function tooLong(limit: number): ResourceError {
   return tooLarge(`The answer is longer than the limit of ${limit} bytes. Raise "maxBytes" of the mount.`, { limit })
 }
 
-/** Reasons of failed connections, by the error code of the system or of the client. They follow "does not answer as it should:". */
+/** Reasons of failed connections, by the error code of the system or of the client, for {@link unreachableError}. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ECONNRESET: 'it closed the connection',

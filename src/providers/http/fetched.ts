@@ -46,7 +46,7 @@ const maxPauseMs = 5 * 60_000
  * Creates a caching fetch: revalidates cached answers (`ETag`, `Last-Modified`), except for a short time after the last request. Does not
  * cache `no-store`. Pauses for a server that answers 429 or 503 with `Retry-After`.
  *
- * Throws ResourceError `not-found` for 404 and 410, `invalid` for 400 and 422, `unavailable` for every other failure.
+ * Throws ResourceError `not-found` for 404 and 410, `invalid` for 400 and 422, `unavailable` for any other status, and the errors of `get`.
  */
 export function createFetch(get: HttpGet) {
   /** The epoch: the number of calls of `renew`. An answer of an earlier epoch is revalidated. */
@@ -68,7 +68,7 @@ export function createFetch(get: HttpGet) {
     if (known !== undefined && !fresh && known.epoch === epoch && performance.now() < known.until) return known.fetched
     const waitMs = pausedUntil - performance.now()
     if (waitMs > 0)
-      throw unavailable('The server asked for a pause.', {
+      throw unavailable('The server asked for a pause. Try again later.', {
         retryAfter: Math.ceil(waitMs / 1000),
       })
     const order = ++requests
@@ -106,7 +106,7 @@ function fetchedOf(answer: HttpAnswer): FetchedDocument {
   return { ...type, body: answer.body, version, link: answer.header('link'), url: answer.url }
 }
 
-/** Returns the pause that a server asks for, in milliseconds (RFC 9110, section 10.2.3). */
+/** Returns the pause that a server asks for, at most {@link maxPauseMs}, in milliseconds (RFC 9110, section 10.2.3); 0 for none. */
 function pauseIn({ status, header }: HttpAnswer): number {
   const after = header('retry-after')
   if ((status !== 429 && status !== 503) || after === undefined) return 0
@@ -186,7 +186,7 @@ export interface OriginOptions {
   readonly resolve?: Resolve
 }
 
-/** @throws ResourceError `invalid`, whose message names the invalid option and the remedy. */
+/** Checks the options, and creates the client of a web server. @throws ResourceError `invalid`, whose message names the invalid option and the remedy. */
 export function openOrigin(options: OriginOptions) {
   const {
     allowAddresses = [],

@@ -6,7 +6,7 @@ import type { OptionsOf } from '../source.ts'
 
 /** Keys common to all mounts of object storage. */
 export const objectsShape = {
-  bucket: text.describe('The bucket.'),
+  bucket: text.describe('The name of the bucket, without a scheme, a slash or a region.'),
   prefix: text.optionalKey(
     'Serves only keys below this prefix, such as "tenant1/"; paths do not contain it. A slash at the end makes no difference. By default all keys.',
   ),
@@ -37,7 +37,7 @@ export function bucketOptions(options: OptionsOf<typeof objectsShape>) {
   const { bucket, prefix, maxBytes, links, timeout, redact = 'off' } = options
   if (links !== undefined && redact !== 'off')
     throw invalid(
-      'A link bypasses "redact": its content is not searched for secrets. Remove one of the two.',
+      'A link bypasses "redact": its content is not searched for secrets. Remove "links" or "redact".',
       'configuration',
     )
   return { bucket, ...defined({ prefix, maxBytes, linkMs: links, timeoutMs: timeout }) }

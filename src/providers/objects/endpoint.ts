@@ -21,7 +21,7 @@ export function isMetadataHost(address: string): boolean {
 /** Error code of a host that resolves to a metadata service. */
 const refusedAddress = 'EMETADATA'
 
-/** DNS look-up for sockets that refuses a host when one of its addresses is {@link isMetadataHost}. */
+/** DNS look-up for sockets that refuses a host when one of its addresses is that of a metadata service. */
 export const guardedLookup = createGuardedLookup(isMetadataHost, refusedAddress)
 
 /**
@@ -71,7 +71,8 @@ const ways: ReadonlyMap<string, string> = new Map(
     EAI_AGAIN: 'The host of the endpoint cannot be looked up. Check the DNS.',
     EHOSTUNREACH: 'The endpoint cannot be reached. Check the network.',
     ENETUNREACH: 'The endpoint cannot be reached. Check the network.',
-    [refusedAddress]: 'The host of the endpoint resolves to a cloud metadata service. No request is sent to it.',
+    [refusedAddress]:
+      'The host of the endpoint resolves to a cloud metadata service, and no request is sent to it. Correct "endpoint".',
     ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate of the endpoint is for another host. Correct "endpoint".',
     CERT_HAS_EXPIRED: 'The certificate of the endpoint has expired. Renew it there.',
   }),

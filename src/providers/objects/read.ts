@@ -36,8 +36,9 @@ interface ObjectStart {
 }
 
 /**
- * Each answer of the reader is from one version of the object: the whole object as it is stored, or the requested range. The reader throws the
- * errors of the store, `too-large` above the limit, and `invalid` for a range beyond the end.
+ * Returns a function that reads objects. Each answer is from one version of an object: the whole object as it is stored, the requested range
+ * or, with links, the beginning of a larger object. The function throws the errors of the store, `too-large` above the limit, and `invalid`
+ * for a range beyond the end.
  *
  * @param maxBytes Maximum number of bytes read at once.
  * @param linkSeconds Lifetime of links to larger objects, in seconds; undefined: no links.
@@ -184,8 +185,8 @@ function metaOf({ mimeType, encoding, storageClass, versionId, metadata = {} }: 
 }
 
 /**
- * Returns the MIME type of an object: by its name and content. When these show only text or bytes, the stored type is used, unless it is
- * executable in a browser.
+ * Returns the MIME type of an object: by its name and content. When these show only text or bytes, the stored type is used if it fits the
+ * content and is not executable in a browser.
  */
 function objectMimeType(
   path: string,
@@ -199,7 +200,7 @@ function objectMimeType(
   return stored !== undefined && isStoredText === content.text ? stored : own
 }
 
-/** Returns the stored type without its parameters, if it is valid and not executable. */
+/** Returns the stored type without its parameters; `undefined` if it is invalid, says nothing, or is executable in a browser. */
 export function storedType(mimeType: string | undefined): string | undefined {
   const type = mimeType?.split(';')[0]?.trim().toLowerCase()
   if (type === undefined || !/^[a-z]{1,20}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}$/.test(type)) return undefined

@@ -69,7 +69,7 @@ export interface ObjectBody {
 /**
  * A remote object store.
  *
- * Every method throws ResourceError: `not-found` for an object that is missing or may not be read, `invalid` (reason `withheld`)
+ * The requests throw ResourceError: `not-found` for an object that is missing or may not be read, `invalid` (reason `withheld`)
  * for one that is archived or encrypted, `unavailable` for problems of the store, the connection and the credentials.
  * The messages say what to do, and hold nothing from the store. An abort may reject with any error.
  */
@@ -117,7 +117,7 @@ export function createThrottledLog(log: Log): Log {
 
 export type InvalidKeyRecorder = ReturnType<typeof createInvalidKeyRecorder>
 
-/** Maximum number of keys recorded, and of keys named in the log. */
+/** Maximum number of keys recorded of each kind (objects and folders), and of keys named in the log. */
 const [most, named] = [10_000, 5]
 
 /**
@@ -144,7 +144,7 @@ export function createInvalidKeyRecorder(prefix: string, log: Log) {
       if (path !== '') note(key)
       return undefined
     },
-    /** Returns the path of a directory from its common prefix, which ends in `/`. Undefined: no path can hold it, which is recorded. */
+    /** Returns the path of a directory from its common prefix, which ends in `/`. Undefined: no path can hold the prefix, which is recorded. */
     directoryOf: (key: string): string | undefined => {
       const path = key.slice(prefix.length)
       if (key.startsWith(prefix) && path !== '' && isPath(path)) return path

@@ -13,7 +13,7 @@ export interface PromptFrontMatter {
   readonly description?: string
   /** Declared arguments. Undefined: the placeholders in the text are the arguments. */
   readonly arguments?: readonly PromptArgument[]
-  /** Argument hint (`argument-hint`), the name that other tools use for the single argument of a prompt. */
+  /** `argument-hint`: a description of the argument `$ARGUMENTS`, which stands for all arguments in prompts of Claude Code. */
   readonly hint?: string
   /** URIs of resources that come before the text. */
   readonly resources: readonly string[]

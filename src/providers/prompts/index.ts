@@ -74,7 +74,7 @@ export function prompts(options: PromptsOptions): Provider {
     const before = known.get(path)
     if (before !== undefined && before.version === version) return before.written
     const written = await read(path, context).catch((error: unknown) => {
-      // The file was deleted meanwhile, or this process may not read it.
+      // After any other error, the file was deleted meanwhile, or this process may not read it.
       if (isResourceError(error, 'unavailable') || !isResourceError(error)) throw error
       return undefined
     })
@@ -103,12 +103,16 @@ export function prompts(options: PromptsOptions): Provider {
     },
     get: async ({ path, arguments: given }, context) => {
       const written = isPromptPath(path) ? await read(path, context) : undefined
-      if (written === undefined) throw notFound('no prompt')
+      if (written === undefined) throw notFound('no prompt is at this path')
       const { prompt, header, sections } = written
       const names = new Set((prompt.arguments ?? []).map(({ name }) => name))
       const before = header.resources.map((uri): PromptMessage => ({ role: 'user', content: { uri } }))
       const messages = [...before, ...fillSections(sections, names, given)]
-      if (messages.length === 0) throw invalid('Nothing is left of this prompt: its arguments are empty.', 'argument')
+      if (messages.length === 0)
+        throw invalid(
+          'Nothing is left of this prompt, because its arguments are empty. Fill in an argument.',
+          'argument',
+        )
       return { ...defined({ description: prompt.description }), messages }
     },
   }
@@ -249,7 +253,9 @@ function fillSections(
   const counted = (text: string) => {
     length += text.length
     if (length <= maxFilled) return text
-    throw invalid('The prompt is too long with these arguments.', 'too-large', { limit: maxFilled })
+    throw invalid(`The prompt with these arguments has more than ${maxFilled} characters. Shorten them.`, 'too-large', {
+      limit: maxFilled,
+    })
   }
   const valueAt = (name: string, source: string) => (known.has(name) ? (given.get(name) ?? '') : source)
   const uriOf = (pieces: readonly PromptPiece[]) =>

@@ -2,10 +2,10 @@ import { defined } from '../../core/kit/object.ts'
 import { type FolderContext, type OpenSource, type OptionsOf, rootOf } from '../source.ts'
 import type { source } from './config.ts'
 
-/** The files that are prompts. */
+/** Globs of the files that may be prompts. */
 const usual = ['**/*.md']
 
-/** Opens a folder of prompts. They are made of the documents in it, which are redacted. */
+/** Opens a folder of prompts. Its files are redacted before prompts are made from them. */
 export const open: OpenSource<typeof source> = async (options, context) => {
   const { log, documents } = context
   const [{ files }, { prompts }] = await Promise.all([import('../files/index.ts'), import('./index.ts')])

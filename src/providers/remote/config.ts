@@ -90,12 +90,12 @@ const remoteShape = {
 /** Pattern of the names of variables whose values are probably secrets. */
 const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDENTIALS?|AUTH)(?:_|$)/i
 
-/** Checks that a mount names its server exactly once, and contains no secret. */
+/** Checks that a mount has either `command` or `url`, only options that go with it, and no literal secret. */
 function checkRemote(given: OptionsOf<typeof remoteShape>, context: z.RefinementCtx): void {
   const refuse = createRefuser(context)
   const { command, url, env = {} } = given
   if (command === undefined && url === undefined)
-    refuse('command', 'The key is missing.', 'Add "command" to start a server, or "url" of one that runs.')
+    refuse('command', 'The key is missing.', 'Add "command" to start a server, or "url" for a server that runs.')
   if (command !== undefined && url !== undefined)
     refuse('url', '"command" and "url" exclude each other.', 'Remove one of them, or write a mount for each server.')
   const others =

@@ -59,13 +59,13 @@ export function toRemoteEntry(
   }
 }
 
-/** Converts the description of a template: shortens its texts, and adds the mark of this process. */
+/** Converts the description of a template: shortens its texts, and adds the mark of this process. Undefined: it came from this process. */
 function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
   const described = describeEntry(facts, mark)
   return described && { name: shorten(name, maxTextLengths.name), ...described }
 }
 
-/** Returns a description of the server, shortened and with the mark of this process. Undefined: it came from this process. */
+/** Returns a description from a server, shortened and with the mark of this process. Undefined: it came from this process. */
 export function describeEntry(facts: Description, mark: string): Description | undefined {
   const { title, description, mimeType, priority, audience, icons, meta = {} } = facts
   const via = viaOf(meta)
@@ -83,8 +83,7 @@ export function describeEntry(facts: Description, mark: string): Description | u
 }
 
 /**
- * Returns the marks of the processes that have relayed a resource, to find loops. No other statement of a server about itself
- * is read.
+ * Returns the marks of the processes that have relayed a resource, at most 32, to find loops.
  */
 function viaOf({ [metaKeys.via]: via }: Readonly<Record<string, unknown>>): readonly string[] {
   return Array.isArray(via)
@@ -98,9 +97,9 @@ const protocolKey = /^(?:[\w-]+\.)?(?:modelcontextprotocol|mcp)[./]/i
 const ownKey = /^dev\.hikidashi(?:[./]|$)/i
 
 /**
- * Returns the server's `_meta` without the keys of the protocol and of hikidashi and without URIs of resources, at any depth. A
+ * Returns the server's `_meta` without the keys of the protocol and, at any depth, without keys of hikidashi and URIs of resources. A
  * client would take such a URI for one of this process, for example for one of its own pages (`ui://`), and access rules do not
- * apply to it. Addresses of web pages are kept.
+ * apply to it. Addresses of web pages are kept. Values that are nested too deeply are left out; the result is empty if the rest is too long.
  */
 export function relayableMeta(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const kept = Object.entries(meta).filter(([key, value]) => !protocolKey.test(key) && depthOf(value) <= deepestMeta)
@@ -122,7 +121,7 @@ function relayedValue(value: unknown): unknown {
   return kept.length === 0 && given.length > 0 ? undefined : Object.fromEntries(kept)
 }
 
-/** Whether a text is a URI of a resource, as URL parsers read it: they ignore line breaks and tabs, and spaces around it. */
+/** Whether a text is a URI other than that of a web page, as URL parsers read it: they ignore line breaks, tabs, and spaces before it. */
 function isResourceUri(text: string): boolean {
   const bare = text.replace(/^[\0- ]+|[\t\n\r]+/g, '')
   return /^(?:[a-z][a-z0-9+.-]*:\/\/|file:)/i.test(bare) && !/^https?:/i.test(bare)

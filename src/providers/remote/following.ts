@@ -10,7 +10,7 @@ import { toListError } from './session.ts'
 import { diffServerSnapshots, entriesIn, entryAt, type ServerSnapshot, type SnapshotKeeper } from './snapshot.ts'
 import type { SideList } from './tools.ts'
 
-/** Maximum number of subscribed resources per directory, at a server that has no directories. */
+/** Maximum number of subscriptions for a followed directory, at a server that accepts none for a directory. */
 const maxInDirectory = 1000
 
 /**
@@ -24,7 +24,7 @@ interface FollowingOptions {
   readonly listing: SnapshotKeeper<ServerSnapshot>
   /** The lists of prompts and tools, if they are relayed. */
   readonly sideLists: readonly SideList[]
-  /** Whether a path that is not listed has the canonical spelling. */
+  /** Whether a path that is not listed has the usual spelling, or that of a template. */
   readonly isSpelled: (path: string) => Promise<boolean>
   /** Interval at which the listing is compared if the server does not report changes, in milliseconds. */
   readonly refreshIntervalMs: number
@@ -49,7 +49,7 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
   /** Followed paths that a change of a URI affects, by URI. */
   const paths = new Map<string, Set<string>>()
 
-  /** Returns the URIs at the server for a path. */
+  /** Returns the URIs at the server to subscribe to for a path: its own, or those in its directory. */
   const urisFor = async (path: string, view: RemoteView): Promise<readonly string[]> => {
     const { last } = listing
     const known = last === undefined ? undefined : entryAt(last, path)
@@ -125,7 +125,7 @@ export function createRemoteWatch(options: FollowingOptions) {
         const { before, now } = await listing.renew(ending.signal)
         if (before === undefined) pending.add({})
         else for await (const path of diffServerSnapshots(before, now)) pending.add({ path, listed: true })
-        // New entries in a directory must be reported too.
+        // Follow the directories again, so that changes of new entries in them are reported, too.
         const directories = followed.paths().filter((path) => entryAt(now, path) === undefined)
         await Promise.all(directories.map(follow))
       } catch (error) {
@@ -192,7 +192,7 @@ export function createRemoteWatch(options: FollowingOptions) {
       const hearsList = (await subscription?.addList({ signal })) ?? false
       hears = hearsList && subscription !== undefined
       if (hearsList) {
-        // Changes in between were not notified.
+        // Changes between the two requests were not notified.
         await listing.renew(signal)
         listing.told = true
       }

@@ -61,10 +61,10 @@ const mark = randomBytes(6).toString('base64url')
 
 /**
  * Provider of another MCP server, of any revision: its resources at the paths of their URIs ({@link pathOfForeign}), its
- * templates below them, its completions and changes.
+ * templates, completions and changes, and its prompts and tools if they are relayed.
  *
  * The server is started or connected to at the first request. Its list is cached, and fetched again when the server notifies a
- * change, or after a while. A URI that it does not list can be read, too, in its usual spelling.
+ * change, or after a while. A URI that the server does not list can be read, too, in its usual spelling or that of a template.
  */
 export function remote(options: RemoteOptions): Provider {
   requireKeys('remote({ target })', options, { target: 'an object' })
@@ -117,7 +117,7 @@ export function remote(options: RemoteOptions): Provider {
 
   const snapshot = ({ signal, answerBy }: Context): Promise<ServerSnapshot> => currentOf(listing, signal, answerBy)
 
-  /** Returns the server's URI of a path. An unlisted URI must have the usual spelling: access rules know it by one path only. */
+  /** Returns the server's URI of a path. An unlisted URI must have its one valid spelling, because access rules know it by one path only. */
   const uriOf = async (path: string, context: Context): Promise<string> => {
     const listed = hasUsualSpelling(path) ? undefined : entryAt(await snapshot(context), path)?.uri
     const uri = listed ?? ((await isSpelled(path, context.signal)) ? foreignUriOf(path) : undefined)
@@ -144,11 +144,11 @@ export function remote(options: RemoteOptions): Provider {
     },
     stat: async (path, context) => {
       const known = entryAt(await snapshot(context), path)
-      if (known === undefined) throw notFound('the server does not list it')
+      if (known === undefined) throw notFound('the server does not list this resource')
       return known.entry
     },
     read: async ({ path, params: given }, context) => {
-      // Rules apply to the hits of a search, which only its JSON has one by one.
+      // Access rules apply to each hit of a search. Markdown does not separate the hits, so JSON is requested, and formatted here.
       const asMarkdown =
         context.allows !== undefined && given.get('as') === 'markdown' && (await isSearch(path, given, context))
       const params = asMarkdown ? new Map([...given].filter(([name]) => name !== 'as')) : given
@@ -163,7 +163,7 @@ export function remote(options: RemoteOptions): Provider {
       // Servers answer the read of a directory with its contents, by their own rules. Our rules are applied to its listing
       // instead.
       if (params.size === 0 && isDirectory(told, path) && isOnlyDirectory(await snapshot(context), path))
-        throw notFound('it is a directory of the server: what is in it is listed')
+        throw notFound('it is a directory of the server, which can only be listed')
       const shown = told.map((content) => rewriteSearchResults(content, options.address, context.allows))
       return asMarkdown ? Promise.all(shown.map(markdownOf)) : shown
     },
@@ -217,7 +217,7 @@ async function completeThere(
   }
 }
 
-/** Returns unlisted entries of a directory. When the server fails to read it, only listed entries are shown. */
+/** Returns the entries of a directory as the server reads it, also those that it does not list; none if it fails to read the directory. */
 async function unlistedIn(
   session: ReturnType<typeof createServerConnection>,
   prefix: string,
@@ -264,7 +264,7 @@ function isRequestedUri(told: string, asked: string): boolean {
   )
 }
 
-/** Writes the answer of a search as Markdown. */
+/** Formats the answer of a search as Markdown. Any other content stays unchanged. */
 async function markdownOf(content: Content): Promise<Content> {
   const { formatMarkdown } = await import('../search/answer.ts')
   const found = 'text' in content ? parseSearchAnswer(content.text) : undefined

@@ -162,7 +162,7 @@ export const maxNameLength = 256
 /**
  * Returns the path below a directory for a name, for access rules. A name that no path may hold gets its hash.
  *
- * @param directory Begins with `=`, as no path of a URI does, and ends in `/`.
+ * @param directory A directory that no path of a URI is in, which ends in `/`: {@link promptDirectory}, or that of the tools.
  */
 export function pathOfName(directory: string, name: string): string {
   const path = `${directory}${name}`

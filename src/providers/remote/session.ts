@@ -17,7 +17,7 @@ export type ServerConnection = ReturnType<typeof createServerConnection>
 /** The first and the longest pause after failures in a row, in milliseconds (exponential backoff). */
 const firstPauseMs = 500
 const maxPauseMs = 60_000
-/** Duration after which a connection is stable, in milliseconds: its end resets the number of failures. */
+/** Duration after which a connection is stable, in milliseconds: the end of a stable connection resets the number of failures. */
 const stableMs = 10_000
 
 /**
@@ -30,7 +30,7 @@ export function createServerConnection(connect: (signal: AbortSignal) => Promise
   let failures = 0
   let notBefore = 0
 
-  // The first attempt has no pause, because a restarted server is back at once.
+  // There is no pause after the first failure, because a restarted server is back at once.
   const failed = (): number => {
     const pauseMs = failures === 0 ? 0 : Math.min(maxPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20))
     failures++
@@ -127,7 +127,7 @@ export function createServerConnection(connect: (signal: AbortSignal) => Promise
   }
 }
 
-/** Error reasons that are relayed from a server to callers. No other text of its errors is relayed. */
+/** Error reasons that are relayed from a server to the readers of its resources. Any other reason becomes `refused`. */
 const knownReasons = [
   'range',
   'query',
@@ -142,12 +142,14 @@ const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((know
 const retryAfterSeconds = 2
 
 /**
- * Converts a failure of the server to an error of this process. Its message goes only to the log: it is untrusted text.
+ * Converts a failure of the server to an error of this process. The server's own message is untrusted text, and goes at most to the log, in
+ * the message of an error `unavailable` or `internal`.
  *
  * An error answer does not make the connection unavailable: one failing resource does not affect the others.
  */
 export function translateRemoteError(error: unknown): ResourceError {
-  if (!isResourceError(error)) return new ResourceError('internal', 'The client failed.', {}, { cause: error })
+  if (!isResourceError(error))
+    return new ResourceError('internal', 'The client of the mounted server failed.', {}, { cause: error })
   const options = { cause: error }
   switch (error.kind) {
     case 'not-found':
@@ -179,7 +181,7 @@ export function translateRemoteError(error: unknown): ResourceError {
   }
 }
 
-/** Converts a failure to read: for a single URI, "invalid" means that the server does not have it. */
+/** Converts a failure to read. Without parameters, an error `invalid` of another reason means that the server does not have the URI. */
 export function toReadError(error: unknown, hasParams: boolean): ResourceError {
   if (isUnknownMethod(error)) return notFound('the server has no resources to read')
   const isForeign = isResourceError(error, 'invalid') && knownReason(error.detail.reason) === undefined

@@ -236,7 +236,7 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
     get last(): T | undefined {
       return last?.value
     },
-    /** Returns whether a caller was told that there was no value yet since the last call of this function. */
+    /** Returns whether, since the last call of this function, a caller got an error because there was no value yet. */
     takeMissed: (): boolean => {
       const was = missed
       missed = false
@@ -245,9 +245,9 @@ export function createSnapshotKeeper<T>(fetch: () => Promise<T>, refreshMs: numb
     /**
      * Returns the current value. Single-flight: concurrent callers share one fetch, and a caller that aborts does not end it.
      *
-     * @param answerBy How long to wait for the first value, in the time of `performance.now()`.
+     * @param answerBy Time until which to wait for the first value, on the clock of `performance.now()`.
      *
-     * @throws ResourceError the error of the fetch; `unavailable` when it takes longer than the time-out.
+     * @throws ResourceError the error of the fetch; `unavailable` if it takes longer than the time-out, and no older value is there.
      */
     current: async (signal: AbortSignal, answerBy?: number): Promise<T> => {
       signal.throwIfAborted()

@@ -24,9 +24,9 @@ interface RelayedTool {
 export const toolDirectory = '=tools/'
 
 const maxTools = 1000
-/** Maximum length of a schema, in characters of JSON. A longer one is replaced by one that accepts every object. */
+/** Maximum length of a schema, in characters of JSON. A longer input schema becomes one that accepts every object; a longer output schema is left out. */
 const maxSchemaLength = 256 * 1024
-/** Maximum depth of a schema: deeper ones cannot be written as JSON. */
+/** Maximum depth of a schema. A tool with a deeper one is left out, because the schema could not be written as JSON. */
 const maxSchemaDepth = 200
 /** Maximum length of a tool's name, in characters (MCP 2025-11-25). */
 const maxToolName = 128
@@ -55,11 +55,11 @@ export async function fetchTools(
   return found.sort((a, b) => comparePaths(a.tool.path, b.tool.path))
 }
 
-/** Returns why a listed tool cannot be relayed. */
+/** Returns why a listed tool cannot be relayed; undefined if it can. */
 function faultOfTool({ name, inputSchema, outputSchema = {} }: RemoteTool): string | undefined {
   if (name === '' || name.length > maxNameLength) return 'its name is empty or too long'
   const isDeep = isDeeperThan(maxSchemaDepth, inputSchema) || isDeeperThan(maxSchemaDepth, outputSchema)
-  return isDeep ? `a schema of it is nested over ${maxSchemaDepth} levels deep` : undefined
+  return isDeep ? `one of its schemas is nested over ${maxSchemaDepth} levels deep` : undefined
 }
 
 /** Converts a listed tool. Undefined: this process relayed it to the server. */
@@ -131,7 +131,7 @@ export function createRelayedTools(
         if (!isHeaderMismatch(error)) throw error
         log('info', 'the server refuses the headers of a call: its tools are listed again', {})
       }
-      // The server declares other headers now, and has not run the tool.
+      // The server declares other headers now, and has not run the tool, so the call can be repeated.
       try {
         await kept.renew(signal)
         return await call(await find())

@@ -66,8 +66,7 @@ export interface Results extends Omit<Provider, keyof RecordStore>, RecordStore 
   /** Deletes a result. Resolves to `false` if there is no such result. */
   delete(id: string): Promise<boolean>
   /**
-   * Removes expired results, and results beyond the limits. It also runs automatically while results are written. Resolves to the
-   * removed ids.
+   * Removes expired results, and results beyond the limits, as every write does by itself soon afterwards. Resolves to the removed ids.
    */
   evict(): Promise<readonly string[]>
 }
@@ -84,7 +83,7 @@ const templates: readonly Template[] = [
     template: 'results/{id}/report{?lang}',
     name: 'Report',
     title: 'A wall-bounce analysis as a report',
-    description: 'The analysis in Markdown, in its own language or that of lang: ja or en.',
+    description: 'The analysis in Markdown, in the language lang (ja or en), by default in its own.',
     mimeType: 'text/markdown',
   },
   {
@@ -97,7 +96,8 @@ const templates: readonly Template[] = [
     template: 'by-tag/{tag}',
     name: 'Results by tag',
     title: 'The results with a tag',
-    description: 'In the tag ~1 stands for a slash and ~0 for a tilde.',
+    description:
+      'The list of the results with a tag, newest first. In {tag}, ~1 stands for a slash and ~0 for a tilde.',
     mimeType: 'application/json',
   },
   {
@@ -106,8 +106,8 @@ const templates: readonly Template[] = [
     name: 'Lookup',
     title: 'A result for a question',
     description:
-      'Looks for an analysis of this prompt. "match" says whether one is of the same prompt (exact, with the analysis), or of ' +
-      'similar ones ("similarity", up to 1), or none. taskType is basic, premium or critical.',
+      'Looks for analyses of this prompt. "match" is exact (the same prompt: the newest analysis is in the answer), similar ' +
+      '(other prompts, each with its "similarity" up to 1) or none. taskType is basic, premium or critical.',
     mimeType: 'application/json',
   },
 ]
@@ -123,7 +123,7 @@ export function results(options: ResultsOptions): Results {
 
   const findPath = (path: string) => {
     const parsed = parsePath(path)
-    if (parsed === undefined) throw notFound('nothing has such a path')
+    if (parsed === undefined) throw notFound('no result, list or lookup has this path')
     return parsed
   }
   const foundAt = async (id: string) => {

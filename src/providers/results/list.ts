@@ -28,7 +28,7 @@ export function tagEntry(tag: string): Entry {
 
 export function recordEntry({ id, head, row }: ParsedRow): Entry {
   const { title, taskType, providers, confidence, met } = head
-  const description = `A ${taskType} analysis by ${providers.length} of them: confidence ${confidence}, thresholds ${met ? 'met' : 'not met'}.`
+  const description = `An analysis of the task type ${taskType}. Answers: ${providers.length}. Confidence: ${confidence}. Thresholds: ${met ? 'met' : 'not met'}.`
   return { path: recordPath(id), title, description, mimeType: json, size: head.size, ...modifiedAndVersion(row) }
 }
 
@@ -79,7 +79,7 @@ export async function* listEntries(
   const { prefix = '', after } = query
   const isLeft = ({ path }: Entry) => path.startsWith(prefix) && (after === undefined || comparePaths(path, after) > 0)
   const inTags = sectionIn(folders.tags, query)
-  // The folder of a tag has no children.
+  // Nothing is below a tag.
   if (inTags !== undefined && prefix.length <= folders.tags.length)
     for await (const tag of tags.list(inTags, signal)) yield tagEntry(tag)
   signal.throwIfAborted()
@@ -190,7 +190,7 @@ export function createTags(rows: Collection, records: Collection) {
       for (const tag of tags)
         await noteOne(tag, expires === undefined ? Number.POSITIVE_INFINITY : expires + tagSlackMs)
     },
-    /** Returns the tags that a result has, in path order of their segments. */
+    /** Yields the tags that at least one result has, in path order of their segments. */
     list: async function* (
       query: { readonly after?: string; readonly prefix?: string },
       signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** Parsed path of the mount. */
+/** A parsed path in the mount of the results. */
 export type ResultPath =
   | { readonly kind: 'recent' | 'lookup' }
   | { readonly kind: 'tag'; readonly tag: string }
@@ -41,7 +41,7 @@ export function escapeName(name: string): string {
 
 const escapes: Readonly<Record<string, string>> = { '~0': '~', '~1': '/', '~2': '.' }
 
-/** Returns `undefined` for a segment that no name has. */
+/** Converts a path segment back to its name; `undefined` for a segment that {@link escapeName} does not return. */
 export function unescapeName(segment: string): string | undefined {
   const name = segment.replace(/~[012]/g, (pair) => escapes[pair] ?? pair)
   return escapeName(name) === segment ? name : undefined

@@ -32,10 +32,10 @@ interface ResultMatch {
   readonly found: readonly { readonly record: ParsedRow; readonly similarity: number }[]
 }
 
-/** Maximum number of results per kind of match, and of candidates examined. */
+/** Maximum numbers of exact and similar matches, and of the rows that are examined for each: `same` and `candidates`. */
 const most = { exact: 20, same: 1000, similar: 5, candidates: 16 }
 
-/** Minimum similarity to the prompt. */
+/** Minimum similarity of a similar prompt, from 0 to 1. */
 const leastSimilarity = 0.5
 
 /** Finds the results for a prompt: those with the same prompt, or else those with similar ones. */
@@ -89,7 +89,7 @@ function summarizeResult({ id, head }: ParsedRow) {
   return { id, path: recordPath(id), ...facts, thresholdsMet: met }
 }
 
-/** Formats the answer to a look-up. An exact match comes with the whole analysis. */
+/** Formats the answer to a look-up. An exact match comes with the newest analysis as a whole. */
 function formatMatch({ prompt, taskType }: Question, { match, found }: ResultMatch): string {
   const [first] = match === 'exact' ? found : []
   const analysis: Analysis | undefined = first?.record.analysis()
@@ -116,7 +116,7 @@ const listed = { recent: 50, tag: 200 }
 /**
  * Returns the content at a path.
  *
- * @throws ResourceError `not-found`.
+ * @throws ResourceError `not-found`, or `invalid` for a wrong parameter.
  */
 export async function readPath(parsed: ResultPath, params: Params, records: Collection): Promise<Content> {
   switch (parsed.kind) {
@@ -239,7 +239,7 @@ export async function computeOnce(
     )
     const analysis = JSON.parse(Buffer.from(value).toString()) as Analysis
     if (computed || row === undefined || (await isKept(records, analysis.id))) return analysis
-    // If it was removed in the meantime, the copy for waiting callers is dropped too.
+    // The result was removed in the meantime: drop the copy for waiting callers, too.
     await store.collection(handed).delete(key, { revision: row.revision })
   }
   throw unavailable('The result was removed while it was read. Try again.', { reason: 'busy' })

@@ -42,7 +42,7 @@ export interface NewAnalysis {
   readonly votes: readonly Vote[]
   /** Result that the aggregator made from the votes. `confidence` is from 0 to 1. */
   readonly consensus: { readonly content: string; readonly confidence: number; readonly reasoning?: string }
-  /** Required confidence and agreement of the consensus, from 0 to 1, and whether it met them. */
+  /** Required confidence and agreement of the consensus, from 0 to 1, and whether the consensus met them. */
   readonly thresholds: { readonly met: boolean; readonly confidence?: number; readonly agreement?: number }
   /** Total cost, in US dollars. By default the sum over the votes. */
   readonly totalCost?: number
@@ -81,7 +81,7 @@ const vote = z
     confidence: fraction.exactOptional().describe('The confidence, from 0 to 1. May be left out beside "error".'),
     agreement: fraction
       .exactOptional()
-      .describe('The agreement with the others, from 0 to 1. May be left out beside "error".'),
+      .describe('The agreement with the other answers, from 0 to 1. May be left out beside "error".'),
     tokens: z.int().min(0).exactOptional().describe('The number of tokens, input and output.'),
     cost: z.number().min(0).max(1e9).exactOptional().describe('The cost of the answer, in US dollars.'),
     duration: z.number().min(0).max(1e12).exactOptional().describe('The duration, in milliseconds.'),
@@ -90,7 +90,7 @@ const vote = z
       .min(1)
       .max(10_000)
       .exactOptional()
-      .describe('The reason why it gave no answer, or only a part of one.'),
+      .describe('The reason why the provider gave no answer, or only a part of an answer.'),
   })
   .superRefine((value, context) => {
     if (value.error !== undefined) return
@@ -124,7 +124,7 @@ const analysisSchema = z.strictObject({
     .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, { error: 'It must be a language tag, such as "ja" or "en".' })
     .exactOptional()
     .describe('The language of the answer, such as "ja" or "en".'),
-  rounds: z.int().min(1).max(largest.rounds).describe('The number of rounds.'),
+  rounds: z.int().min(1).max(largest.rounds).describe('The number of rounds in which the providers answered.'),
   votes: z
     .array(vote)
     .min(1)
@@ -144,16 +144,16 @@ const analysisSchema = z.strictObject({
     .describe('The answer of each provider.'),
   consensus: z
     .strictObject({
-      content: content.describe('The answer.'),
-      confidence: fraction.describe('The confidence, from 0 to 1.'),
-      reasoning: content.exactOptional().describe('The reasoning that led to it.'),
+      content: content.describe('The answer that the aggregator gives.'),
+      confidence: fraction.describe('The confidence of the aggregator in this answer, from 0 to 1.'),
+      reasoning: content.exactOptional().describe('The reasoning that led to this answer.'),
     })
     .describe('The summary that the aggregator made of the votes.'),
   thresholds: z
     .strictObject({
-      met: z.boolean().describe('Whether the consensus is good enough.'),
-      confidence: fraction.exactOptional().describe('The required confidence.'),
-      agreement: fraction.exactOptional().describe('The required agreement.'),
+      met: z.boolean().describe('Whether the consensus met the requirements.'),
+      confidence: fraction.exactOptional().describe('The required confidence, from 0 to 1.'),
+      agreement: fraction.exactOptional().describe('The required agreement, from 0 to 1.'),
     })
     .describe('The requirements on the consensus, and whether they were met.'),
   totalCost: z
@@ -162,13 +162,15 @@ const analysisSchema = z.strictObject({
     .max(1e12)
     .exactOptional()
     .describe('The cost of all answers, in US dollars. By default the sum over the votes.'),
-  created: time.exactOptional().describe('When it was made (ISO 8601). By default now.'),
-  expires: time.exactOptional().describe('The time at which it expires (ISO 8601). By default the server decides.'),
+  created: time.exactOptional().describe('The time at which the analysis was made (ISO 8601). By default now.'),
+  expires: time
+    .exactOptional()
+    .describe('The time at which the result expires (ISO 8601). By default the server decides.'),
   tags: z
     .array(z.string().min(1).max(largest.tag).superRefine(withoutFault))
     .max(largest.tags)
     .exactOptional()
-    .describe('Words by which it is found, beside its prompt.'),
+    .describe('Words by which the result can be found, in addition to its prompt.'),
 })
 
 function withoutFault(text: string, context: z.RefinementCtx): void {
@@ -186,8 +188,8 @@ export function parseZonedTime(text: string): number | undefined {
 /**
  * Validates a write. Returns it with U+FFFD for lone surrogates, and with the tags in NFC, unique and sorted.
  *
- * @throws ResourceError `invalid` (reason `argument`), which names up to five faulty fields and their faults, but never their
- *   values.
+ * @throws ResourceError `invalid` (reason `argument`), which names up to five faulty fields and their faults, but repeats no text of
+ *   their values.
  */
 export function parseAnalysis(value: unknown): NewAnalysis {
   const { data, error } = analysisSchema.safeParse(value, { error: wordsFor })
@@ -212,7 +214,7 @@ export function mapTexts(value: unknown, change: (text: string) => string): unkn
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, mapTexts(member, change)]))
 }
 
-/** JSON Schema (draft 2020-12) of a record, for tools. */
+/** Returns the JSON Schema (draft 2020-12) of {@link NewAnalysis}, for tools. */
 export function analysisJsonSchema(): Readonly<Record<string, unknown>> {
   const { $schema: _, ...schema } = z.toJSONSchema(analysisSchema, { io: 'input' })
   return schema
@@ -228,7 +230,7 @@ interface FieldFault {
 /** Maximum number of faults reported at once, and maximum number of characters shown of an unknown name. */
 const [maxFaults, maxName] = [5, 64]
 
-/** Returns the message for one wrong value. It repeats numbers and lengths, and nothing else of the input. */
+/** Returns the message for one wrong value; undefined for that of zod. It repeats only numbers, lengths and unknown keys of the input. */
 function wordsFor(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

@@ -41,7 +41,7 @@ export function formatRow(analysis: Analysis): Uint8Array {
   return Buffer.from(`${JSON.stringify(head)}\n${json}`)
 }
 
-/** Parses a row as far as needed. @throws ResourceError `internal` for a row that something else has written. */
+/** Parses the head of a row, and the analysis only when it is requested. @throws ResourceError `internal` for a row that something else has written. */
 export function parseRow(row: Row) {
   const bytes = Buffer.from(row.value.buffer, row.value.byteOffset, row.value.byteLength)
   const end = bytes.indexOf(newline)
@@ -71,7 +71,7 @@ export function tagsIn(terms: readonly string[]): readonly string[] {
   return terms.flatMap((term) => (term.startsWith('tag:') ? [term.slice('tag:'.length)] : []))
 }
 
-/** Id, tags and times of an analysis do not change its hash. */
+/** Returns the hash of the content of an analysis. Id, tags and times do not change it. */
 export function hashAnalysis(analysis: Omit<Analysis, 'id'>): string {
   const content = Object.entries(analysis).filter(([key]) => !facts.has(key))
   return sha256(canonical(Object.fromEntries(content)))
@@ -79,7 +79,7 @@ export function hashAnalysis(analysis: Omit<Analysis, 'id'>): string {
 
 const facts: ReadonlySet<string> = new Set(['id', 'tags', 'created', 'expires'])
 
-/** Returns the id for an analysis without one. */
+/** Returns the id for an analysis that is written without one, from its {@link hashAnalysis}. */
 export function idFromDigest(digest: string): string {
   return digest.slice(0, 32)
 }
@@ -123,7 +123,7 @@ export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** Maximum number of characters compared of a prompt. Text after them does not affect the similarity. */
+/** Maximum number of characters of a prompt that are compared. Text after them does not affect the similarity. */
 const maxCompared = 20_000
 
 /** Returns the pairs of neighbouring characters of a prompt, including its ends. This works without spaces between words. */
@@ -149,7 +149,7 @@ function sampleGrams(grams: ReadonlySet<string>, count: number): readonly string
     .map(([, gram]) => gram)
 }
 
-/** Hashes a pair with FNV-1a over code units: well spread, and equal in every process. */
+/** Hashes a pair with FNV-1a over code units and a final mix: well spread, and equal in every process. */
 function rankOf(gram: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < gram.length; at++) hash = Math.imul(hash ^ gram.charCodeAt(at), 0x01000193)

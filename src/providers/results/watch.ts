@@ -59,7 +59,7 @@ export async function watchResults(
     if (changed.size > 0) yield* [{ path: 'recent' }, { path: 'lookup' }]
   }
 
-  /** Returns the expired results that are gone from the store. A result may have been renewed, and clocks differ. */
+  /** Returns the ids of the expired results that are gone from the store. Others may have been renewed, and clocks differ. */
   const expired = async (): Promise<readonly string[]> => {
     const now = Date.now()
     const over = [...known].flatMap(([id, { expires }]) => (expires <= now ? [id] : []))

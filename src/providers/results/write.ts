@@ -11,7 +11,7 @@ import { formatRow, hashAnalysis, idFromDigest, type ParsedRow, parseRow, termsO
 
 export type { Stored } from '../../core/tool.ts'
 
-/** Limits of the stored results. Eviction order: earliest expiry first, then oldest write. */
+/** Limits of the stored results. Expired and too old results are removed first, then those that were written least recently. */
 export interface Keep {
   readonly records?: number
   readonly bytes?: number
@@ -23,7 +23,7 @@ export interface WriteOptions {
   /** Lifetime of an analysis without an expiry time, in milliseconds. Default: for ever. */
   readonly ttl?: number
   readonly keep?: Keep
-  /** Maximum size of an analysis, in bytes of its JSON. Default 1 MiB. */
+  /** Maximum size of an analysis as JSON, with some facts for listings, in bytes. Default 1 MiB. */
   readonly maxBytes?: number
   /** The language of an analysis that does not name one. Default `en`. */
   readonly language?: string

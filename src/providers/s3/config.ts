@@ -18,11 +18,13 @@ export const s3Shape = {
     .optionalKey(
       'Allows an http:// endpoint on another machine. Anybody on the network path can then read and change the contents. By default false.',
     ),
-  region: text.optionalKey('The region. By default from AWS_REGION or the profile; with an endpoint "us-east-1".'),
+  region: text.optionalKey(
+    'The region. By default from AWS_REGION or the profile; with an endpoint from AWS_REGION, else "us-east-1".',
+  ),
   pathStyle: z
     .boolean()
     .optionalKey(
-      'Puts the bucket into the path of requests instead of the host name. By default true with an endpoint.',
+      'Puts the bucket into the path of requests instead of the host name. By default true with an endpoint, or if the name of the bucket has a dot.',
     ),
   accessKeyId: secret.optionalKey(
     'The access key id, as { "env": "NAME" } or { "file": "path" }. By default the official client looks for credentials: environment, profile, files, container.',

@@ -32,7 +32,7 @@ const credentials: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Problems of the bucket's location, by error code. */
+/** Problems of the bucket or of the endpoint, by error code. */
 const bucketFaults = {
   NoRegion: 'No region is set. Set "region", or the variable AWS_REGION for the process that runs hikidashi.',
   NoSuchBucket: 'There is no such bucket at the endpoint. Correct "bucket", "endpoint" or "region".',
@@ -84,7 +84,7 @@ export function toCallerError(error: unknown, about: 'list' | 'object', log: Log
   if (status === 403 || code === 'AccessDenied') {
     if (about === 'list') return away('The credentials may not list the bucket. Give them the right s3:ListBucket.')
     log('warn', 'the store refuses access to an object: it is treated as missing', { code: sanitizeErrorCode(code) })
-    return notFound('the store refuses it')
+    return notFound('the store refuses access to the object')
   }
   if (status === 404) return about === 'list' ? away(bucketFaults.NoSuchBucket) : notFound()
   if (status === 503 || status === 429 || code === 'SlowDown')
@@ -97,7 +97,7 @@ export function toCallerError(error: unknown, about: 'list' | 'object', log: Log
   return away(invalidAnswerMessage)
 }
 
-/** Converts an error while a body was read: the body is incomplete, or does not match its checksum. */
+/** Converts an error while a body was read: a time-out for the caller; any other means that the body is incomplete, or not what was stored. */
 export function translateBody(error: unknown, log: Log): unknown {
   const { code, system } = toFailure(error)
   if (code === 'TimeoutError' && system === undefined) return toCallerError(error, 'object', log)

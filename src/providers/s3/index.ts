@@ -16,9 +16,9 @@ interface Keys {
 }
 
 export interface S3Options extends BucketOptions {
-  /** Region. Default: the platform's (`AWS_REGION`, the profile); with an endpoint, `us-east-1`. */
+  /** Region. Default: that of `AWS_REGION` or the profile; with an endpoint that of `AWS_REGION`, else `us-east-1`. */
   readonly region?: string
-  /** Whether the bucket is in the path of a request instead of the host name. Default: true with an endpoint. */
+  /** Whether the bucket is in the path of a request instead of the host name. Default: true with an endpoint or a dot in the bucket name. */
   readonly pathStyle?: boolean
   /** Keys that sign requests. Default: those of the platform, as the official client finds them. */
   readonly keys?: Keys
@@ -48,7 +48,10 @@ export async function s3(options: S3Options): Promise<Provider> {
   const settings = completeBucketOptions(options)
   const { bucket, endpoint, anonymous } = settings
   if (/--x-s3$/.test(bucket))
-    throw invalid('A directory bucket does not list its keys in order, and cannot be served.', 'configuration')
+    throw invalid(
+      'A directory bucket does not list its keys in order, and cannot be served. Name a general purpose bucket.',
+      'configuration',
+    )
   if (anonymous && (keys !== undefined || profile !== undefined))
     throw invalid('"anonymous" excludes keys and a profile. Remove them, or "anonymous".', 'configuration')
   const client = createS3Client({

@@ -62,7 +62,7 @@ export function createS3Store(client: S3Client, bucket: string, requesterPays: b
       // An error answer to HEAD has no body, so the reason is unknown. GET fails for the same reason, and states it in its body.
       const { discard } = await open({ key }, signal)
       discard()
-      throw notFound('it refuses HEAD, but not GET')
+      throw notFound('the store refuses HEAD, but not GET')
     }
   }
 
@@ -178,7 +178,7 @@ function parseContentRange(range: ByteRange | undefined, { ContentRange, Content
   return { start, end, size }
 }
 
-/** Reads the body of an answer into `bytes`, which it must fill exactly. The client verifies the checksums that it knows. */
+/** Reads the body of an answer into `bytes`, which the body must fill exactly. The S3 client verifies the checksums that it knows. */
 async function readBodyInto(
   { answer, discard }: Opened,
   bytes: Buffer,

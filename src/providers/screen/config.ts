@@ -23,7 +23,7 @@ const screenShape = {
 
 export const source = defineSource({
   about: 'The displays of this machine: a screenshot of each.',
-  shape: { ...screenShape, cache: z.never().optionalKey('Screenshots are never cached.') },
+  shape: { ...screenShape, cache: z.never().optionalKey('Not allowed: screenshots are never cached.') },
   effects: {
     always: () => [{ kind: 'reads', what: 'what the displays of this machine show' }],
     options: { program: programEffects, displays: 'none', interval: 'none', timeout: 'none', maxBytes: 'none' },

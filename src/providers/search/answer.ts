@@ -69,8 +69,8 @@ export function formatMarkdown({ query, hits, next, total, notes, fallback }: Se
       '',
     )
   }
-  if (hits.length === 0) lines.push('Nothing.', '')
-  if (next !== undefined) lines.push(`There are more hits: after=${next}.`, '')
+  if (hits.length === 0) lines.push('No document matches.', '')
+  if (next !== undefined) lines.push(`There are more hits: search again with after=${next}.`, '')
   lines.push(...notes.map((note) => `Note: ${note}`))
   return `${lines.join('\n').trimEnd()}\n`
 }

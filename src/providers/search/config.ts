@@ -17,13 +17,13 @@ const embeddings = z
     model: text.describe('The name of the model at the service. If you change it, all vectors are computed again.'),
     openai: z
       .strictObject({
-        url: url.describe('The base of the API: "http://127.0.0.1:8080/v1".'),
+        url: url.describe('The base URL of the API, such as "http://127.0.0.1:8080/v1".'),
         key: secret.optionalKey('The key of the API, as { "env": "NAME" } or { "file": "path" }.'),
       })
       .optionalKey('A service with the API of OpenAI. Indexed texts are sent to it.'),
     ollama: z
-      .strictObject({ url: url.describe('The URL of Ollama: "http://127.0.0.1:11434".') })
-      .optionalKey('Ollama. Indexed texts are sent to it.'),
+      .strictObject({ url: url.describe('The URL of Ollama, such as "http://127.0.0.1:11434".') })
+      .optionalKey('A service of Ollama. Indexed texts are sent to it.'),
     local: z
       .strictObject({
         folder: text.optionalKey('The folder of the models. A relative path starts at the configuration file.'),
@@ -36,7 +36,7 @@ const embeddings = z
       .min(0)
       .max(1)
       .optionalKey(
-        'Weight of the ranking by vectors beside the ranking by words, from 0 to 1. By default 0.3; more for a model that wins in a measurement of your texts.',
+        'Weight of the ranking by vectors beside the ranking by words, from 0 to 1. By default 0.3. Raise the weight if a measurement with your texts shows that the model ranks better.',
       ),
     timeout: duration.optionalKey('Time-out of one request. By default "10s", and "1s" for a query.'),
     allowAddresses: allowAddresses.describe(
@@ -44,7 +44,7 @@ const embeddings = z
     ),
   })
   .refine(({ openai, ollama, local }) => [openai, ollama, local].filter((one) => one !== undefined).length === 1, {
-    error: refusal('"embeddings" names no source of vectors.', 'Add one of "openai", "ollama" and "local".'),
+    error: refusal('"embeddings" must have one source of vectors.', 'Write one of "openai", "ollama" and "local".'),
   })
   .refine(({ local, allowAddresses }) => local === undefined || allowAddresses === undefined, {
     path: ['allowAddresses'],
@@ -67,7 +67,7 @@ const searchShape = {
       'The addresses of the mounts that are searched, or "*" for all but searches, displays and metrics. A caller finds only resources that it may see.',
     ),
   maxBytes: sizeUpTo('16MiB', 'The size is larger than can be indexed.').optionalKey(
-    'How many bytes of a text are indexed, from its beginning, or of a log from its end. By default "8MiB", at most "16MiB".',
+    'Maximum number of bytes of a text that are indexed: its beginning, or the end of a log. By default "8MiB", at most "16MiB".',
   ),
   maxRows: z
     .int()

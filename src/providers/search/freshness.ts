@@ -6,19 +6,19 @@ import type { FeedStatus, Freshness } from '../../core/tool.ts'
 
 interface Known {
   readonly mounts: readonly MountReader[]
-  /** The freshness of a mount that this process indexes, by the changes of the paths that count. */
+  /** The freshness of a mount that this process indexes, by the changes of the counted paths (by default all); else undefined. */
   readonly here: (address: string, isCounted?: (path: string) => boolean) => Freshness | undefined
   /** The progress that the process that keeps the index has stored. */
   readonly stored: FeedStatus | undefined
 }
 
-/** How far an index is behind the searched mounts, as far as a principal may know it. */
+/** Returns how far an index is behind the searched mounts, as far as a principal may know it. */
 export function freshnessFor(principal: Principal, { mounts, here, stored }: Known): Freshness {
   const seen = mounts.map((mount) => ({ mount, reach: mount.reach(principal) })).filter(({ reach }) => reach !== 'none')
   const isWhole = seen.every(({ reach }) => reach === 'all')
   const all = seen.map(({ mount, reach }) => {
     const isCounted = reach === 'all' ? undefined : (path: string) => mount.allows(principal, path)
-    // The stored numbers count every change.
+    // The stored numbers also count changes that the principal may not see.
     const told = reach === 'all' ? stored?.mounts.find(({ address }) => address === mount.address) : undefined
     return here(mount.address, isCounted) ?? told ?? {}
   })
@@ -31,7 +31,7 @@ export function freshnessFor(principal: Principal, { mounts, here, stored }: Kno
   }
 }
 
-/** The mounts of which only a part is searched, and how much of each. */
+/** Returns the mounts of which only a part is searched, and how much of each. */
 export function partialMounts(
   { mounts }: SearchStatus,
   asked: readonly string[] | undefined,
@@ -45,7 +45,7 @@ export function partialMounts(
   return partial.length === 0 ? {} : { partial }
 }
 
-/** The notes of an answer about changes that are not in the index. */
+/** Returns the notes of an answer about changes that are not in the index. */
 export function freshnessNotes(pending: number | undefined, isFresh: boolean | undefined): readonly string[] {
   return [
     ...(pending === undefined || pending === 0 ? [] : [pendingNote(pending)]),

@@ -48,7 +48,7 @@ export interface SearchOptions {
   readonly name: string
   /** The mounts to search. Called at the first use, because all mounts are opened together with this one. */
   readonly mounts: () => readonly IndexedMount[]
-  /** Maximum length of the indexed beginning of a text, in bytes. */
+  /** Maximum length of the indexed part of a text (its beginning, or the end of a log), in bytes. */
   readonly maxBytes?: number
   /** Maximum number of rows indexed per table. */
   readonly maxRows?: number
@@ -66,7 +66,7 @@ const catchUpMs = 10_000
 
 const filters = searchParameters.join(',')
 const description =
-  'Words are searched in texts, titles and paths; "quoted words" with at most two others must occur exactly. limit: 1-100. mount: an address. ' +
+  'Words are searched in texts, titles and paths; "quoted words" must occur exactly, if there are at most two others. limit: 1-100. mount: an address. ' +
   'mime: text/markdown, text/*. since: 2026-01-31, 7d. minPriority: 0-1. audience: user, assistant. path: a glob. after: `next` ' +
   'of the previous answer. fresh: true waits for the changes before the call. as: json, markdown.'
 /** Variables with free text: they have no completion. */
@@ -123,7 +123,7 @@ export function search(options: SearchOptions): Search {
     const searched = { index, mounts: searchable, isCurrent: (address: string) => feeding?.isCurrent(address) ?? false }
     // The state before the search: the hits are at least as new.
     const status = await feedStatus()
-    // If no process feeds the index, it may be out of date.
+    // If no process feeds the index, its last stored state says how old the index is.
     const last = status === undefined ? await readCurrent(store, name, fedMounts()) : undefined
     const known =
       last === undefined ? status : { told: last.at, mounts: last.mounts.map((one) => ({ ...one, asOf: last.at })) }
@@ -179,7 +179,7 @@ export function search(options: SearchOptions): Search {
       context.signal.throwIfAborted()
       if (path === statusEntry.path && params.size === 0) return [await readStatus(context)]
       const text = path === '' ? params.get('q') : path
-      // Paths without a query do not exist, such as directories.
+      // Words neither in the path nor in `q`, or words in both, are no search.
       if (text === undefined || (path !== '' && params.has('q'))) throw notFound('nothing is searched for')
       return [await answer(parseSearch(text, params), context)]
     },
@@ -208,7 +208,7 @@ export function search(options: SearchOptions): Search {
   }
 }
 
-/** Waits until every change before the call is in an index, for a bounded time. Resolves to whether it is. */
+/** Waits until every change before the call is in an index, for at most {@link catchUpMs}. Resolves to whether they all are. */
 async function inTime(signal: AbortSignal, catchUp: (time: AbortSignal) => Promise<boolean>): Promise<boolean> {
   const time = followAbortFor(signal, catchUpMs)
   try {
@@ -343,6 +343,6 @@ function limitsOf({ address, partial, firstPages }: SearchStatusMount): readonly
 const statusEntry = {
   path: searchStatusPath,
   title: 'Status of the search',
-  description: 'The searched mounts, and how far the index is.',
+  description: 'The searched mounts, and the progress of their index.',
   mimeType: searchStatusMimeType,
 }

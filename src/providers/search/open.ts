@@ -79,7 +79,7 @@ async function embedderOf(
   return { ...common, openai: { url, key: found.value } }
 }
 
-/** The package that loads the models opens them by their paths, so the folder is checked before. */
+/** Returns the path of a folder after its links are checked, because the package that loads the models opens them by their paths. */
 async function realFolder({ path, within }: ReturnType<typeof locatePath>): Promise<string> {
   return within === undefined ? path : pathWithin(path, within)
 }

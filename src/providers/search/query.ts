@@ -21,14 +21,14 @@ export interface SearchCall {
 
 /** Maximum length of the text to search for, in characters. */
 const maxLength = 1000
-/** Maximum length of a glob, in characters. It is compared with the path of each document that is found. */
+/** Maximum length of a glob, in characters. A glob is compared with the path of each document that is found. */
 const maxGlobLength = 256
 const defaultLimit = 20
 const maxLimit = 100
 /** Maximum of the parameter `after`: how many hits may come before a page. */
 export const maxAfter = 1000
 
-/** Parameters that narrow a search and choose the form of its answer. */
+/** Parameters of a search besides its text. */
 export const searchParameters = [
   'limit',
   'mount',
@@ -167,7 +167,7 @@ const fixed: Readonly<Record<string, readonly string[]>> = {
   as: ['json', 'markdown'],
 }
 
-/** Completes a variable of a search from visible documents: words and titles, mounts, MIME types that occur. */
+/** Completes a variable of a search: words and titles, mounts and MIME types from visible documents, any other from fixed values. */
 export async function completeSearch({ argument }: CompletionRequest, known: SearchableMounts): Promise<Completion> {
   const { name, value } = argument
   if (name === 'query' || name === 'q') return completeText(value, known)

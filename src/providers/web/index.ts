@@ -18,7 +18,7 @@ export interface WebOptions extends OriginOptions {
   readonly match?: readonly string[]
   /** Whether pages are read through this server; else they are only listed, for clients to fetch. Default true. */
   readonly fetch?: boolean
-  /** The media types that are served: `text/*`, `application/json`. */
+  /** Globs of the media types that are served, such as `text/*`. Default {@link defaultTypes}. */
   readonly types?: readonly string[]
   /** Interval at which listed pages are checked for changes, in milliseconds. By default never. */
   readonly poll?: number
@@ -48,7 +48,7 @@ const atOnce = 4
 
 /**
  * Provider of web pages, at the URL of each, or at an address of your own. It lists the named pages; pages that `match` matches
- * can be read, too. It fetches a page only when it is read, or when `poll` checks the listed pages.
+ * can be read, too. A page is fetched only for a request of the page, or when `poll` checks the listed pages.
  *
  * @throws ResourceError `invalid` for an invalid option.
  */
@@ -92,7 +92,7 @@ export function web(options: WebOptions): Provider {
     if (!fetch)
       throw invalid('This server does not read pages ("fetch" is false). Fetch the page from its URI.', 'refused')
     const fetched = await load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
-    // The list of the pages may be cached with any type.
+    // The list of the pages is cached whatever its media type is, so `accept` does not check it again.
     requireWanted(fetched.mimeType)
     return fetched
   }
@@ -181,7 +181,8 @@ function createPageList(
       } catch (error) {
         signal.throwIfAborted()
         if (!isResourceError(error)) throw error
-        if (listed === undefined) throw unavailable('The list of the pages (llms) cannot be fetched.')
+        if (listed === undefined)
+          throw unavailable('The list of the pages cannot be fetched. Check "llms" of the mount.')
         if (own >= newest) listed = { ...listed, until: performance.now() + retryMs }
         return listed.table
       }

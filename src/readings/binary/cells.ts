@@ -11,7 +11,7 @@ export interface CellStyle {
 
 const plainStyle: CellStyle = { kind: 'plain', font: '' }
 
-/** The values of a cell that are neither numbers nor texts ([MS-XLS], 2.5.10). */
+/** Error values of a cell, by their codes ([MS-XLS], 2.5.10). */
 const errors: Readonly<Record<number, string>> = {
   0: '#NULL!',
   7: '#DIV/0!',
@@ -25,7 +25,7 @@ const errors: Readonly<Record<number, string>> = {
 
 const maxColumns = 16_384
 
-/** The cells of a sheet, in any order. */
+/** Collects the cells of a sheet, in any order, and writes them as rows. */
 export function createCells(writer: Pick<DocumentWriter, 'plain' | 'row' | 'end'>) {
   const rows = new Map<number, Map<number, string>>()
   let last = -1

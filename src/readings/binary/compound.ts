@@ -1,7 +1,7 @@
 import { tooLarge } from '../../core/errors.ts'
 import { unreadableError } from '../formats.ts'
 
-/** A folder of a compound file. Names are equal without regard to case. */
+/** A folder of a compound file. Names are compared without regard to case. */
 export interface Storage {
   /** The names of the storages in it, in the order of the file. */
   readonly storages: readonly string[]
@@ -9,9 +9,9 @@ export interface Storage {
   readonly has: (name: string) => boolean
   readonly storage: (name: string) => Storage | undefined
   /**
-   * The bytes of a stream.
+   * The bytes of a stream; `undefined` if the folder has no stream of this name.
    *
-   * @throws ResourceError `invalid` for a stream that is cut off, `too-large` if all streams that were read have too many bytes.
+   * @throws ResourceError `invalid` for a damaged stream, `too-large` if all streams that were read have too many bytes.
    */
   readonly stream: (name: string) => Buffer | undefined
 }
@@ -25,7 +25,7 @@ const noSector = 0xfffffffa
 
 const damaged = (what: string) => unreadableError(`The document is damaged: ${what}.`)
 
-/** Whether bytes are a compound file: a file system within a file. */
+/** Whether bytes begin as a compound file, which is a file system within a file. */
 export function isCompound(bytes: Uint8Array): boolean {
   return Buffer.from(bytes.subarray(0, 8)).toString('hex') === signature
 }
@@ -33,7 +33,7 @@ export function isCompound(bytes: Uint8Array): boolean {
 /**
  * Opens a compound file ([MS-CFB]) in memory.
  *
- * @param limit Maximum size of all streams that are read, in bytes.
+ * @param limit Maximum size of all streams that are read, together, in bytes.
  */
 export function openCompound(bytes: Uint8Array, limit: number): Storage {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -57,7 +57,7 @@ export function openCompound(bytes: Uint8Array, limit: number): Storage {
   const readStream = ({ start, size }: DirectoryEntry): Buffer => {
     left -= size
     if (size > file.length) throw damaged('a stream in it is cut off')
-    if (left < 0) throw tooLarge(`The document has streams of more than ${limit} bytes.`)
+    if (left < 0) throw tooLarge(`The streams of the document have more than ${limit} bytes together.`)
     if (size >= miniSize) return takeBytes(read(start, size), size)
     miniStream ??= read(root.start, root.size)
     const numbers = chain(start, size, miniShift, miniTable, (miniStream.length >> miniShift) + 1)
@@ -72,7 +72,7 @@ function takeBytes(stream: Buffer, size: number): Buffer {
   return stream.subarray(0, size)
 }
 
-/** The sectors of the table of sectors: the first 109 are in the header, the others in a chain of sectors. */
+/** Returns the numbers of the sectors that hold the table of sectors: the header lists the first 109, a chain of sectors the others. */
 function tableSectors(file: Buffer, sector: (number: number) => Buffer, maxSectors: number): readonly number[] {
   const found = Array.from({ length: 109 }, (_, index) => file.readUInt32LE(76 + index * 4))
   let next = file.readUInt32LE(68)

@@ -10,7 +10,7 @@ export interface FormattedRun {
 /** Size of the pages that hold formatting, in bytes. */
 const pageBytes = 512
 
-/** The runs of a document, in the order of the file. */
+/** Returns the runs of a document, in the order of the file. `table` lists the pages that hold their formatting. */
 export function readRuns(stream: Buffer, table: Buffer, kind: 'characters' | 'paragraphs'): readonly FormattedRun[] {
   const count = Math.floor((table.length - 4) / 8)
   const pages = new Set<number>()
@@ -45,7 +45,7 @@ function paragraphData(page: Buffer, at: number): Buffer {
   return page.subarray(at + 1, at + words * 2)
 }
 
-/** The run in which a byte of the file lies. */
+/** The run in which a byte of the file lies; `undefined` if it is in none. The runs must be in the order of the file. */
 export function runAt(runs: readonly FormattedRun[], offset: number): FormattedRun | undefined {
   let [low, high] = [0, runs.length]
   while (low < high) {
@@ -57,12 +57,12 @@ export function runAt(runs: readonly FormattedRun[], offset: number): FormattedR
   return run !== undefined && offset < run.end ? run : undefined
 }
 
-/** The changes of properties in bytes: the number of each, and its operand. */
+/** Yields the changes of properties (Prl) in bytes: the number of the property, and the operand. */
 function* changesIn(bytes: Buffer): Generator<readonly [number: number, operand: Buffer]> {
   for (let at = 0; at + 2 < bytes.length; ) {
     const number = bytes.readUInt16LE(at)
     at += 2
-    // The upper three bits determine the length of the operand.
+    // The upper three bits determine the length of the operand, or that the operand begins with its length.
     const fixed = [1, 1, 2, 4, 2, 2, undefined, 3][number >> 13]
     const [start, length] =
       fixed !== undefined
@@ -81,7 +81,7 @@ const tableDefinition = 0xd608
 export interface CharacterProperties {
   readonly isHidden?: boolean
   readonly isDeleted?: boolean
-  /** Number of the font. */
+  /** Index in the table of fonts. */
   readonly font?: number
   /** A sign that a special character stands for. */
   readonly symbol?: { readonly font: number; readonly code: number }
@@ -139,7 +139,7 @@ interface Style {
 const maxBases = 20
 const title = 62
 
-/** The effects of the styles of a document. */
+/** Returns the properties that each style gives to paragraphs, with those of the styles that it is based on, by the number of the style. */
 export function readStyleProperties(table: Buffer): readonly ParagraphProperties[] {
   const styles: Style[] = []
   if (table.length < 6) return []
@@ -161,7 +161,7 @@ function styleIn(data: Buffer, baseBytes: number): Style {
   const none = { base: 0xfff, own: {}, properties: Buffer.alloc(0) }
   if (data.length < Math.max(10, baseBytes + 2)) return none
   const [number, kind] = [data.readUInt16LE(0) & 0xfff, data.readUInt16LE(2)]
-  // Only styles of paragraphs.
+  // Only styles of paragraphs count.
   if ((kind & 0xf) !== 1) return none
   const level = number >= 1 && number <= 9 ? number - 1 : number === title ? 0 : undefined
   const at = baseBytes + 4 + data.readUInt16LE(baseBytes) * 2
@@ -200,7 +200,7 @@ export function createNumbering(lists: Buffer, uses: Buffer) {
   const levels = readLevels(lists)
   const counts = new Map<number, number[]>()
   return {
-    /** The number of the next item; `undefined` if it has a bullet. */
+    /** The number of the next item; `undefined` if the items are not numbered. */
     next: (use: number, depth: number): number | undefined => {
       const at = 4 + (use - 1) * 16
       const list = at + 4 <= uses.length ? uses.readInt32LE(at) : 0

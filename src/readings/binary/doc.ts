@@ -81,7 +81,7 @@ export function readDoc(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
 function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
   const root = openCompound(bytes, limits.unpacked)
   const stream = root.stream('WordDocument')
-  if (stream === undefined || stream.length < 0x200) throw damaged('it contains no text of Word')
+  if (stream === undefined || stream.length < 0x200) throw damaged('it contains no Word document')
   const flags = stream.readUInt16LE(10)
   if ((flags & 0x100) !== 0) throw unreadableError('The document is encrypted: save it without a password.', 'withheld')
   const isUnicode = stream.readUInt16LE(2) >= 0xc0
@@ -94,7 +94,7 @@ function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
   const tableAt = (index: number) => (isUnicode ? part(0x9a + index * 8) : Buffer.alloc(0))
   const lengths = Array.from({ length: 7 }, (_, index) => stream.readUInt32LE((isUnicode ? 0x4c : 0x34) + index * 4))
   const [start, end] = [stream.readUInt32LE(0x18), stream.readUInt32LE(0x1c)]
-  // Word 6 and 95 of East Asia have all text in UTF-16 ("fExtChar").
+  // East Asian versions of Word 6 and 95 store all text in UTF-16 (`fExtChar`).
   const width = !isUnicode && (flags & 0x1000) !== 0 ? 2 : 1
   const stored =
     isUnicode || (flags & 4) !== 0 ? piecesIn(isUnicode ? tableAt(place.pieces) : part(0x160), isUnicode, width) : []
@@ -114,7 +114,7 @@ function openDoc(bytes: Uint8Array, limits: ReadingLimits): WordFile {
   }
 }
 
-/** Reads the table of pieces ([MS-DOC], 2.9.38), which formatting may precede. Before Word 97, all pieces have one width. */
+/** Reads the table of pieces ([MS-DOC], 2.9.38), which formatting may precede. Before Word 97, all pieces have the width `oldWidth`. */
 function piecesIn(table: Buffer, isUnicode: boolean, oldWidth: 1 | 2): readonly Piece[] {
   let at = 0
   while (table[at] === 1 && at + 3 <= table.length) at += 3 + table.readUInt16LE(at + 1)
@@ -135,7 +135,7 @@ function piecesIn(table: Buffer, isUnicode: boolean, oldWidth: 1 | 2): readonly 
 }
 
 interface Note {
-  /** Place of the mark in the main text. */
+  /** Place of the mark in the main text; -1 if it is unknown. */
   readonly mark: number
   readonly start: number
   readonly end: number
@@ -231,10 +231,10 @@ function createDocBodyWriter(file: WordFile, writer: DocumentWriter) {
 }
 
 const cellMark = '\x07'
-// biome-ignore lint/suspicious/noControlCharactersInRegex: Word stores the ends of paragraphs, cells and pages so.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: Word stores the ends of paragraphs, cells and pages as these characters.
 const paragraphEnds = /[\r\x07\x0c]/g
 
-/** The parts of a piece that lie between two places of the text, each with the same formatting. */
+/** Yields the parts of a piece that lie between two places of the text. Within a part the formatting is the same. */
 function* runsIn(piece: Piece, start: number, end: number, characters: readonly FormattedRun[]) {
   const [first, last] = [Math.max(start, piece.start), Math.min(end, piece.end)]
   for (let at = first; at < last; ) {
@@ -302,12 +302,12 @@ function createText(writer: DocumentWriter, fonts: readonly string[]) {
       for (const field of fields) field.start = 0
       return taken
     },
-    /** Returns the text that is left at the end. A field that never ends is text. */
+    /** Returns the text that is left at the end. The code of a field that never ends counts as text. */
     finish: () => text + fields.map(({ code, isCode }) => (isCode ? code : '')).join(''),
   }
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: Word stores fields, breaks and pictures so.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: Word stores fields, breaks and pictures as control characters.
 const controls = /[\x00-\x08\x0b-\x1f]/g
-// biome-ignore lint/suspicious/noControlCharactersInRegex: Word stores fields, breaks and pictures so.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: Word stores fields, breaks and pictures as control characters.
 const controlsAndSymbols = /[\x00-\x08\x0b-\x1f(]/g

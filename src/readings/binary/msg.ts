@@ -31,7 +31,7 @@ const id = {
   codePage: 0x3ffd,
 } as const
 
-/** Types of properties: a number, a date, a text in a code page, a text in UTF-16, bytes. */
+/** Types of properties: a number, a date, a text in a code page, a text in UTF-16, bytes, an object such as an attached message. */
 const [numberType, dateType, narrowType, wideType, bytesType, objectType] = [0x03, 0x40, 0x1e, 0x1f, 0x102, 0x0d]
 
 /** Opens a message of Outlook ([MS-OXMSG]). */
@@ -41,7 +41,7 @@ export function openMsg(bytes: Uint8Array, limit: number): StoredMessage {
   return messageIn(root, 32)
 }
 
-/** @param headBytes Size of the header before the fixed properties. It is smaller in a message that is stored within another. */
+/** @param headBytes Size of the header before the fixed properties, in bytes. It is smaller in a message that is stored within another. */
 function messageIn(storage: Storage, headBytes: number): StoredMessage {
   const message = createProperties(storage, headBytes)
   const codePage = codePageIn(message)
@@ -66,7 +66,7 @@ function messageIn(storage: Storage, headBytes: number): StoredMessage {
   }
 }
 
-/** The code page of texts that are not in UTF-16: the stated one, that of the language, or that of the page. */
+/** The code page of texts that are not in UTF-16: the stated one, else that of the language, else that of the HTML text. */
 function codePageIn(message: Properties): number | undefined {
   const language = message.number(id.language)
   const ofLanguage = language === undefined ? undefined : codePageOfLanguage(language)
@@ -83,7 +83,7 @@ function htmlOf(message: Properties, codePage: number | undefined): string | und
 }
 
 function formatMailAddress(name = '', address = ''): string {
-  // An address within an organisation is a path in a directory.
+  // An address without `@` is a path in the directory of an organisation, of no use to others.
   const shown = address.includes('@') ? address : ''
   const plain = name.replace(/^'(.*)'$/, '$1').trim()
   if (plain === '' || plain === shown) return shown
@@ -118,7 +118,7 @@ function attachedIn(storage: Storage, codePage: number | undefined): AttachedPar
   const text = (number: number) => part.text(number, codePage)
   const mimeType = text(id.mimeType) ?? 'application/octet-stream'
   const name = text(id.fileName) ?? text(id.shortFileName) ?? text(id.name) ?? ''
-  // Leave out a picture that the page of the message shows.
+  // Leave out a picture that the HTML text of the message shows.
   if (mimeType.startsWith('image/') && text(id.contentId) !== undefined) return undefined
   const inner = storage.storage(streamName(id.data, objectType))
   if (inner?.has('__properties_version1.0') === true)
@@ -139,7 +139,7 @@ function createProperties(storage: Storage, headBytes: number) {
   }
   return {
     number: (number: number) => fixedValue(number, numberType)?.readInt32LE(0),
-    /** A date in ISO 8601. It is stored in units of 100 ns since 1601. */
+    /** A date in ISO 8601, if there is one. It is stored in units of 100 ns since 1601. */
     date: (number: number): string | undefined => {
       const ticks = fixedValue(number, dateType)?.readBigUInt64LE(0)
       const date = ticks === undefined ? undefined : new Date(Number(ticks / 10_000n) - 11_644_473_600_000)
@@ -168,7 +168,7 @@ function decodeNarrow(bytes: Buffer, codePage: number | undefined): string {
   return (encoding === undefined ? undefined : decodeBytes(bytes, encoding)) ?? decodeCodePage(bytes, codePage ?? 1252)
 }
 
-/** The text that texts are compressed against ([MS-OXRTFCP], 2.1.2.1). */
+/** The text to which the first repetitions in a compressed text may refer ([MS-OXRTFCP], 2.1.2.1). */
 const beginning =
   '{\\rtf1\\ansi\\mac\\deff0\\deftab720{\\fonttbl;}{\\f0\\fnil \\froman \\fswiss \\fmodern \\fscript \\fdecor MS Sans SerifSymbolArial' +
   'Times New RomanCourier{\\colortbl\\red0\\green0\\blue0\r\n\\par \\pard\\plain\\f0\\fs20\\b\\i\\u\\tab\\tx'

@@ -24,13 +24,13 @@ const type = {
   shape: 0xf004,
 } as const
 
-/** Kinds of texts: titles, and texts of the notes. Lists are in bodies, of which there are four kinds. */
+/** Kinds of texts: of titles, of notes, and of bodies, which may have lists. */
 const [titles, notesKind, bodies] = [new Set([0, 6]), 2, new Set([1, 5, 7, 8])]
 /** Kinds of lists of slides. */
 const [slideList, notesList] = [0, 2]
 /** Placeholders that are the same on each slide: date, number, footer, header. */
 const repeated = new Set([7, 8, 9, 10])
-/** Bits that show the strings of footers ([MS-PPT], 2.4.15.2), in their order: a date of its own, the header, the footer. */
+/** Bits that must be set for a string to be shown ([MS-PPT], 2.4.15.2): by instance, a fixed date, the header, the footer. */
 const shownBits = [0b101, 0b1_0000, 0b10_0000]
 const maxSlides = 5000
 const maxDepth = 50
@@ -96,7 +96,7 @@ export function readPpt(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
 
 const encrypted = 0xf3d1c4df
 
-/** Undefined if the stream ends within the header. If it ends within the data, these are shorter than the header says. */
+/** Undefined without an offset, or if the stream ends within the header. If it ends within the data, these are shorter than the header says. */
 function recordAt(stream: Buffer, at: number | undefined): DrawingRecord | undefined {
   if (at === undefined || at + 8 > stream.length) return undefined
   const head = stream.readUInt16LE(at)
@@ -111,7 +111,7 @@ function* recordsIn(data: Buffer): Generator<DrawingRecord> {
   }
 }
 
-/** Yields all records in a container, including those of nested containers. */
+/** Yields the records in a container and in the containers in it, up to 50 deep, but not the records in a shape. */
 function* recordsWithin(data: Buffer, depth = 0): Generator<DrawingRecord> {
   for (const record of recordsIn(data)) {
     yield record
@@ -176,7 +176,7 @@ function slidesIn(document: Buffer, kind: number): readonly ListedSlide[] {
   return slides
 }
 
-/** Collects texts: a kind, characters, and formatting, each in a record. */
+/** Collects texts from their records: the first has the kind of a text, the others its characters and formatting. */
 function createTexts() {
   let list: SlideText[] = []
   return {
@@ -226,7 +226,7 @@ function notesIn(stream: Buffer, places: ReadonlyMap<number, number>, notes: rea
   return found
 }
 
-/** The texts of the shapes of a slide, in their order. Those of its outline are stored in the list of slides. */
+/** The texts of the shapes of a slide, in their order, without repeated placeholders. Texts of the outline are stored in the list of slides. */
 function slideTexts(slide: DrawingRecord | undefined, outline: readonly SlideText[]): readonly SlideText[] {
   if (slide === undefined) return outline
   const found: SlideText[] = []
@@ -248,7 +248,7 @@ function slideTexts(slide: DrawingRecord | undefined, outline: readonly SlideTex
     }
     if (!isRepeated) found.push(...own)
   }
-  // A text that no shape shows is still one of the slide.
+  // A text of the outline that no shape shows still belongs to the slide.
   return [...found, ...outline.filter((text) => !used.has(text))]
 }
 

@@ -77,7 +77,7 @@ export function readXls(bytes: Uint8Array, form: ReadingForm, limits: ReadingLim
   const workbook = readGlobals(stream, version, limits.characters)
   for (const { name, start } of workbook.sheets) {
     if (versionAt(stream, start) === undefined)
-      throw unreadableError('The document is damaged: a sheet of its list is missing.')
+      throw unreadableError('The document is damaged: a sheet that it lists is missing.')
     writer.heading(1, writer.plain(name.toWellFormed()))
     readSheet(stream, start, workbook, writer)
   }
@@ -94,7 +94,7 @@ function workbookIn(bytes: Uint8Array, limits: ReadingLimits): Buffer {
   return stream
 }
 
-/** The version of the format of the sheet that begins at an offset. */
+/** The version of the format of the workbook or sheet that begins at an offset; `undefined` if none begins there. */
 function versionAt(stream: Buffer, at: number): number | undefined {
   if (at + 8 > stream.length) return undefined
   const record = stream.readUInt16LE(at)
@@ -171,7 +171,7 @@ function styleOf({ styles, fonts, formats }: Workbook, number: number): CellStyl
   return { kind: numberKindOf(style.format, formats.get(style.format)), font }
 }
 
-/** A text whose length is one byte. */
+/** Reads a text whose length is stored in one byte. */
 function shortText(data: Buffer, at: number, { version, codePage }: Workbook): string {
   const length = data[at] ?? 0
   if (version < 8) return decodeCodePage(data.subarray(at + 1, at + 1 + length), codePage)
@@ -179,7 +179,7 @@ function shortText(data: Buffer, at: number, { version, codePage }: Workbook): s
   return data.toString(isWide ? 'utf16le' : 'latin1', at + 2, at + 2 + (isWide ? length * 2 : length))
 }
 
-/** A text whose length is two bytes. */
+/** Reads a text whose length is stored in two bytes (in one byte in Excel 2). */
 function longText(pieces: SheetRecord['pieces'], { version, codePage }: Workbook): string {
   if (version === 8) return createTextReader(pieces).text()
   const all = Buffer.concat(pieces)
@@ -273,7 +273,7 @@ function readSheet(stream: Buffer, start: number, workbook: Workbook, writer: Do
   cells.write()
 }
 
-/** Adds the value of a cell. Returns the place of a formula whose result follows. */
+/** Adds the value of a cell, or of cells side by side. Returns the place and style of a formula whose result is in a later record. */
 function readCell({ type: kind, pieces }: SheetRecord, workbook: Workbook, cells: SheetCells) {
   const [data] = pieces
   const { version, since1904, strings } = workbook

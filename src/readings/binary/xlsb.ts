@@ -8,7 +8,7 @@ import { type CellStyle, createCells, readPackedNumber, type SheetCells } from '
 /** Types of records ([MS-XLSB], 2.3.2). */
 const type = { row: 0, sharedText: 19, font: 43, format: 44, style: 47, richText: 62, book: 153, sheet: 156 } as const
 const [stylesBegin, stylesEnd] = [617, 618]
-/** Values of cells: each type is that of a value, of the result of a formula, or of a cell that follows another. */
+/** Kinds of values by the type of record: 2 to 7 are cells, 8 to 11 results of formulas, 13 to 18 cells in the column after the cell before. */
 const values: Readonly<Record<number, 'packed' | 'error' | 'boolean' | 'number' | 'text' | 'shared'>> = {
   2: 'packed',
   3: 'error',
@@ -47,10 +47,10 @@ export async function readXlsb(bytes: Uint8Array, form: ReadingForm, limits: Rea
   await walkRecords(zip, main, (kind, data) => {
     if (kind === type.book) since1904 = ((data[0] ?? 0) & 1) === 1
     if (kind !== type.sheet) return
-    // A beta of Excel 2007 wrote four bytes more.
+    // The relationship's id is at offset 8; a beta of Excel 2007 wrote four bytes more before it.
     const [id, end] = [8, 12].map((at) => readWideString(data, at)).find(([id]) => targets.has(id)) ?? ['', 0]
     const part = targets.get(id)
-    if (part === undefined) throw unreadableError('The document is damaged: a sheet of its list is missing.')
+    if (part === undefined) throw unreadableError('The document is damaged: a sheet that it lists is missing.')
     sheets.push({ name: readWideString(data, end)[0], part })
   })
   const workbook: Workbook = {
@@ -69,8 +69,8 @@ export async function readXlsb(bytes: Uint8Array, form: ReadingForm, limits: Rea
 }
 
 /**
- * Walks the records of a part, piece by piece. A record is a type of one or two bytes, a length of one to four, and data. The upper bit of
- * a byte says that another byte follows.
+ * Walks the records of a part, if there is one, piece by piece. A record is a type of one or two bytes, a length of one to four, and data.
+ * In a type or length, the upper bit of a byte says that another byte follows.
  */
 async function walkRecords(zip: Zip, part: string | undefined, take: (kind: number, data: Buffer) => void) {
   if (part === undefined || !zip.has(part)) return
@@ -93,7 +93,7 @@ async function walkRecords(zip: Zip, part: string | undefined, take: (kind: numb
   }
 }
 
-/** The head of a record. Beyond the end of the bytes, it counts as longer than they are. */
+/** Reads the head of a record. If the bytes end within the head, `start` is beyond their end. */
 function headAt(bytes: Buffer, begin: number) {
   let at = begin
   const next = () => bytes[at++] ?? 0
@@ -146,7 +146,7 @@ async function readCellStyles(zip: Zip, part: string | undefined): Promise<reado
   return styles
 }
 
-/** Takes the records of a sheet. A row is written when the next one begins. */
+/** Returns a function that adds the records of a sheet to its cells. A row is written when the next row begins. */
 function createSheetReader({ strings, styles, since1904 }: Workbook, cells: SheetCells) {
   let [row, column] = [0, -1]
   return (kind: number, data: Buffer): void => {
