@@ -22,7 +22,7 @@ export type OptionsOf<Shape> = z.output<z.Members<Omit<typeof mountShape, keyof 
 
 /** The effects of a mount beyond reading the folder of its configuration. */
 interface SourceEffects<Options> {
-  /** Effects of a mount with any options. Default none. */
+  /** Returns the effects that follow from the mount as a whole. Default none. */
   readonly always?: (options: Options, context: EffectContext) => readonly Effect[]
   /** One rule for each option of the source. An option without a rule is a type error. */
   readonly options: EffectRules<Omit<Options, keyof MountOptions>>
@@ -33,11 +33,11 @@ export interface FindingContext {
   readonly address: string
   /** The folder of the configuration. */
   readonly folder: string
-  /** The address of the mount that serves a file, if one does. */
+  /** Returns the address of the mount that serves a file; undefined if none does. */
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** The optional methods that the provider of a mount has when it is open. */
+/** The optional methods that the provider of a mount has, as far as its options tell before it is opened. */
 export interface SourceAbilities {
   /** The provider reports changes by itself (`watch`). */
   readonly watch?: boolean
@@ -53,17 +53,17 @@ export interface SourceAbilities {
 
 /** The folder that a mount serves. */
 interface SourceFolder {
-  /** The option that names it. */
+  /** The option that names the folder. */
   readonly option: string
-  /** Prefix of the paths of its files in the mount. Default none. */
+  /** Prefix of the paths of the files of the folder in the mount. Default none. */
   readonly prefix?: string
-  /** Whether the mount serves its files as they are. */
+  /** Whether the mount serves the files of the folder as they are. */
   readonly isPlain?: true
 }
 
 /** The programs that a mount starts. */
 interface SourcePrograms {
-  /** Names or paths; one of them is enough. */
+  /** Names or paths of programs, of which one is enough. */
   readonly names: readonly string[]
   /** The package to install. Undefined: the configuration names the program. */
   readonly install?: string
@@ -73,7 +73,7 @@ interface SourcePrograms {
 
 /**
  * Declares a source: all that other modules need to know about it before it is loaded. A start loads the declarations of all
- * sources, so their modules import only types. Each fact has a default; those with options follow from the options of one mount.
+ * sources, so their modules import next to nothing. A method gets the parsed options of one mount.
  */
 export interface Source<Options = Readonly<Record<string, unknown>>> {
   /** The name of the source: `provider` in a configuration. */
@@ -162,7 +162,7 @@ export interface SourceAccount {
   clientOf(options: never, folder: string): Promise<AccountClient | undefined>
   /** Returns the path of the file that keeps the token. */
   tokenFileOf(options: never, folder: string): string
-  /** Asks a person by an address to open in a browser. Resolves to the text of the token file. */
+  /** Asks a person for consent, at a URL that `show` gets. Resolves to the text of the token file. */
   ask(
     options: never,
     client: AccountClient,
@@ -182,7 +182,7 @@ export interface SourceSchema<Shape extends z.Shape> {
   /** Describes what a mount serves. */
   readonly about: string
   /**
-   * The keys of a mount, besides `provider` and the keys of every mount. A key here replaces the key of every mount with this name.
+   * The keys of a mount, besides `provider` and the keys that every mount has. A key here replaces one of these that has the same name.
    */
   readonly shape: Shape
   /** Refuses options that do not go together. */
@@ -227,7 +227,7 @@ export interface PathLimits {
 /** The folder to which the paths of a mount refer, and their limits. */
 export type FolderContext = Pick<OpenContext, 'folder' | 'confined'>
 
-/** Returns the absolute path of a file or folder that a mount names, and the limits of its links. */
+/** Returns the absolute path of a file or folder that a mount names, and the limits of its links; `within` is undefined if there are none. */
 export function locatePath(
   name: string,
   { folder, confined }: FolderContext,
@@ -243,12 +243,12 @@ export function rootOf(options: { readonly root: string }, context: FolderContex
   return { root: path, ...found }
 }
 
-/** The mount that a source is opened for. */
+/** The mount that a source is opened for, and services for its provider. */
 export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 'replicas' | 'mountNumber'> {
   readonly address: string
   /** The folder to which relative paths of the mount refer. */
   readonly folder: string
-  /** Limits of the paths of the mount, if no person named them. Undefined: their symbolic links are followed. */
+  /** Limits of the paths of the mount. Undefined: a person chose the paths, so their symbolic links are followed. */
   readonly confined?: PathLimits
   /** Returns the known secrets, and the key of version hashes, for `redacted`. */
   redaction(): Promise<Pick<RedactedOptions, 'key' | 'scrubber' | 'log'>>
@@ -290,7 +290,7 @@ export interface MountSettings {
   readonly mountNumber?: number
 }
 
-/** The mounts that a search reads. They are opened together with it, and exist once the catalog does. */
+/** The mounts that a search reads. They are opened together with the search, and can be read once all mounts are open. */
 export interface MountsToSearch {
   reader(address: string): MountReader | undefined
   /** Returns the options with which a mount is opened, if they depend on its source. */
