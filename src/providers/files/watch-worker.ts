@@ -201,7 +201,7 @@ interface DirectoriesOptions {
 /** Maximum number of names in `heard`. Above it, the whole directory is scanned. */
 const maxHeard = 64
 
-/** The directories that are served, the known state of their files, and the notifications about them. */
+/** Keeps the directories that are served and the known state of their files, and notifies of changes. */
 export function createDirectories({ handles, schedule, pending, ledger, speaks, prompt, limit }: DirectoriesOptions) {
   const all = new Set<Directory>()
   /** The directories with a symbolic link to a path, by that path. */
@@ -398,7 +398,7 @@ function createTree(options: TreeOptions) {
     return directory
   }
 
-  /** Adds a child directory if it is to be served and not known yet. */
+  /** Adds a child directory that is served and not known yet. Drops the known one if it was replaced, or is not served any more. */
   const visit = async (parent: Directory, position: OpenedEntry, name: string, stats: MaybeStats, cause: Cause) => {
     const known = parent.children.get(name)
     // Only a walk finds the target of a symbolic link.
@@ -480,7 +480,7 @@ function createTree(options: TreeOptions) {
   }
 }
 
-/** Adds a child directory if it is to be served and not known yet. */
+/** Adds or drops a child directory, as the file system has it now. */
 type Visit = (parent: Directory, position: OpenedEntry, name: string, stats: MaybeStats, cause: Cause) => Promise<void>
 
 /** Compares the known state of directories with the file system. `visit` is called for each directory in them. */
@@ -514,8 +514,8 @@ function createScan(options: TreeOptions, visit: Visit) {
   }
 
   /**
-   * Examines some of the names of a directory. In a round, it first waits for the events of all changes that it can see, so that no such change
-   * is taken for the initial state.
+   * Examines some of the names of a directory. In a round, the new stats are judged only after the events of all changes in them have arrived,
+   * so that no change is taken for the initial state.
    *
    * @param heard Names in events. Other names are not in doubt, since no event reported them. Undefined if any name may have changed.
    */
@@ -681,7 +681,7 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
 const maxEntries = 1_000_000
 /** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
 const rootIntervalMs = 1000
-/** Maximum number of times that one call of `look` examines directories that an earlier turn of it has scheduled. */
+/** Maximum number of turns of one call of `look`. Each examines the directories that the turn before has scheduled. */
 const mostTurns = 8
 /** Minimum time between two unscheduled full comparisons, in milliseconds. */
 const suspectIntervalMs = 5000
@@ -800,7 +800,7 @@ export async function watchFiles(
       close()
       looks.end()
     })
-  /** Examines everything that may have changed. Resolves once all changes up to the call were taken from `batches`. */
+  /** Examines everything that may have changed. Resolves, once all changes so far were taken from `batches`, to whether nothing was unreadable. */
   const look = async (): Promise<boolean> => {
     await everythingHeard()
     return looks.ask()

@@ -11,7 +11,7 @@ import {
 import { filesShape } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 
-/** The options of a mount whose provider is `git`. */
+/** The options of mounts of `git`, besides those of every mount of documents (`documentsShape`). */
 const gitShape = {
   repository: text.describe(
     'A working tree, a bare repository or a .git folder. A relative path starts at the configuration file; "~/" is the home folder.',
@@ -41,7 +41,7 @@ export const source = defineSource({
   about: 'The history of a repository.',
   shape: { ...gitShape, ...documentsShape },
   needs: { repository: 'folder' },
-  // The git that is installed runs nothing of a repository (docs/security.md), so only another program is an effect.
+  // The installed git runs nothing of a repository (docs/security.md): starting it is no effect, but naming another program is.
   effects: {
     options: {
       ...documentEffects,

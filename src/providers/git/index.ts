@@ -127,7 +127,7 @@ export async function createGit(
       } catch (error) {
         if (!isMissingObjectError(error)) throw error
         if (repository.config.partial) throw unfetched(error)
-        throw unavailable('A directory is not in the repository, or not any more.', {}, error)
+        throw unavailable('A directory of the list is missing in the repository. List again, or run git fsck there.', {}, error)
       }
     },
     stat: async (path, context) => {
@@ -151,7 +151,7 @@ export async function createGit(
       })
       return answered(completion, signal)
     },
-    // Pages have no directories, and of all commits only `HEAD` is listed.
+    // Only pages lie at the root, and of all commits only `HEAD` is listed.
     isListed: (path) => !path.includes('/') || path.startsWith('HEAD/'),
     ...(settings.watch ? createRepositoryWatch(repository, readStatus, closing.signal) : {}),
     close: async () => {
@@ -168,8 +168,8 @@ function unfetched(cause: unknown) {
 }
 
 /**
- * Creates a function that calls `work` with the current refs, and again when an object is missing: a branch may have moved, and its old
- * commits been pruned. It retries once, and then only if the refs have moved again.
+ * Creates a function that calls `work` with the current refs, and again when the repository was replaced, or an object is missing: a branch
+ * may have moved, and its old commits been pruned. After a second missing object, it tries again only if the refs have moved meanwhile.
  */
 function createSteadily({ refs, anchors, objects, config }: Repository) {
   let restarted = Number.NEGATIVE_INFINITY
@@ -180,7 +180,7 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
         const answer = await work(table)
         if (await anchors.isSame()) return answer
         // The repository was replaced meanwhile.
-        if (attempt >= attempts) throw unavailable('The repository is replaced repeatedly.')
+        if (attempt >= attempts) throw unavailable('The repository is replaced repeatedly. Try again later.')
         table = await refs.table(performance.now())
       } catch (error) {
         if (!isMissingObjectError(error)) throw error
