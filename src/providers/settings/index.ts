@@ -30,7 +30,7 @@ export type { Format } from './formats.ts'
 export interface SettingsOptions extends FormatRules, Partial<HidingPolicy>, Partial<Limits> {
   /** Provider of the files, as text; not redacted, since only whole files can be parsed. It is closed with this provider. */
   readonly source: Provider
-  /** Key of the version hashes. Replicas share it. Default: a random key per process. */
+  /** Key of the version hashes. Replicas share it. Default: a random key for each provider. */
   readonly key?: Uint8Array
   /** Removes known secrets, too. */
   readonly scrubber?: Scrubber
@@ -142,7 +142,7 @@ function wantIn(params: Params): SettingsPart {
   return { kind: 'json', steps: parsePointer(pointer ?? '') }
 }
 
-/** Drops `immutable`, because the content depends on the policy, and `range`, which is that of the source. */
+/** Drops `immutable`, because the content depends on the policy, and `range`, which is that of the source. Marks a redacted text. */
 function contentFacts({ immutable: _, range: __, ...facts }: ContentMetadata, text: string): ContentMetadata {
   return text.includes(redactedMark) ? { ...facts, meta: { ...facts.meta, [redactedKey]: true } } : facts
 }

@@ -46,7 +46,7 @@ export interface SettingsTree {
   readonly unknown?: readonly { readonly start: number; readonly end: number }[]
 }
 
-/** Returns the child of a node for one step of a pointer. */
+/** Returns the child of a node for one step of a pointer; `undefined` if there is none. */
 export function childOf(node: Node, step: string): Node | undefined {
   if (node.kind === 'table') return node.entries.findLast(({ key }) => key === step)?.value
   if (node.kind === 'list' && /^(?:0|[1-9]\d{0,9})$/.test(step)) return node.items[Number(step)]
@@ -120,7 +120,7 @@ export interface SettingsFault {
   readonly limit?: number
 }
 
-/** Value that a parser throws. It is not an Error: it never leaves the module, and holds no text of the file. */
+/** Value that a parser throws. It is no Error, and holds no text of the file: the caller makes the error with the position. */
 interface ParseFault {
   readonly fault: SettingsFault
 }
