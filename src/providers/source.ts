@@ -55,7 +55,7 @@ export interface SourceAbilities {
 interface SourceFolder {
   /** The option that names the folder. */
   readonly option: string
-  /** Prefix of the paths of the files of the folder in the mount. Default none. */
+  /** Prefix of the paths that the files have in the mount. Default none. */
   readonly prefix?: string
   /** Whether the mount serves the files of the folder as they are. */
   readonly isPlain?: true
@@ -86,7 +86,7 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly label?: MountLabel
   /** The use of a mount, in a few words, for the first screen of the explorer. A mount may have a description of its own. */
   readonly purpose?: MountLabel
-  /** Whether resources differ at every read, such as measurements, so that a change of one is no news. */
+  /** Whether resources differ at every read, such as measurements: the explorer does not show them as changed. */
   readonly isLive?: boolean
   /** Loads the schema of mounts. */
   readonly schema: () => Promise<{ readonly source: WrittenSchema }>
@@ -125,7 +125,7 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   }>
   /** Says why a mount has nothing at the path of an existing file. */
   readonly absence?: string
-  /** Whether texts are decoded by their detected encoding, so that a check names those of an unknown one. */
+  /** Whether texts are decoded by their detected encoding: `hikidashi check` reports those whose encoding is unknown. */
   readonly isDecoded?: boolean
   /** Whether a path is not a document of the source, so that it has no link to a page for people. */
   isUnlinked?(path: string): boolean
@@ -293,7 +293,7 @@ export interface MountSettings {
 /** The mounts that a search reads. They are opened together with the search, and can be read once all mounts are open. */
 export interface MountsToSearch {
   reader(address: string): MountReader | undefined
-  /** Returns the options with which a mount is opened, if they depend on its source. */
+  /** Returns the options with which a mount is opened, including those that its source finds out; undefined if there is no such mount. */
   refined(address: string): Promise<object | undefined>
   /** The addresses of the mounts that `"over": "*"` searches. */
   readonly addresses: readonly string[]

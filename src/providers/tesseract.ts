@@ -83,7 +83,7 @@ async function run(
     onStart: lowerPriority,
     errors: {
       late: () => unavailable(`tesseract did not end within ${timeoutMs} ms.`),
-      tooMuch: () => unavailable(`tesseract wrote more than ${maxOutputBytes} bytes of text for one page.`),
+      tooMuch: () => unavailable(`tesseract wrote more than ${maxOutputBytes} bytes of output.`),
       notStarted: (cause) => unavailable('tesseract cannot be started.', {}, cause),
       failed: (code) => unavailable(`tesseract failed (${code === null ? 'it was killed' : `exit code ${code}`}).`),
     },

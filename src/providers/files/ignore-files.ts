@@ -147,7 +147,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
 
   const { readIn, readOutside } = createStartReader(places, pool, log)
 
-  /** Compiles rules. Unchanged rules are the same object. */
+  /** Compiles rules. Returns the same object as long as they are unchanged. */
   const compile = (text: string, file: RuleFile, above: Ignores | undefined, stamp = '', settled = false) => {
     const { shown, kind, base, inside } = file
     const known = files.get(shown)
@@ -221,7 +221,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
 
   return {
     /**
-     * Returns the rules that apply inside a directory, given those of its parent directory. Unchanged rules are the same object.
+     * Returns the rules that apply inside a directory, given those of its parent directory; the same object as long as they are unchanged.
      *
      * @throws ResourceError `not-found` for a directory that only version control uses.
      */
@@ -268,7 +268,7 @@ function statsByName(looked: readonly MaybeStats[]): ReadonlyMap<string, fs.BigI
 
 /** Age from which the rules of a repository are loaded again in the background, in milliseconds: under load no request waits for them. */
 const reloadAgeMs = 500
-/** Time that the rules of a repository outside of its `.gitignore` files, which hardly ever change, are cached, in milliseconds. */
+/** Maximum age of the cached rules of a whole repository, in milliseconds: above it, a request waits until they are loaded again. */
 const maxAgeMs = 1000
 
 /** A file of ignore rules: of a directory, or of a whole repository. */

@@ -166,7 +166,7 @@ export type IgnoreKind = (typeof kinds)[number]
 
 /** The repository that begins at the base of some rules. git's rules from above do not apply in it. */
 export interface IgnoringRepository {
-  /** Directory of its configuration, as an absolute path; undefined if it is unknown. */
+  /** Directory of the configuration of the repository, as an absolute path. */
   readonly commonDir: string
   /** Paths of tracked files that its rules match, and of their directories with a final `/`, relative to the base. They are not ignored. */
   readonly tracked: ReadonlySet<string>

@@ -406,7 +406,7 @@ export function createFileLister(options: ListerOptions) {
   }
 }
 
-/** Creates a function for one list that returns the known facts of a directory, if a watch confirms that they are unchanged. */
+/** Creates a function for one list: it returns the cached facts of a directory if a watch confirms them, else only records new ones. */
 function createKnown(confirm: ListerOptions['confirm'], cache: FileFactsCache) {
   let count = 0
   let confirmed: StateOfDirectory | undefined

@@ -149,7 +149,7 @@ export interface FileRule extends Description {
   readonly title?: 'heading' | (string & {})
 }
 
-/** The combined facts of all rules for one file. Files with the same facts share one object. */
+/** The combined facts of all rules for one file. Files that match the same rules share one object. */
 export interface RuleFacts {
   readonly facts: Description
   readonly heading: boolean

@@ -204,7 +204,7 @@ export function toFileError(error: unknown): unknown {
 
 /** Error codes for a lack of memory, descriptors or the like in this process or the system. Other codes concern one file or directory. */
 const lacks = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EAGAIN'])
-/** Maximum number of names for which it is recorded that they were logged. */
+/** Maximum number of names that are remembered as logged. */
 const maxLogged = 1000
 
 /** Leaves out one name in a directory that the file system fails on, and logs it once. Throws every error that is not about this name alone. */

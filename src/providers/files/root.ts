@@ -134,7 +134,7 @@ export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, a
     },
 
     open: async (place, signal) => {
-      // A magic link: it opens the place itself, without walking a path.
+      // This path is a magic link of /proc: it opens the place itself, without walking a path.
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
       const { local, stats } = place
       // The place is held open, so the kernel has its inode in memory: a local file system opens it without the disk.

@@ -389,7 +389,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
   }
 }
 
-/** Returns the names that are not ASCII by their canonical form. A directory's name has no final `/` here. */
+/** Returns the names that may have equivalent spellings, by their canonical form. A directory's name has no final `/` here. */
 function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()
   for (const listed of names) {

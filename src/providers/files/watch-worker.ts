@@ -162,7 +162,7 @@ export interface Directory {
   readonly parent: Directory | undefined
   /** Time at which the watch of the directory began, or earlier, in milliseconds since 1970. */
   readonly since: number
-  /** Identity of the directory in the file system. */
+  /** Device and inode of the directory (see {@link fileIdentity}). */
   readonly identity: string
   /** Child directories by name, with a final `/`. */
   readonly children: Map<string, Directory>
@@ -800,7 +800,7 @@ export async function watchFiles(
       close()
       looks.end()
     })
-  /** Examines everything that may have changed. Resolves, once all changes so far were taken from `batches`, to whether nothing was unreadable. */
+  /** Examines everything that may have changed, waits until the changes were taken, and resolves to whether every directory could be examined. */
   const look = async (): Promise<boolean> => {
     await everythingHeard()
     return looks.ask()

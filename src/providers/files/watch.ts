@@ -28,7 +28,7 @@ export interface Handles {
   /**
    * Watches a directory from now on. Returns undefined when a limit of this set or of the system is reached.
    *
-   * @param old Watch to replace and close. It is unchanged when it cannot be replaced.
+   * @param old Watch to replace and close. It stays open when it cannot be replaced.
    */
   open(place: Pick<Place, 'at'>, heard: OnFileEvent, old?: WatchHandle): WatchHandle | undefined
   /** Lets later calls of `open` try again after a limit was reached. */
@@ -60,7 +60,7 @@ export type WatchFile = (
   listener: (event: string, name: string | null) => void,
 ) => Pick<fs.FSWatcher, 'close'> & { on(event: 'error', listener: (error: Error) => void): unknown }
 
-/** ENOSPC: fs.inotify.max_user_watches. EMFILE: max_user_instances, too many open files, or more paths than FSEvents takes (an event). */
+/** ENOSPC: too many inotify watches. EMFILE: too many inotify instances or open files, or, as an event, more paths than FSEvents takes. */
 const limitCodes = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 
 /** Returns undefined for a name with U+FFFD, which replaces bytes that are not UTF-8: the real name is unknown. */

@@ -22,7 +22,7 @@ export interface Folder {
   readonly shared: string
   /** Real path of the directory when it was opened. */
   readonly path: string
-  /** Identity of the directory, which does not depend on its name. */
+  /** Device and inode of the directory. */
   readonly identity: string
   /** Whether the directory is on a local disk, so that calls on it answer at once. */
   readonly local: boolean
@@ -494,7 +494,7 @@ export function linkedObjectsError(): ResourceError {
   return repositoryError('has symbolic links among its objects. Name the repository that they lead to.')
 }
 
-/** Returns the error for invalid objects of the repository. `what` continues "The repository". */
+/** Returns the error for a repository whose objects cannot be used. `what` continues "The repository". */
 export function repositoryError(what: string): ResourceError {
   return unavailable(`The repository ${what}`, { reason: 'unavailable' })
 }

@@ -16,7 +16,7 @@ import { createRepositoryWatch, type ReadStatus } from './watch.ts'
 
 export type { GitOptions } from './repository.ts'
 
-/** Maximum age of an answer, in milliseconds. */
+/** Maximum age of the refs in an answer, in milliseconds; longer with very many refs. */
 const maxAgeMs = 1000
 /** Maximum time that a listing waits for the dates of files, in milliseconds. */
 const datesTimeoutMs = 2000
@@ -33,7 +33,7 @@ const attempts = 10
  * version is its object id; content under a full commit id never changes.
  *
  * Nothing of the repository runs: no hook, filter, driver or setting. Only commits reachable from the served refs are visible. Answers are at
- * most one second behind the repository. See docs/providers/git.md.
+ * most one second behind the repository, or ten with very many refs. See docs/providers/git.md.
  *
  * @throws ResourceError `invalid` when there is no git, or no repository; the message says what to do.
  */

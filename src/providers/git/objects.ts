@@ -166,7 +166,7 @@ function recordProcessDeath(head: Request | undefined, complaint: string): Resou
 
 const damagedFault = 'damaged-object'
 
-/** Returns the error for an object whose bytes do not match its id, or on which git ends. */
+/** Returns the error for a damaged object: its bytes do not match its id, or git ends when it reads the object. */
 export function damagedObjectError(message: string): ResourceError {
   return unavailable(`${message} The repository is damaged: run git fsck there.`, { fault: damagedFault })
 }
@@ -271,7 +271,7 @@ export type ObjectFormat = 'sha1' | 'sha256'
 
 /** Maximum number of processes that return contents, started on demand; one more returns sizes and types. */
 const readers = 3
-/** Time in milliseconds after which a process that is busy with one object gets no further requests. */
+/** Time in milliseconds after which a process that is busy with one object gets no further requests, unless the others are busy for longer. */
 const busyTimeoutMs = 60
 /** Maximum number of cached types and sizes. `maxKeptBytes` bounds the cached bytes of small contents. */
 const maxFacts = 50_000

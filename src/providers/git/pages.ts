@@ -862,7 +862,7 @@ function pageMetadata(title: string, description: string) {
   return { title, description, mimeType: pageType }
 }
 
-/** Maximum number of refs shown. */
+/** Maximum number of refs whose names a log shows. */
 const maxRefs = 1000
 
 /** Creates a function that returns the shortest names of the refs at each commit. */

@@ -185,7 +185,7 @@ async function sortRefs(list: RefList, slices: Slices): Promise<RefList> {
   return { ...list, starts }
 }
 
-/** Returns the offset after the segment of a ref name, and its `/`, that follows a prefix. */
+/** Returns the end of the segment that follows a prefix in a ref name: the offset after its `/`. */
 function childEnd(list: RefList, index: number, prefixLength: number): number {
   return list.bytes.indexOf(slash, nameStart(list, index) + prefixLength) + 1
 }
@@ -481,7 +481,7 @@ export function createRefs(options: RefsOptions) {
   }
 
   return {
-    /** Returns a table that is at most about `maxAgeMs` old, and not older than `notBefore` (a time of `performance.now()`). */
+    /** Returns a table that is about `maxAgeMs` old at most (see {@link quicklyListed}), and not older than `notBefore` (`performance.now()`). */
     table: (notBefore = 0): Promise<RefTable> => {
       const now = performance.now()
       // git takes long to list very many refs.

@@ -55,7 +55,7 @@ export interface GitOptions extends RepositoryPlace {
   readonly watch?: boolean
   /**
    * Interval at which refs and the working tree are compared with their last known state, in milliseconds: the longest delay of a change that
-   * the system does not report. Default 30,000, at least 100.
+   * the system does not report. Default 30,000, at least 100, at most a day.
    */
   readonly reconcile?: number
   /** Whether a file is withheld: pages about the history name it, but show nothing of its content. Default: no file. */
@@ -200,7 +200,7 @@ async function createMirror() {
         .stores()
         .map((path) => (path.includes(delimiter) || path.startsWith('"') ? JSON.stringify(path) : path))
         .join(delimiter),
-    /** Whether everything still exists. The system may have cleared its temporary folder. */
+    /** Whether all parts of the mirror still exist. The system may have cleared its temporary folder. */
     isWhole: (): boolean =>
       [
         ...['HEAD', 'config', 'objects', 'refs'].flatMap((name) => [join(commonDir, name), join(refsDir, name)]),
@@ -293,8 +293,8 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   }
 
   /**
-   * Links the directories in each object directory one by one, without `info/alternates`, which may name any folder. Returns whether packs or
-   * object directories came or went.
+   * Holds the object directories open. On Linux, links the directories in them one by one, without `info/alternates`, which may name any folder.
+   * Returns whether packs or object directories came or went.
    */
   const linkObjects = async (common: Folder, roots: readonly string[]): Promise<boolean> => {
     const next = new Map<string, string>()

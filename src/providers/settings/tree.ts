@@ -12,7 +12,7 @@ export interface Scalar {
   readonly kind: 'scalar'
   /** The decoded text, in which secrets are searched. */
   readonly text: string
-  /** The value as JSON. Integers that a double cannot represent are texts. */
+  /** The value as JSON. Integers beyond the safe ones of a double, and numbers too large for a double, are texts. */
   readonly json: string
   readonly start: number
   readonly end: number
@@ -53,7 +53,7 @@ export function childOf(node: Node, step: string): Node | undefined {
   return undefined
 }
 
-/** Returns a number as JSON, or as a text if a double would change it. `undefined` if it is not a number. */
+/** Returns a number as JSON: a text if it is an integer beyond the safe ones of a double, or too large for one. `undefined` for no number. */
 export function jsonNumber(lexeme: string): string | undefined {
   if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(lexeme)) return undefined
   if (/^-?\d+$/.test(lexeme)) return Number.isSafeInteger(Number(lexeme)) ? lexeme : JSON.stringify(lexeme)
