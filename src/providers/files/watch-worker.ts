@@ -239,7 +239,11 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
   const know = (directory: Directory, snapshot: FileStates): void => {
     known += snapshot.names.names.length - directory.snapshot.names.names.length
     directory.snapshot = snapshot
-    if (known > limit) throw new ResourceError('too-large', `There are more than ${limit} files, too many to watch.`)
+    if (known > limit)
+      throw new ResourceError(
+        'too-large',
+        `There are more than ${limit} files, too many to watch. Exclude some, or set "watch" to false.`,
+      )
   }
 
   /** Notifies that a file in a directory was created or deleted (`listed`), or changed. */
@@ -669,13 +673,15 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
     }
     await closed
   } catch (error) {
-    const { kind, message } = isResourceError(error) ? error : { kind: 'internal' as const, message: 'A watch failed.' }
+    const { kind, message } = isResourceError(error) ? error : { kind: 'internal' as const, message: watchFailed }
     const cause = error instanceof Error && error.cause instanceof Error ? (error.cause.stack ?? '') : ''
     if (!ended.signal.aborted) send({ failed: { kind, message, cause } })
   } finally {
     port.close()
   }
 }
+
+const watchFailed = 'The watch of a files mount failed, and reports no more changes.'
 
 /** Maximum number of names kept in memory: about 110 MB. */
 const maxEntries = 1_000_000
@@ -855,7 +861,7 @@ function doubtAll(directories: Directories, ledger: UpdateCollector | undefined)
 
 /** Converts a failure for the caller of `watch`. */
 function outward(error: unknown): ResourceError {
-  if (!isResourceError(error)) return new ResourceError('internal', 'A watch failed.', {}, { cause: error })
+  if (!isResourceError(error)) return new ResourceError('internal', watchFailed, {}, { cause: error })
   return error.kind === 'unavailable' ? error : unavailable(error.message, {}, error)
 }
 

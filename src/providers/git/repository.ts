@@ -104,7 +104,8 @@ function patternsOf(glob: string): readonly string[] {
 /**
  * The mirror: the git directory in which git runs. It is a folder of the provider's own, with a configuration of the provider's own, copies of small
  * files of the repository, and links to its refs and objects. So git reads refs and objects in every format that it knows, and never sees the
- * configuration, hooks, attributes, grafts or alternates of the repository. On Linux the links lead to directories that this process holds open.
+ * configuration, hooks, attributes or grafts of the repository. On Linux git does not see its alternates either, and the links lead to
+ * directories that this process holds open.
  */
 type Mirror = Awaited<ReturnType<typeof createMirror>>
 
@@ -389,7 +390,11 @@ function createLinks(root: string) {
         fs.symlinkSync(target, path)
       }
     } catch (error) {
-      throw unavailable('The temporary folder of the git provider cannot be written.', {}, error)
+      throw unavailable(
+        'The temporary folder of the git provider cannot be written. Check its permissions and the free space.',
+        {},
+        error,
+      )
     }
     targets.set(name, target)
   }
