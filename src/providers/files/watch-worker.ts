@@ -681,7 +681,7 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
   }
 }
 
-const watchFailed = 'The watch of a files mount failed, and reports no more changes.'
+const watchFailed = 'The watch of a files mount failed.'
 
 /** Maximum number of names kept in memory: about 110 MB. */
 const maxEntries = 1_000_000
