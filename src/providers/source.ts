@@ -105,7 +105,7 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   unchanging?(options: Options): string | undefined
   /** Whether each answer is computed for its request, so that there are no changes to report. */
   readonly isComputed?: boolean
-  /** Whether mounts describe other mounts or this machine. In a list of mounts that must be cut, they come last. */
+  /** Whether mounts add to other mounts (history, settings, results) or describe this machine. In a list that must be cut, they come last. */
   readonly isDerived?: boolean
   /** Whether mounts write data to the store of the configuration. */
   readonly keeps?: boolean

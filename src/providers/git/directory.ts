@@ -451,7 +451,9 @@ export async function openObjectFolders(commonDir: Folder, roots: readonly strin
     if (found.some(({ identity }) => identity === directory.identity)) return directory.close()
     found.push(directory)
     if (depth > maxDepth || found.length > maxStores)
-      throw repositoryError('borrows objects over too many repositories.')
+      throw repositoryError(
+        'borrows objects from too many other repositories. Run git repack -a -d there, and delete objects/info/alternates.',
+      )
     for (const line of await alternatesOf(directory)) {
       const real = await tryRealPath(resolve(directory.path, line))
       // A missing alternate is ignored, as git does.

@@ -75,7 +75,7 @@ export async function createGit(
     return signal
   }
 
-  /** Waits for the result of a call, unless its caller aborts. */
+  /** Waits for the result of a call, unless its caller aborts. Converts errors of the file system. */
   const answered = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
     try {
       return await untilAbort(work, signal)

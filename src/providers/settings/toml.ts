@@ -67,7 +67,7 @@ function convertTomlValue(value: TomlValue, depth: number, counter: NodeCounter)
   return { kind: 'table', entries }
 }
 
-/** Whether our result is equal to that of the library: the same names, the same texts, the same numbers of members. */
+/** Whether our result is equal to that of the library: the same names, texts and numbers of members; of other values only the kind counts. */
 function means(value: TomlValue, meant: unknown): boolean {
   if (value instanceof Map) {
     if (typeof meant !== 'object' || meant === null || Array.isArray(meant) || meant instanceof TomlDate) return false
