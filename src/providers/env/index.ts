@@ -162,7 +162,11 @@ function createDotenvFile(file: string, within: FolderBounds | undefined): () =>
       return await (within === undefined ? lookAt(file) : openWithin(file, within, ({ at }) => lookAt(at)))
     } catch (error) {
       if (isResourceError(error)) throw error
-      throw unavailable('The dotenv file cannot be read. Check that it exists and that this user may read it.', {}, error)
+      throw unavailable(
+        'The dotenv file cannot be read. Check that it exists and that this user may read it.',
+        {},
+        error,
+      )
     }
   }
 }

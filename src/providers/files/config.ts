@@ -27,7 +27,9 @@ const rule = z.strictObject({
 
 /** The options that only mounts of `files` have. They also have those of every mount of documents (`documentsShape`). */
 export const filesShape = {
-  root: text.describe('The folder to serve. A relative path starts at the configuration file; "~/" is the home folder.'),
+  root: text.describe(
+    'The folder to serve. A relative path starts at the configuration file; "~/" is the home folder.',
+  ),
   include: z.array(glob).min(1).optionalKey('Serves only paths that match one of these globs. By default everything.'),
   exclude: z.array(glob).optionalKey('Leaves out paths that match one of these globs.'),
   gitignore: z.boolean().optionalKey('Leaves out files that git ignores. By default true.'),

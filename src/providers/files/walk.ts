@@ -577,7 +577,12 @@ async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
         addEntryName(entry, found)
       }
     } catch (error) {
-      throw new ResourceError('unavailable', 'A directory could not be read to its end. Try again later.', {}, { cause: error })
+      throw new ResourceError(
+        'unavailable',
+        'A directory could not be read to its end. Try again later.',
+        {},
+        { cause: error },
+      )
     } finally {
       await directory.close()
     }

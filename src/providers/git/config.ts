@@ -1,5 +1,5 @@
 import * as z from '../../schema/builder.ts'
-import { duration, glob, size, text } from '../../schema/fields.ts'
+import { duration, glob, interval, size, text } from '../../schema/fields.ts'
 import {
   documentEffects,
   documentsShape,
@@ -34,7 +34,9 @@ const gitShape = {
   timeout: duration.optionalKey('Time-out of a git process for one answer. By default "10s".'),
   git: text.optionalKey('The git program: an absolute path, or a name on PATH. By default "git".'),
   watch: filesShape.watch,
-  reconcile: filesShape.reconcile,
+  reconcile: interval.optionalKey(
+    'Interval at which refs and the working tree are compared with their last known state, to find changes that the system did not report. By default "30s".',
+  ),
 }
 
 export const source = defineSource({

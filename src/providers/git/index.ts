@@ -127,7 +127,11 @@ export async function createGit(
       } catch (error) {
         if (!isMissingObjectError(error)) throw error
         if (repository.config.partial) throw unfetched(error)
-        throw unavailable('A directory of the list is missing in the repository. List again, or run git fsck there.', {}, error)
+        throw unavailable(
+          'A directory of the list is missing in the repository. List again, or run git fsck there.',
+          {},
+          error,
+        )
       }
     },
     stat: async (path, context) => {
