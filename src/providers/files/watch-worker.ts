@@ -239,11 +239,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
   const know = (directory: Directory, snapshot: FileStates): void => {
     known += snapshot.names.names.length - directory.snapshot.names.names.length
     directory.snapshot = snapshot
-    if (known > limit)
-      throw new ResourceError(
-        'too-large',
-        `There are more than ${limit} files, too many to watch. Exclude some, or set "watch" to false.`,
-      )
+    if (known > limit) throw tooManyToWatch(limit)
   }
 
   /** Notifies that a file in a directory was created or deleted (`listed`), or changed. */
@@ -324,6 +320,11 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
       known = 0
     },
   }
+}
+
+function tooManyToWatch(limit: number): ResourceError {
+  const message = `There are more than ${limit} files, too many to watch. Exclude some, or set "watch" to false.`
+  return new ResourceError('too-large', message)
 }
 
 /** Records that a directory is not watched any more. */

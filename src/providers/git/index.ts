@@ -126,12 +126,7 @@ export async function createGit(
         }
       } catch (error) {
         if (!isMissingObjectError(error)) throw error
-        if (repository.config.partial) throw unfetched(error)
-        throw unavailable(
-          'A directory of the list is missing in the repository. List again, or run git fsck there.',
-          {},
-          error,
-        )
+        throw repository.config.partial ? unfetched(error) : missingDirectory(error)
       }
     },
     stat: async (path, context) => {
@@ -164,6 +159,11 @@ export async function createGit(
       await repository.close()
     },
   }
+}
+
+function missingDirectory(cause: unknown) {
+  const message = 'A directory of the list is missing in the repository. List again, or run git fsck there.'
+  return unavailable(message, {}, cause)
 }
 
 function unfetched(cause: unknown) {
