@@ -2,7 +2,7 @@ import { lstat, readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { tryRealPath } from '../core/kit/within.ts'
 
-/** A working tree of a git repository, found without git: absolute paths without symbolic links. */
+/** A working tree of a git repository, found without running git. Its paths are absolute and without symbolic links. */
 export interface Checkout {
   /** The folder of the checked-out files. */
   readonly top: string
@@ -12,24 +12,24 @@ export interface Checkout {
   readonly commonDir: string
 }
 
-/** The names by which a git directory is known, whatever its own name is (`is_git_directory` in `setup.c` of git). */
+/** The names in a directory that tell whether it is a git directory (like `is_git_directory` in `setup.c` of git). */
 export const gitDirectoryNames = ['HEAD', 'objects', 'refs', 'packed-refs'] as const
 
-/** Whether a directory that has some of {@link gitDirectoryNames} is a git directory. Copies lose empty folders: `refs` may be missing. */
+/** Whether a directory is a git directory. `packed-refs` may stand for `refs`, because some copies lose empty folders. */
 export function isGitDirectory(has: (name: (typeof gitDirectoryNames)[number]) => boolean): boolean {
   return has('HEAD') && has('objects') && (has('refs') || has('packed-refs'))
 }
 
-/** Maximum size of a file that leads to a git directory, in bytes. */
+/** Maximum size of a file that contains the path of a git directory, in bytes. */
 export const maxPointerBytes = 4096 + 'gitdir: \n'.length
 
-/** Returns the git directory that the text of a `.git` file leads to, as an absolute path; undefined if it leads nowhere. */
+/** Returns the absolute path of the git directory that the text of a `.git` file in `folder` names; undefined if it names none. */
 export function gitDirIn(text: string, folder: string): string | undefined {
   const target = /^gitdir: (.+?)[\r\n]*$/.exec(text)?.[1]
   return target === undefined ? undefined : resolve(folder, target)
 }
 
-/** Returns the working tree whose top is a folder; undefined if its `.git` is missing, or does not lead to a repository with a working tree. */
+/** Returns the working tree whose top is a folder; undefined if its `.git` is missing or unreadable, or leads to no repository or a bare one. */
 export async function checkoutAt(folder: string): Promise<Checkout | undefined> {
   try {
     const top = await realpath(folder)
@@ -48,7 +48,7 @@ export async function checkoutAt(folder: string): Promise<Checkout | undefined> 
   }
 }
 
-/** Returns the working tree that a folder is in: the nearest one, from the folder upwards; undefined if there is none. */
+/** Returns the working tree of the nearest `.git`, from a folder upwards; undefined if there is none, or it leads to no working tree. */
 export async function checkoutAround(folder: string): Promise<Checkout | undefined> {
   for (let at = folder; ; at = dirname(at)) {
     if (await exists(join(at, '.git'))) return checkoutAt(at)
@@ -56,7 +56,7 @@ export async function checkoutAround(folder: string): Promise<Checkout | undefin
   }
 }
 
-/** Returns the git directory that a folder is, or is in, without a working tree in between; undefined if there is none. */
+/** Returns the nearest git directory, from a folder upwards; undefined if there is none, or a folder with `.git` comes before it. */
 export async function gitDirectoryAround(folder: string): Promise<string | undefined> {
   for (let at = folder; at !== dirname(at); at = dirname(at)) {
     const found = new Set(await findExistingNames(at, ['.git', ...gitDirectoryNames]))
@@ -78,7 +78,7 @@ export async function isOtherCheckout(target: string, root: string, around: read
   if (basename(worktrees) !== 'worktrees') return false
   const common = await tryRealPath(dirname(worktrees))
   if (common !== undefined && around.includes(common)) return true
-  // A repository that was moved, or is seen from a container, has other paths in the `.git` files.
+  // If the repository was moved, or is seen from a container, the path in the `.git` file is wrong, and the name of the working tree decides.
   if (common === undefined) {
     const known = await Promise.all(around.map((one) => exists(join(one, 'worktrees', name))))
     return known.includes(true)
@@ -88,7 +88,7 @@ export async function isOtherCheckout(target: string, root: string, around: read
   return isInside && basename(common) === '.git' && !(await isBare(common))
 }
 
-/** Does the same as {@link isOtherCheckout} for the path of a folder below a root. `around`: the working tree that the root is in. */
+/** Does the same as {@link isOtherCheckout} for a path relative to a root. `around` is the working tree that the root lies in, if any. */
 export async function isOtherCheckoutIn(root: string, folder: string, around: Checkout | undefined): Promise<boolean> {
   const [top, at] = await Promise.all([realpath(root), realpath(join(root, folder))])
   const target = gitDirIn(await smallText(join(at, '.git')).catch(() => ''), at)
@@ -119,6 +119,6 @@ async function isBare(commonDir: string): Promise<boolean> {
 /** Reads a regular file of at most `limit` bytes. Rejects for anything else. */
 async function smallText(path: string, limit = maxPointerBytes): Promise<string> {
   const stats = await stat(path)
-  if (!stats.isFile() || stats.size > limit) throw new Error('not a small file')
+  if (!stats.isFile() || stats.size > limit) throw new Error(`${path} is not a file of at most ${limit} bytes.`)
   return readFile(path, 'utf8')
 }

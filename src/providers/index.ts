@@ -5,15 +5,15 @@ export type SourceName = keyof typeof table
 
 export const sources: Readonly<Record<SourceName, Source>> = table
 
-/** The sources from outside that were loaded, by the URLs of their modules. Node keeps the modules in the same way. */
+/** The loaded sources that are not part of hikidashi, by the URLs of their modules, as Node itself caches modules. */
 const outside = new Map<string, Source>()
 
-/** Keeps a source from outside, so that mounts with the URL of its module as `provider` are found. */
+/** Registers a source that is not part of hikidashi, so that {@link sourceNamed} finds it by the URL of its module. */
 export function registerOutsideSource(url: string, source: Source): void {
   outside.set(url, source)
 }
 
-/** Returns a source by its name, or by the URL of its module if it is from outside. Undefined for a name that no source has. */
+/** Returns a source by its name, or by the URL of its module if it is not part of hikidashi. Undefined if no such source is loaded. */
 export function sourceNamed(name: unknown): Source | undefined {
   if (typeof name !== 'string') return undefined
   return Object.hasOwn(sources, name) ? sources[name as SourceName] : outside.get(name)

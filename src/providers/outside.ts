@@ -12,19 +12,19 @@ import { requireSecret, resolveFolder } from '../schema/values.ts'
 import { registerOutsideSource, sourceNamed } from './index.ts'
 import type { OpenContext, OptionsOf, Source, SourceSchema } from './source.ts'
 
-/** The mount that a source from outside is opened for. */
+/** The mount that a source of another author is opened for, and functions for its options. */
 export interface OutsideContext extends Pick<OpenContext, 'address' | 'folder' | 'log'> {
   /** Returns the absolute path of a file or folder that an option names. */
   path(name: string): string
   /**
-   * Returns the value of a secret that an option names. hikidashi itself writes it into no answer and no log.
+   * Returns the value of a secret that an option names.
    *
-   * @throws ResourceError `invalid` if the variable or file is missing.
+   * @throws ResourceError `invalid` if the variable or file is missing, or the value contains a control character.
    */
   secret(option: string, value: { readonly env: string } | { readonly file: string }): Promise<string>
 }
 
-/** The facts of a {@link Source} that a source from outside can declare. */
+/** The facts of a {@link Source} that a source of another author can declare. */
 type OutsideFacts<Options> = Pick<
   Source<Options>,
   | 'name'
@@ -47,11 +47,11 @@ type OutsideFacts<Options> = Pick<
   | 'isSingle'
 >
 
-/** A source of another author: a module that a configuration names as `provider` exports it as `source`. */
+/** A source of another author: the export `source`, or else the default one, of a module that a configuration names as `provider`. */
 export interface OutsideSource<Shape extends z.Shape>
   extends OutsideFacts<OptionsOf<Shape & typeof documentsShape>>,
     Pick<SourceSchema<Shape & typeof documentsShape>, 'about' | 'check' | 'needs'> {
-  /** The keys of a mount, beside those that every mount of documents has. */
+  /** The keys of a mount, besides those that every mount of documents has. */
   readonly options: Shape
   open(options: OptionsOf<Shape & typeof documentsShape>, context: OutsideContext): Provider | Promise<Provider>
 }
@@ -68,7 +68,8 @@ const packageName = /^(?:@[\w.~-]+\/)?[\w.~-]+(?:\/[\w./~-]+)?$/
 
 /**
  * Returns the URL of the module that a configuration names as a source: a path, relative to the folder of the configuration, or the
- * name of a package that is installed there. Runs nothing. Undefined for the name of a known source, and for a package that is not there.
+ * name of a package that is installed there. Runs no code of the module. Undefined for the name of a known source, and if no such package
+ * is installed.
  */
 export function outsideModule(name: unknown, folder: string): string | undefined {
   if (typeof name !== 'string' || sourceNamed(name) !== undefined) return undefined
@@ -83,7 +84,7 @@ export function outsideModule(name: unknown, folder: string): string | undefined
   }
 }
 
-/** Returns the URL of the module of a package that has one for `import` only; undefined if it has none. */
+/** Returns the URL of the main module of a package that can only be imported, not required; undefined if none is found. */
 function importedModule(name: string, require: NodeJS.Require): string | undefined {
   for (const folder of require.resolve.paths(name) ?? []) {
     const file = join(folder, name, 'package.json')
@@ -121,7 +122,7 @@ export async function loadOutside(name: string, url: string): Promise<Source | O
   if (fault !== undefined)
     return {
       message: `The module ${name} exports no valid source. ${fault}`,
-      fix: 'Correct the module as docs/writing-a-provider.md shows.',
+      fix: 'docs/writing-a-provider.md shows a valid source.',
     }
   const made = sourceFrom(source as OutsideSource<z.Shape>)
   registerOutsideSource(url, made)
@@ -171,7 +172,7 @@ function shownFault({ noun, icon, ...texts }: Readonly<Record<string, unknown>>)
 function sourceFrom(outside: OutsideSource<z.Shape>): Source {
   const { about, options = {}, check, needs, open, ...facts } = outside
   const shape = { ...options, ...documentsShape }
-  // A mount runs the code of its source, so all of it needs trust already.
+  // Opening the mount runs the code of its source, which needs trust: the options have no further effects to declare.
   const effects = Object.fromEntries(Object.keys(options).map((key) => [key, 'none' as const]))
   const source = {
     about,

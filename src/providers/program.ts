@@ -5,8 +5,8 @@ import { join, posix, win32 } from 'node:path'
 import { type ChildLimits, limitedCommand } from '../core/kit/workers.ts'
 
 /**
- * Returns the absolute path of a program on the PATH of this process; `undefined` if there is none. Relative members of the
- * PATH are skipped, so that no program in the working directory runs.
+ * Returns the absolute path of a program on the PATH of `env`; `undefined` if there is none. Relative folders in the PATH
+ * are skipped, so that no program in the working directory runs.
  */
 export async function findProgram(
   name: string,
@@ -24,7 +24,7 @@ export async function findProgram(
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Returns the names that the file of a program may have: on Windows, with each ending of PATHEXT, unless it has one already. */
+/** Returns the names that the file of a program may have. On Windows these have the endings of PATHEXT, unless `name` has one already. */
 export function programFiles(
   name: string,
   env: Environment = process.env,
@@ -36,7 +36,7 @@ export function programFiles(
   return hasEnding ? [name] : endings.map((ending) => name + ending.toLowerCase())
 }
 
-/** Whether a file can be run by this user. */
+/** Whether a path leads to a file that this user may run. */
 export async function isProgram(path: string): Promise<boolean> {
   try {
     await access(path, constants.X_OK)
@@ -57,8 +57,8 @@ export function findShell(): string | undefined {
 }
 
 /**
- * Starts a program with limits on its memory, time and files. On Windows, and where there is no `/bin/sh`, it starts without
- * them.
+ * Starts a program with limits on its memory, processor time and written files. On Windows, and where there is no `/bin/sh`, it
+ * starts without limits.
  *
  * @param program An absolute path.
  */
@@ -79,12 +79,12 @@ interface OutputOptions {
   readonly env: Readonly<Record<string, string>>
   /** Bytes for the standard input. By default it is empty. */
   readonly input?: Uint8Array
-  /** Time-out, in milliseconds. */
+  /** Time after which the program is killed, in milliseconds. */
   readonly timeoutMs: number
-  /** Maximum length of the output, in bytes. */
+  /** Maximum length of the standard output, in bytes. */
   readonly maxBytes: number
   readonly signal: AbortSignal
-  /** Called with the running child. */
+  /** Called once, right after the start. */
   readonly onStart?: (child: ChildProcess) => void
   readonly errors: {
     late(): Error
@@ -96,8 +96,9 @@ interface OutputOptions {
 }
 
 /**
- * Runs a program with limits, and returns its standard output. The program is killed beyond the time-out or the output limit, on an abort,
- * and when this process ends. Except on Windows, the processes that it has started are killed with it, as one process group.
+ * Runs a program with limits, and returns its standard output. The program is killed when its time is over, its output is too long, the signal
+ * aborts, or this process ends; except on Windows, the processes that it has started are killed with it. Rejects with one of `errors`, or the
+ * reason of the signal.
  *
  * @param program An absolute path.
  */
@@ -144,7 +145,7 @@ export function runProgram(
     }
     child.once('error', (cause) => {
       failure ??= errors.notStarted(cause)
-      // A process that did not start sends no close event.
+      // A process that did not start emits no `close`.
       if (child.pid === undefined) settle(null)
     })
     child.once('close', settle)

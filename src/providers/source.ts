@@ -22,7 +22,7 @@ export type OptionsOf<Shape> = z.output<z.Members<Omit<typeof mountShape, keyof 
 
 /** The effects of a mount beyond reading the folder of its configuration. */
 interface SourceEffects<Options> {
-  /** Effects of a mount with any options. Default none. */
+  /** Returns the effects that follow from the mount as a whole. Default none. */
   readonly always?: (options: Options, context: EffectContext) => readonly Effect[]
   /** One rule for each option of the source. An option without a rule is a type error. */
   readonly options: EffectRules<Omit<Options, keyof MountOptions>>
@@ -33,11 +33,11 @@ export interface FindingContext {
   readonly address: string
   /** The folder of the configuration. */
   readonly folder: string
-  /** The address of the mount that serves a file, if one does. */
+  /** Returns the address of the mount that serves a file; undefined if none does. */
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** The optional methods that the provider of a mount has when it is open. */
+/** The optional methods that the provider of a mount has, as far as its options tell before it is opened. */
 export interface SourceAbilities {
   /** The provider reports changes by itself (`watch`). */
   readonly watch?: boolean
@@ -55,17 +55,17 @@ export interface SourceAbilities {
 interface SourceFolder {
   /** The option that names the folder. */
   readonly option: string
-  /** Prefix of the paths of its files in the mount. Default none. */
+  /** Prefix of the paths that the files have in the mount. Default none. */
   readonly prefix?: string
-  /** Whether the mount serves its files as they are. */
+  /** Whether the mount serves the files of the folder as they are. */
   readonly isPlain?: true
 }
 
 /** The programs that a mount starts. */
 interface SourcePrograms {
-  /** Names or paths; one of them is enough. */
+  /** Names or paths of programs, of which one is enough. */
   readonly names: readonly string[]
-  /** The Debian package to install. Undefined: the configuration names the program. */
+  /** The package to install. Undefined: the configuration names the program. */
   readonly install?: string
   /** The option that names the program. */
   readonly option: string
@@ -73,7 +73,7 @@ interface SourcePrograms {
 
 /**
  * Declares a source: all that other modules need to know about it before it is loaded. A start loads the declarations of all
- * sources, so their modules import hardly anything but types. A fact that is a method follows from the options of one mount.
+ * sources, so their modules import next to nothing. A method gets the parsed options of one mount.
  */
 export interface Source<Options = Readonly<Record<string, unknown>>> {
   /** The name of the source: `provider` in a configuration. */
@@ -86,7 +86,7 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   readonly label?: MountLabel
   /** The use of a mount, in a few words, for the first screen of the explorer. A mount may have a description of its own. */
   readonly purpose?: MountLabel
-  /** Whether resources differ at every read, such as measurements, so that a change of one is no news. */
+  /** Whether resources differ at every read, such as measurements: the explorer does not show them as changed. */
   readonly isLive?: boolean
   /** Loads the schema of mounts. */
   readonly schema: () => Promise<{ readonly source: WrittenSchema }>
@@ -105,7 +105,7 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   unchanging?(options: Options): string | undefined
   /** Whether each answer is computed for its request, so that there are no changes to report. */
   readonly isComputed?: boolean
-  /** Whether mounts describe other mounts or this machine. In a list of mounts that must be cut, they come last. */
+  /** Whether mounts add to other mounts (history, settings, results) or describe this machine. In a list that must be cut, they come last. */
   readonly isDerived?: boolean
   /** Whether mounts write data to the store of the configuration. */
   readonly keeps?: boolean
@@ -125,7 +125,7 @@ export interface Source<Options = Readonly<Record<string, unknown>>> {
   }>
   /** Says why a mount has nothing at the path of an existing file. */
   readonly absence?: string
-  /** Whether texts are decoded by their detected encoding, so that a check names those of an unknown one. */
+  /** Whether texts are decoded by their detected encoding: `hikidashi check` reports those whose encoding is unknown. */
   readonly isDecoded?: boolean
   /** Whether a path is not a document of the source, so that it has no link to a page for people. */
   isUnlinked?(path: string): boolean
@@ -162,7 +162,7 @@ export interface SourceAccount {
   clientOf(options: never, folder: string): Promise<AccountClient | undefined>
   /** Returns the path of the file that keeps the token. */
   tokenFileOf(options: never, folder: string): string
-  /** Asks a person for consent, at an address that `show` presents, to open in a browser. Resolves to the text of the token file. */
+  /** Asks a person for consent, at a URL that `show` gets. Resolves to the text of the token file. */
   ask(
     options: never,
     client: AccountClient,
@@ -182,7 +182,7 @@ export interface SourceSchema<Shape extends z.Shape> {
   /** Describes what a mount serves. */
   readonly about: string
   /**
-   * The keys of a mount, besides `provider` and the keys of every mount. A key here replaces a key of every mount that has the same name.
+   * The keys of a mount, besides `provider` and the keys that every mount has. A key here replaces one of these that has the same name.
    */
   readonly shape: Shape
   /** Refuses options that do not go together. */
@@ -227,7 +227,7 @@ export interface PathLimits {
 /** The folder to which the paths of a mount refer, and their limits. */
 export type FolderContext = Pick<OpenContext, 'folder' | 'confined'>
 
-/** Returns the absolute path of a file or folder that a mount names, and the limits of its links. */
+/** Returns the absolute path of a file or folder that a mount names, and the limits of its links; `within` is undefined if there are none. */
 export function locatePath(
   name: string,
   { folder, confined }: FolderContext,
@@ -243,12 +243,12 @@ export function rootOf(options: { readonly root: string }, context: FolderContex
   return { root: path, ...found }
 }
 
-/** The mount that a source is opened for. */
+/** The mount that a source is opened for, and services for its provider. */
 export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 'replicas' | 'mountNumber'> {
   readonly address: string
   /** The folder to which relative paths of the mount refer. */
   readonly folder: string
-  /** Limits of the paths of the mount, if no person named them. Undefined: their symbolic links are followed. */
+  /** Limits of the paths of the mount. Undefined: a person chose the paths, so their symbolic links are followed. */
   readonly confined?: PathLimits
   /** Returns the known secrets, and the key of version hashes, for `redacted`. */
   redaction(): Promise<Pick<RedactedOptions, 'key' | 'scrubber' | 'log'>>
@@ -290,10 +290,10 @@ export interface MountSettings {
   readonly mountNumber?: number
 }
 
-/** The mounts that a search reads. They are opened together with it, and exist once the catalog does. */
+/** The mounts that a search reads. They are opened together with the search, and can be read once all mounts are open. */
 export interface MountsToSearch {
   reader(address: string): MountReader | undefined
-  /** Returns the options with which a mount is opened, if they depend on its source. */
+  /** Returns the options with which a mount is opened, including those that its source finds out; undefined if there is no such mount. */
   refined(address: string): Promise<object | undefined>
   /** The addresses of the mounts that `"over": "*"` searches. */
   readonly addresses: readonly string[]

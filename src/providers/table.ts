@@ -1,4 +1,4 @@
-// Every source that a configuration can mount. A start loads all declarations; a source itself is loaded when it is mounted.
+// The sources that are part of hikidashi. A start loads all declarations; a source itself is loaded when it is mounted.
 export { api } from './api/declaration.ts'
 export { env } from './env/declaration.ts'
 export { files } from './files/declaration.ts'

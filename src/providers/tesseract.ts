@@ -20,7 +20,7 @@ export interface InstalledOcr {
 export async function findTesseract(signal: AbortSignal): Promise<InstalledOcr | undefined> {
   const program = await findProgram('tesseract')
   if (program === undefined) return undefined
-  // The first line of the output is a sentence.
+  // The first line of the output is a heading, and no language.
   const output = await run(program, ['--list-langs'], undefined, questionMs, signal).catch(() => '')
   const languages = output
     .split('\n')
@@ -34,7 +34,7 @@ export function missingLanguages({ languages }: InstalledOcr, wanted: readonly s
   return wanted.filter((language) => !languages.includes(language))
 }
 
-/** Returns the Debian packages of `tesseract` and of languages. */
+/** Returns the names of the Debian packages of `tesseract` and of languages. */
 export function tesseractPackages(languages: readonly string[]): readonly string[] {
   const named = languages.map(
     (language) =>
@@ -49,7 +49,7 @@ export function tesseractPackages(languages: readonly string[]): readonly string
 /**
  * Reads the text in a picture, with limits on memory, time and output. The program gets the picture by a pipe, and writes no file.
  *
- * @throws ResourceError `unavailable` if it fails, is killed, or exceeds a limit.
+ * @throws ResourceError `unavailable` if `tesseract` fails, is killed, or exceeds a limit.
  */
 export async function readPicture(
   program: string,
@@ -59,7 +59,7 @@ export async function readPicture(
 ): Promise<string> {
   const args = ['stdin', 'stdout', '-l', languages.join('+'), '--dpi', String(dpi)]
   const output = await run(program, args, pgm, pageMs, signal)
-  // A form feed ends a page. Other control characters are not text.
+  // Remove control characters, such as the form feed that ends the page; keep line ends and tabs.
   return output
     .replace(/(?![\n\t])\p{Cc}/gu, '')
     .toWellFormed()
@@ -83,7 +83,7 @@ async function run(
     onStart: lowerPriority,
     errors: {
       late: () => unavailable(`tesseract did not end within ${timeoutMs} ms.`),
-      tooMuch: () => unavailable('tesseract wrote more output than the limit.'),
+      tooMuch: () => unavailable(`tesseract wrote more than ${maxOutputBytes} bytes of output.`),
       notStarted: (cause) => unavailable('tesseract cannot be started.', {}, cause),
       failed: (code) => unavailable(`tesseract failed (${code === null ? 'it was killed' : `exit code ${code}`}).`),
     },
@@ -91,7 +91,7 @@ async function run(
   return output.toString('utf8')
 }
 
-/** Returns the environment of the program, with one thread, and with the folder of the languages if the operator has set one. */
+/** Returns the environment of `tesseract`: one thread, and the folder of languages (`TESSDATA_PREFIX`) of this process. */
 function environment(): Readonly<Record<string, string>> {
   const { TESSDATA_PREFIX: folder, SystemRoot: system } = process.env
   return {

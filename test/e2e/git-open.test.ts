@@ -372,7 +372,7 @@ describe('a repository that cannot be served gives an error with advice', () => 
       /^unavailable: git --version failed \(exit code 3\)/,
     )
     expect(await complaint({ git: '/none/git' })).toContain(
-      'The program "/none/git" of the option "git" does not exist',
+      'The option "git" names "/none/git", which is no program that this user can run.',
     )
     expect(await complaint({ git: './git' })).toContain('must be the name of a program or an absolute path')
   })

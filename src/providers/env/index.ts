@@ -30,9 +30,9 @@ export interface EnvOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>
   /** The absolute path of a dotenv file, which replaces the variables of the process. */
   readonly file?: string
-  /** Limits of the path of the file at each read, if no person named it. By default its symbolic links are followed. */
+  /** Limits of the path of the file, at each read. By default its symbolic links are followed. */
   readonly within?: FolderBounds
-  /** Key of the hashes that serve as versions. Replicas share it; by default one is created for this process. */
+  /** Key of the hashes that serve as versions. Replicas share it. Default: a random key for each provider. */
   readonly key?: Uint8Array
   /** Scrubber that removes known secret values from shown values. */
   readonly scrubber?: Scrubber
@@ -135,10 +135,11 @@ export function env(options: EnvOptions = {}): Provider {
 const { maxBytes } = defaultLimits
 
 /**
- * Reads the variables of a dotenv file literally: nothing is expanded, and the last of several with the same name wins. The file is read again
- * once it has changed.
+ * Creates a function that reads the variables of a dotenv file literally: nothing is expanded, and the last of several with the same name wins.
+ * The file is read again once it has changed.
  *
- * Reads throw ResourceError `unavailable` when the path is not that of a regular file, and `too-large` for a file of more than a mebibyte.
+ * Reads throw ResourceError `unavailable` when the path is not that of a readable regular file, and `too-large` for a file of more than a
+ * mebibyte or 100,000 variables.
  */
 function createDotenvFile(file: string, within: FolderBounds | undefined): () => Promise<Environment> {
   let known: Environment | undefined
@@ -147,7 +148,7 @@ function createDotenvFile(file: string, within: FolderBounds | undefined): () =>
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
       const { mtimeNs, ctimeNs, size, ino, isFile } = await statOf(handle)
-      if (!isFile) throw unavailable('The path of the dotenv file is not a regular file.')
+      if (!isFile) throw unavailable('The path of the dotenv file is not that of a regular file. Correct it.')
       if (size > maxBytes) throw new ResourceError('too-large', `The dotenv file has more than ${maxBytes} bytes.`)
       const version = [mtimeNs, ctimeNs, size, ino].join(' ')
       if (known?.version !== version) known = { version, variables: variablesIn(await handle.readFile('utf8')) }
@@ -161,7 +162,11 @@ function createDotenvFile(file: string, within: FolderBounds | undefined): () =>
       return await (within === undefined ? lookAt(file) : openWithin(file, within, ({ at }) => lookAt(at)))
     } catch (error) {
       if (isResourceError(error)) throw error
-      throw unavailable('The dotenv file cannot be read.', {}, error)
+      throw unavailable(
+        'The dotenv file cannot be read. Check that it exists and that this user may read it.',
+        {},
+        error,
+      )
     }
   }
 }

@@ -25,9 +25,11 @@ const rule = z.strictObject({
     .optionalKey('The audience of the files: people, models or both.'),
 })
 
-/** The options of a mount whose provider is `files`. */
+/** The options that only mounts of `files` have. They also have those of every mount of documents (`documentsShape`). */
 export const filesShape = {
-  root: text.describe('The folder. A relative path starts at the configuration file; "~/" is the home folder.'),
+  root: text.describe(
+    'The folder to serve. A relative path starts at the configuration file; "~/" is the home folder.',
+  ),
   include: z.array(glob).min(1).optionalKey('Serves only paths that match one of these globs. By default everything.'),
   exclude: z.array(glob).optionalKey('Leaves out paths that match one of these globs.'),
   gitignore: z.boolean().optionalKey('Leaves out files that git ignores. By default true.'),
@@ -62,20 +64,20 @@ export const filesShape = {
       'Serves files with several hard links, of which one may lie outside the folder. Rules judge names: a file that "access", "exclude" or .gitignore hides under one name is served under its other names. By default false.',
     ),
   allowMounts: z.boolean().optionalKey('Serves file systems that are mounted inside the folder. By default false.'),
-  // A longer text would exceed the maximum length of a JavaScript string.
+  // A longer content may exceed the maximum length of a JavaScript string in JSON or base64.
   maxBytes: sizeUpTo('256MiB').optionalKey(
     'Maximum size of a file, or of a part, in one answer. A larger file can be read in parts. By default "16MiB", at most "256MiB".',
   ),
   watch: z.boolean().optionalKey('Tells clients what changes. By default true.'),
   reconcile: interval.optionalKey(
-    'Interval at which everything is compared, to find changes that the system did not report. By default "30s".',
+    'Interval at which all files are compared with their last known state, to find changes that the system did not report. By default "30s".',
   ),
   rules: z.array(rule).optionalKey('Metadata of files, by glob.'),
 }
 
 /**
- * Security effects of the options of a folder. `hardlinks` and `allowMounts` can serve files from outside of it; symbolic links
- * cannot, because "beneath" refuses targets outside of the folder.
+ * Security effects of the options of a folder. `hardlinks` and `allowMounts` can serve files from outside of the folder; symbolic links
+ * cannot, because "beneath" refuses targets outside of it.
  */
 export const folderEffects = {
   root: pathEffects,

@@ -49,7 +49,6 @@ const ruleFiles: readonly (readonly [name: string, kind: IgnoreKind])[] = [
   ['.ignore', 'ignore'],
   ['.hikidashiignore', 'own'],
 ]
-/** Names of the files with the ignore rules of a directory. */
 const ignoreFileNames: readonly string[] = ruleFiles.map(([name]) => name)
 
 /** The names in a directory that decide about it and its contents. */
@@ -141,14 +140,14 @@ function createStartReader(places: RootAccess, pool: Pool, log: Log) {
   return { readIn, readOutside }
 }
 
-/** Reads and compiles the files of ignore rules, and caches 10,000 of them. Knows the repositories to which directories belong. */
+/** Creates the reader of ignore rules: it compiles the files of rules, caches 10,000 of them, and finds the repositories of directories. */
 export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, servesPrivate }: IgnoreFilesOptions) {
   const facts = createDirectoryFacts()
   const files = createLruCache<CachedIgnores>(10_000)
 
   const { readIn, readOutside } = createStartReader(places, pool, log)
 
-  /** Compiles rules. Unchanged rules are the same object. */
+  /** Compiles rules. Returns the same object as long as they are unchanged. */
   const compile = (text: string, file: RuleFile, above: Ignores | undefined, stamp = '', settled = false) => {
     const { shown, kind, base, inside } = file
     const known = files.get(shown)
@@ -189,7 +188,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
     return compile(text, file, above, stamp, settled)
   }
 
-  /** Throws for a directory that only version control uses: a git directory, or another working tree of a served repository. */
+  /** Throws for a git directory, and for another working tree of a served repository, unless the options allow them. */
   const refusePrivate = async (
     place: Place,
     path: string,
@@ -208,7 +207,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
     if (await pool.run(isOther, { signal, hold: place })) throw notFound(checkoutRefusal)
   }
 
-  /** Rules for a directory that git ignores, in which tracked files are served. */
+  /** Returns the rules for a directory: if git ignores it but tracks files in it, rules that serve only those; else `above`. */
   const onlyTracked = (path: string, above: Ignores | undefined): Ignores | undefined => {
     const by = gitignore ? rulesOverruledByGit(path, above) : undefined
     if (by === undefined) return above
@@ -222,7 +221,7 @@ export function createIgnoreFiles({ places, pool, log, gitignore, worktrees, ser
 
   return {
     /**
-     * Returns the rules that apply inside a directory, given those of its parent directory. Unchanged rules are the same object.
+     * Returns the rules that apply inside a directory, given those of its parent directory; the same object as long as they are unchanged.
      *
      * @throws ResourceError `not-found` for a directory that only version control uses.
      */
@@ -269,18 +268,18 @@ function statsByName(looked: readonly MaybeStats[]): ReadonlyMap<string, fs.BigI
 
 /** Age from which the rules of a repository are loaded again in the background, in milliseconds: under load no request waits for them. */
 const reloadAgeMs = 500
-/** Time that the rules of a repository outside of its `.gitignore` files, which hardly ever change, are cached, in milliseconds. */
+/** Maximum age of the cached rules of a whole repository, in milliseconds: above it, a request waits until they are loaded again. */
 const maxAgeMs = 1000
 
-/** A file of ignore rules that lies outside of the root, or applies to a whole repository. */
+/** A file of ignore rules: of a directory, or of a whole repository. */
 interface RuleFile {
-  /** The absolute path. */
+  /** The absolute path. Empty for a file in a directory of the root, which is opened from that directory. */
   readonly at: string
   /** The path that is shown to the operator. */
   readonly shown: string
   readonly kind: IgnoreKind
   readonly base: string
-  /** The path of the base below the directory of the rules. */
+  /** The path of `base` relative to the directory that the patterns refer to, with a final `/`; `''` if both are the same. */
   readonly inside: string
   /** Whether a symbolic link is followed, as git follows it. */
   readonly follow?: boolean
@@ -308,7 +307,7 @@ interface AskedGit {
   readonly tracked: readonly string[]
 }
 
-/** The rules that apply to a whole repository, and the place of its configuration. Of each repository they are loaded at most once a second. */
+/** Creates the loader of the rules that apply to a whole repository. Rules younger than {@link reloadAgeMs} are not loaded again. */
 function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   const loaded = createLruCache<LoadedRules>(1000)
   const loading = new Map<string, Promise<Ignores | undefined>>()
@@ -373,7 +372,7 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
     return rules
   }
 
-  /** Returns the files of ignore rules of the directories from the top of a repository to above a root in it. */
+  /** Returns the files of ignore rules in the directories above the root, from the top of the repository down. */
   function filesAbove(top: string, inside: string): readonly RuleFile[] {
     const segments = inside.split('/').slice(0, -1)
     return segments.flatMap((_, depth) => {
@@ -389,11 +388,11 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   }
 
   return {
-    /** Tells that a file of git's rules has changed at a time, in milliseconds since 1970. */
+    /** Records that a `.gitignore` file changed at a time, in milliseconds since 1970. */
     heard: (time: number): void => {
       changed = Math.max(changed, time)
     },
-    /** Returns the rules of the repository of a directory: of the one that the root is in (`''`), or that begins at a directory. */
+    /** Returns the rules of the repository that begins at `base`, or that the root is in (`''`); `above` if there is no repository. */
     rulesOf: async (
       place: Place,
       base: string,
@@ -426,7 +425,7 @@ function createRepositories({ pool, git, read, compile }: RepositoryOptions) {
   }
 }
 
-/** Adds the directories of paths, with a final `/`. A tracked path may be a repository in the repository. */
+/** Returns paths and their directories, with a final `/`. Each path has both forms, because a tracked path may be a repository (submodule). */
 function withDirectories(paths: readonly string[]): ReadonlySet<string> {
   const found = new Set<string>()
   for (const path of paths) {
@@ -452,7 +451,7 @@ async function stampAt(path: string): Promise<string> {
  * settings but ours.
  */
 
-/** Settings of a repository, of the user and of the machine. */
+/** The settings that apply to a repository: its own, else those of the user or of the machine. */
 interface GitSettings {
   /** The file of ignore rules for all repositories (`core.excludesFile`), as an absolute path. */
   readonly excludesFile: string
@@ -489,7 +488,7 @@ function userFolder(): string {
   return join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'git')
 }
 
-/** The files of this user that have settings of git. */
+/** The files in which git keeps the settings of this user. */
 function userSettings(): readonly string[] {
   return [process.env.GIT_CONFIG_GLOBAL || join(homedir(), '.gitconfig'), join(userFolder(), 'config')]
 }
@@ -517,7 +516,7 @@ async function trackedAndIgnored(
       `[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = ${objectFormat}\n`,
     )
     await writeFile(join(own, 'info', 'exclude'), exclude, 'latin1')
-    // The parts of a split index.
+    // A split index needs its other parts beside HEAD.
     for (const name of await readdir(gitDir))
       if (name.startsWith('sharedindex.')) await symlink(join(gitDir, name), join(own, name))
     const output = await runGit(
@@ -536,7 +535,7 @@ async function trackedAndIgnored(
 
 let git: Promise<string | undefined> | undefined
 
-/** Runs git to its end. Returns its output; undefined if it fails, or there is none. */
+/** Runs git and returns its output; undefined if git is not installed, fails, or writes more than {@link maxOutputBytes}. */
 async function runGit(
   args: readonly string[],
   cwd: string,

@@ -164,11 +164,11 @@ function rangesOf(first: number, last: number, ignoreCase: boolean): readonly Ch
 const kinds = ['git', 'ignore', 'own'] as const
 export type IgnoreKind = (typeof kinds)[number]
 
-/** A repository, at the base of its rules: rules of git from above do not apply in it. */
+/** The repository that begins at the base of some rules. git's rules from above do not apply in it. */
 export interface IgnoringRepository {
-  /** Directory of its configuration, as an absolute path; undefined if it is unknown. */
+  /** Directory of the configuration of the repository, as an absolute path. */
   readonly commonDir: string
-  /** Paths of tracked files that its rules match, and their directories with a final `/`, below the base. git serves them. */
+  /** Paths of tracked files that its rules match, and of their directories with a final `/`, relative to the base. They are not ignored. */
   readonly tracked: ReadonlySet<string>
 }
 
@@ -192,7 +192,7 @@ export interface Ignores {
 }
 
 export interface IgnoreLine {
-  /** The path of the file, relative to the root. */
+  /** The path of the file of rules: relative to the root, or absolute. */
   readonly file: string
   /** Line number, from 1. Undefined: the whole file decides, because it has too many wildcards. */
   readonly line?: number
@@ -224,7 +224,7 @@ interface CompileOptions {
   /** The path of the base below the directory of the file, for a file above the root. Default: the base is that directory. */
   readonly inside?: string
   readonly ignoreCase?: boolean
-  /** The path of the file, relative to the root. Default: `.gitignore` in the base. */
+  /** The path of the file, as {@link IgnoreLine} shows it. Default: `.gitignore` in the base. */
   readonly file?: string
 }
 
@@ -310,13 +310,13 @@ export function ignoreEverything(
   return { kind, base, above, steps: above?.steps ?? 0, judge: () => true, lineFor: () => line }
 }
 
-/** Returns the beginning of the rules of a repository. */
+/** Returns rules that match nothing, but mark where a repository begins. */
 export function repositoryRules(base: string, above: Ignores | undefined, repository: IgnoringRepository): Ignores {
   const [judge, lineFor] = [() => undefined, () => undefined]
   return { kind: 'git', repository, base, above, steps: above?.steps ?? 0, judge, lineFor }
 }
 
-/** The repositories that a directory with these rules lies in, the innermost first. */
+/** Returns the repositories that a directory with these rules lies in, the innermost first. */
 export function repositoriesOf(ignores: Ignores | undefined): readonly IgnoringRepository[] {
   const found: IgnoringRepository[] = []
   for (let at = ignores; at !== undefined; at = at.above) if (at.repository !== undefined) found.push(at.repository)
@@ -362,7 +362,7 @@ export function ignoringLine(path: string, ignores: Ignores | undefined): Ignore
   return found?.ignored === true ? found.by.lineFor(path.slice(found.by.base.length)) : undefined
 }
 
-/** The rules that ignore a path which is served only because git tracks it. */
+/** Returns the rules that ignore a path which is served only because git tracks it; undefined for any other path. */
 export function rulesOverruledByGit(path: string, ignores: Ignores | undefined): Ignores | undefined {
   const found = decide(path, ignores)
   return found?.ignored === true && found.tracked ? found.by : undefined
@@ -407,8 +407,8 @@ function createTable() {
 }
 
 /**
- * The files and folders that are left out unless `defaultExcludes` is false: the private files of version control and tools, everything that
- * can be installed or built again, and files that commonly hold credentials (`secrets/credential-files.ts`). Names that are often real content
+ * The files and folders that are left out unless `defaultExcludes` is false: the private files of version control and tools, installed
+ * dependencies and caches, and files that commonly hold credentials (`secrets/credential-files.ts`). Names that are often real content
  * (`build`, `dist`, `target`, `vendor`, `env`) are served; .gitignore decides about them.
  */
 
@@ -454,7 +454,7 @@ export function isExcludedByDefault(path: string): boolean {
   return places.has(body.slice(body.lastIndexOf('/', body.length - name.length - 2) + 1))
 }
 
-/** Returns the last three segments of a path, folded by {@link foldName}. No name in the tables has more segments. */
+/** Returns the last three segments of a path, folded by {@link foldName}, after a `/` if there are more. No name in the tables has more segments. */
 function foldPath(path: string, name: string): string {
   const isFolder = path.endsWith('/')
   const above = (isFolder ? path.slice(0, -1) : path).split('/').slice(0, -1)

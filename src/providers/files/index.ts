@@ -69,8 +69,9 @@ export interface FilesSystem {
   readonly watches?: number
   /** Pool that runs the calls that may block. */
   readonly pool?: Pool
-  /** Wraps the access to the root, and `look` replaces the look-up of one child, so that a test can simulate a file system. */
+  /** Wraps the access to the root, so that a test can simulate a file system. */
   readonly places?: (opened: RootAccess) => RootAccess
+  /** Replaces the look-up of one child of a directory. */
   readonly look?: StatEntry
 }
 
@@ -186,7 +187,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
 interface TranslationOptions {
   readonly walk: Walker
   readonly pool: Pool
-  /** Language tags as paths have them. */
+  /** Language tags, as they are spelled in paths. */
   readonly languages: readonly string[]
   /** Rejects unless the file at a path is served. */
   readonly stat: (path: string, context: Context) => Promise<unknown>
@@ -201,9 +202,9 @@ interface KnownTranslations {
 const maxDocuments = 20_000
 
 /**
- * Returns a function that finds the same document in other languages (its translations). The path of a translation begins with
- * directories of the document. The next name in it usually does not exist, so there is no such translation. The translations whose next
- * name exists are cached until one of these directories changes, so that most reads examine no other file.
+ * Returns a function that finds the translations of a document: the same document in other languages. The path of a translation shares its
+ * first directories with the document. The first name that differs usually does not exist, so the translation does not either. The
+ * translations whose first name exists are cached until a directory of the document changes, so most reads examine no other file.
  */
 function createTranslations({ walk, pool, languages, stat }: TranslationOptions) {
   const tags = languages.map((language) => language.toLowerCase())

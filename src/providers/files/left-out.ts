@@ -52,7 +52,7 @@ export interface LeftOut {
   readonly line?: IgnoreLine
   /** The glob of `exclude` that leaves it out. */
   readonly glob?: string
-  /** The target of a symbolic link. */
+  /** The target of a symbolic link: relative to the root, or absolute if it lies outside. */
   readonly target?: string
   /** Why the target of the symbolic link is not served. */
   readonly because?: LeftOut
@@ -68,7 +68,7 @@ export interface LeftOutCounts {
 /** Explains why files are left out: for the operator, never for a client. */
 export type LeftOutFiles = Awaited<ReturnType<typeof openLeftOut>>
 
-/** Maximum length of a chain of symbolic links that is followed. */
+/** Maximum length of a chain of symbolic links that is explained. A longer one is called a circle. */
 const maxTargets = 8
 
 /**
@@ -106,7 +106,7 @@ export async function openLeftOut(options: FilesOptions) {
     return { ...found, target: below, reason: 'link-circle' }
   }
 
-  /** Returns why a name in a directory is not served, judged by its name and file type. */
+  /** Returns why a name in a directory is not served, judged by rules, file type, link target and permissions; undefined if none forbids it. */
   const byKind = async (
     at: OpenedEntry,
     name: string,
@@ -175,7 +175,8 @@ export async function openLeftOut(options: FilesOptions) {
     /**
      * Counts the names left out, among at most `maxNames` names.
      *
-     * @param see Gets each name: a folder ends in `/`, and is walked if the names in it are counted too.
+     * @param see Gets each path; that of a folder ends in `/`. A link is seen as both, since it may lead to either. `isWalked` tells whether
+     * the names in a folder are counted too.
      */
     count: (
       maxNames: number,
@@ -194,7 +195,7 @@ async function listedSpelling({ place }: OpenedEntry, name: string, pool: Pool, 
   return others.length === 0 ? only : name
 }
 
-/** Returns the rule by which a name in a directory is not served. */
+/** Returns the rule by which a name in a directory is not served; undefined if no rule leaves it out. */
 function leftOutByName(
   { aliases }: OpenedEntry,
   step: string,
@@ -215,7 +216,7 @@ function leftOutByName(
   return undefined
 }
 
-/** Counts the files below the root that are left out, within a number of names. */
+/** Counts the names below the root that are left out, among the first `maxNames` names. */
 async function countLeftOut(
   walk: ReturnType<typeof createWalk>,
   byKind: (at: OpenedEntry, name: string, signal: AbortSignal) => Promise<LeftOut | undefined>,

@@ -72,7 +72,7 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
     return facts
   }
 
-  /** Returns the entry of a file, at once if nothing has to be waited for. */
+  /** Returns the entry of a name, without a promise if nothing must be read for it; undefined if the name is not served. */
   const entryOf = (
     directory: ListedDirectory,
     index: number,
@@ -91,7 +91,7 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
     return headings.title(entry, async () => (await walk.enter(position, name, false, signal)).place, signal)
   }
 
-  /** Returns the facts in the stats of a name. Caches them if every later change of the file raises an event in the directory. */
+  /** Returns the facts in the stats of a name. Does not cache them if a later change of the file may raise no event in the directory. */
   const judge = (
     directory: ListedDirectory,
     index: number,
@@ -114,7 +114,7 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
     return facts
   }
 
-  /** Returns the entry of the target of a symbolic link. */
+  /** Returns the entry of a symbolic link, with the facts of its target; undefined if it is not served. */
   const entryAt = async (directory: OpenedEntry, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
     try {
       return await describe(await walk.enter(directory, name, false, signal), signal)
@@ -178,8 +178,8 @@ export function createEntryBuilder({ walk, permit, rules, headings, pool, leaveO
 }
 
 /**
- * Returns the entries of a group of names without rules, if the facts of all are cached; otherwise undefined. It is a fast path,
- * which avoids the arrays of the general case.
+ * Returns the entries of a group of names in a mount without `rules`, if the facts of all are cached; otherwise undefined. This fast
+ * path avoids the arrays of the general case.
  */
 function cachedEntries(
   { position, names: { names, links } }: ListedDirectory,
@@ -211,12 +211,12 @@ function describeFile(path: string, { size, modified, version }: FileFacts, { fa
 }
 
 export function describeDirectory(path: string, stats: BigIntStats): Entry {
-  // A creation, deletion or rename in the directory changes its stamp.
+  // Each creation, deletion or rename in the directory changes its stamp, but only once if several have the same time: a recent stamp is no version.
   const version = isSettled(stats, Date.now()) ? { version: versionStamp(stats) } : {}
   return { path, mimeType: directoryMimeType, modified: Number(stats.mtimeMs), ...version }
 }
 
-/** Cache of the titles that files have in their first heading, by version and path. */
+/** Creates the function that takes titles from the first headings of files. It caches 20,000 titles, by version and path. */
 export function createHeadings(places: RootAccess, leaveOut: LeaveOut) {
   const titles = createLruCache<{ readonly title: string | undefined }>(20_000)
 
@@ -298,13 +298,13 @@ const [unasked, unaskedAgain] = [64, 8]
 /** How long an answer of the watch is used, in milliseconds: a list shows no state older than that. */
 const confirmedMs = 20
 
-/** Lists files, and describes one file or directory. Both return the same entry for a file. */
+/** Creates the functions that list files (`list`) and describe one file or directory (`stat`). Both return the same entry for a file. */
 export function createFileLister(options: ListerOptions) {
   const { walk, names, confirm, keptMs, check, leaveOut } = options
   const open = async (position: OpenedEntry, after: string, signal: AbortSignal): Promise<Frame> => {
     const found = await names.of(position, signal)
     const index = after === '' ? 0 : indexAfter(found.names, after)
-    // The directory that contains `after` sorts before it, and holds the names after it.
+    // The directory that contains `after` sorts before it, but may hold names after it, so it is entered once more.
     const inside = found.names[index - 1]
     const enters = inside?.endsWith('/') === true && after.startsWith(inside)
     return { position, names: found, index: enters ? index - 1 : index, after, identity: fileIdentity(position.place) }
@@ -406,7 +406,7 @@ export function createFileLister(options: ListerOptions) {
   }
 }
 
-/** Creates a function for one list that returns the known facts of a directory, if a watch confirms that they are unchanged. */
+/** Creates a function for one list: it returns the cached facts of a directory if a watch confirms them, else only records new ones. */
 function createKnown(confirm: ListerOptions['confirm'], cache: FileFactsCache) {
   let count = 0
   let confirmed: StateOfDirectory | undefined

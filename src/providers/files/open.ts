@@ -15,7 +15,7 @@ export const open: OpenSource<typeof source> = async (options, context) => {
   })
 }
 
-/** Opens the explanation why files of the folder are left out. @throws ResourceError `invalid` for a folder that cannot be opened. */
+/** Opens the explainer of files left out of the folder. @throws ResourceError `invalid` for a folder that cannot be opened. */
 export async function leftOut(options: OptionsOf<(typeof source)['shape']>, context: FolderContext) {
   const { openLeftOut } = await import('./index.ts')
   return openLeftOut({ ...options, ...rootOf(options, context) })

@@ -93,7 +93,7 @@ const known = new Map(Object.entries(types).flatMap(([type, names]) => names.map
 /** Cache of the types of other extensions, from the `mime` library. */
 const others = new Map<string, string | undefined>()
 
-/** Returns the MIME type for a file name: by the full name, else by the extension in any letter case. */
+/** Returns the MIME type for a file name: by the full name, else by the extension in any letter case. Undefined if neither is known. */
 export function mimeTypeByName(name: string): string | undefined {
   const whole = known.get(name)
   if (whole !== undefined) return whole
@@ -110,7 +110,7 @@ export function mimeTypeByName(name: string): string | undefined {
   return type ?? (/^(?:Docker|Container)file\./.test(name) ? 'text/x-dockerfile' : undefined)
 }
 
-/** Returns the MIME type of a file whose content is known: the type by name if the content agrees. */
+/** Returns the MIME type of a file: the type by name if the content agrees, else by its first bytes, else a general type of text or bytes. */
 export function mimeTypeOfFile(name: string, content: { readonly text: boolean; readonly head: Uint8Array }): string {
   const byName = mimeTypeByName(name)
   if (byName === undefined) return magic(content.head) ?? (content.text ? 'text/plain' : 'application/octet-stream')
@@ -149,7 +149,7 @@ export interface FileRule extends Description {
   readonly title?: 'heading' | (string & {})
 }
 
-/** The combined facts of all rules for one file. Files with the same facts share one object. */
+/** The combined facts of all rules for one file. Files that match the same rules share one object. */
 export interface RuleFacts {
   readonly facts: Description
   readonly heading: boolean
@@ -196,7 +196,7 @@ export type DefaultExcludes = boolean | { readonly except: readonly string[] }
 export interface FilesOptions {
   /** The absolute path of the directory to serve. */
   readonly root: string
-  /** Limits of the path of the root, if no person named it. By default its symbolic links are followed, once. */
+  /** Limits of the path of the root. By default its symbolic links are followed, once, when the provider is created. */
   readonly within?: FolderBounds
   /** Globs: serves only paths that match one, or are in a matching directory. Default exclusions still apply to them. */
   readonly include?: readonly string[]
@@ -240,7 +240,7 @@ export interface FilesOptions {
   readonly watch?: boolean
   /**
    * Interval at which all files are compared with their last known state, in milliseconds: the longest delay of a change that the system does
-   * not report. Default 30,000, at least 100.
+   * not report. Default 30,000, at least 100, at most a day.
    */
   readonly reconcile?: number
   readonly log?: Log
@@ -253,7 +253,7 @@ const defaultReconcileMs = 30_000
 /** Maximum of `reconcile`: a day, in milliseconds. */
 const maxReconcileMs = 24 * 3_600_000
 
-/** @throws ResourceError `invalid` for a limit out of range. */
+/** Adds the default values. @throws ResourceError `invalid` for `maxBytes` or `reconcile` out of range. */
 export function completeFilesOptions(options: FilesOptions) {
   const { maxBytes = defaultMaxBytes, reconcile = defaultReconcileMs } = options
   requireInteger('maxBytes', maxBytes, 1, mostBytes)

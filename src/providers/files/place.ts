@@ -92,7 +92,7 @@ interface CallTerms<T> {
 
 /**
  * Semaphore for blocking calls: a bounded share of the thread pool of Node. A mount that never answers (NFS, FUSE) blocks its calls forever:
- * with a share of its own, it cannot block those of other providers. The share is half of `UV_THREADPOOL_SIZE` (4 when unset).
+ * with a share of its own, it cannot block those of other providers. The share is half of the threads (`UV_THREADPOOL_SIZE`, 4 when unset).
  */
 export function createPool(limit = Math.max(1, Math.floor(threads() / 2))) {
   let free = limit
@@ -192,8 +192,8 @@ export function pathErrorAdvice(error: unknown): string | undefined {
 }
 
 /**
- * Converts a failed call's error: `not-found` when nothing can be opened, `unavailable` for errors that may be temporary (EIO, EMFILE). An
- * abort error is unchanged.
+ * Converts a failed call's error: `not-found` when nothing can be opened, `unavailable` for errors that may be temporary (EIO, EMFILE).
+ * Returns an abort error, and one without an error code, unchanged.
  */
 export function toFileError(error: unknown): unknown {
   const code = errorCodeOf(error)
@@ -202,9 +202,9 @@ export function toFileError(error: unknown): unknown {
   return new ResourceError('unavailable', `The file system reports ${code}.`, {}, { cause: error })
 }
 
-/** Error codes for what this process or the system lacks. All other unknown errors are about one file or directory. */
+/** Error codes for a lack of memory, descriptors or the like in this process or the system. Other codes concern one file or directory. */
 const lacks = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EAGAIN'])
-/** Maximum number of names for which it is recorded that they were logged. */
+/** Maximum number of names that are remembered as logged. */
 const maxLogged = 1000
 
 /** Leaves out one name in a directory that the file system fails on, and logs it once. Throws every error that is not about this name alone. */
@@ -229,8 +229,8 @@ export interface PermitOptions {
 }
 
 /**
- * Returns the kind of a file that may be served: `file` for a regular file with one name on the root's device, `directory` for a directory on
- * it. Undefined for devices, sockets and FIFOs.
+ * Returns the kind of a file that may be served: regular file or directory. Undefined for devices, sockets and FIFOs, for a deleted file, and,
+ * unless the options permit them, for a file with several names and for everything on another device than the root.
  */
 export function servableKind(
   stats: BigIntStats,
@@ -260,7 +260,7 @@ export async function statFile(place: Place, name: string, pool: Pool, signal: A
  * Returns the stats of several children of a directory. On a local file system the calls run on this thread, which is faster,
  * until they turn out to be slow. The pool then does the rest.
  *
- * @param leaveOut Called with a name that the file system fails on. Its stats are then undefined. Default: it throws the error.
+ * @param leaveOut Called with a name that the file system fails on. Its stats are then undefined. By default the error is thrown.
  */
 export async function statFiles(
   place: Place,
@@ -390,12 +390,12 @@ export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, u
 /** Maximum number of directories with facts, and of facts of one directory. */
 const maxDirectories = 2000
 const maxFacts = 10_000
-/** How long a directory must be unchanged, in milliseconds: file systems such as FAT count time in steps of 2 s. */
+/** How long a directory must be unchanged before its times are trusted, in milliseconds: FAT, for example, counts time in steps of 2 s. */
 export const settledMs = 3000
 
 /**
  * Cache of facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact is valid until the times of
- * the directory change, as they do when a name is added. This saves each small read two look-ups, a sixth of its work.
+ * the directory change, as they do when a name is added. This saves each small read two look-ups.
  */
 export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date) {
   const directories = new Map<bigint, { readonly stats: BigIntStats; readonly facts: Set<string> }>()

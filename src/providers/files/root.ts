@@ -23,7 +23,7 @@ import {
   toFileError,
 } from './place.ts'
 
-/** Characters that Windows does not allow in a name: separators, the marks of drives, streams and wildcards. */
+/** Characters that Windows does not allow in a name, such as separators, wildcards, and the mark of drives and streams. */
 const special = /[\\/:*?"<>|]/
 
 /** Names of devices, with or without an extension. Windows opens the device whatever the directory is. */
@@ -134,7 +134,7 @@ export async function openLinuxRoot(real: string, mounts: boolean, pool: Pool, a
     },
 
     open: async (place, signal) => {
-      // A magic link: it opens the place itself, without walking a path.
+      // This path is a magic link of /proc: it opens the place itself, without walking a path.
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
       const { local, stats } = place
       // The place is held open, so the kernel has its inode in memory: a local file system opens it without the disk.
@@ -161,7 +161,7 @@ interface Root {
   readonly local: boolean
 }
 
-/** The open root. It is opened again when another file system is mounted at its path, or its own is unmounted. */
+/** Keeps a root open, and opens it again when another file system is mounted at its path, or its own is unmounted. */
 function createRootKeeper(first: Root, real: string, pool: Pool) {
   let checkedAt = performance.now()
   let checking: Promise<void> | undefined
@@ -346,7 +346,7 @@ export function handleOf(descriptor: Descriptor, pool: Pool, local: boolean, { s
   }
 }
 
-/** Returns the mount number of a descriptor from /proc of Linux, without a call to its file system. */
+/** Returns the mount number of a descriptor, from /proc and without a call to its file system; undefined if /proc does not tell it. */
 export function mountIdOf(descriptor: Descriptor): string | undefined {
   const info = fs.openSync(`/proc/self/fdinfo/${descriptor.fd}`, 'r')
   try {
@@ -405,7 +405,7 @@ const refused = ['/proc', '/sys', '/dev']
 /**
  * Resolves and opens a root. A symbolic link at or above it is followed once, at this call, as far as `within` allows.
  *
- * @throws ResourceError `invalid` (reason `configuration`) for a root that is relative, missing, not a directory, not readable, or the whole machine.
+ * @throws ResourceError `invalid` (reason `configuration`) for a root that cannot or must not be served, such as a missing one, a git directory or `/`.
  */
 export async function openRoot(options: RootOptions, pool: Pool, log: Log): Promise<RootAccess> {
   const real = await resolveRoot(options)
@@ -422,7 +422,7 @@ export interface OpenedRoot {
   readonly at: string
 }
 
-/** Opens an open root once more, for another thread of this process: the same directory, even if it was renamed. */
+/** Opens an open root once more, for another thread of this process. On Linux it is the same directory, even if it was renamed. */
 export async function openAgain(
   root: OpenedRoot,
   options: Omit<RootOptions, 'root' | 'within' | 'servesPrivate'>,
@@ -436,10 +436,10 @@ async function resolveRoot({ root, within }: RootOptions): Promise<string> {
   const shown = JSON.stringify(root)
   const fault = (what: string) => invalid(`The root ${shown} of a files mount ${what}`, 'configuration')
   if (root === '') throw fault('is empty. Give the absolute path of a directory.')
-  if (root.includes('\0')) throw fault('holds a NUL. Give the absolute path of a directory.')
+  if (root.includes('\0')) throw fault('contains a NUL character. Give the absolute path of a directory.')
   if (!path.isAbsolute(root)) throw fault(`is not absolute. Did you mean ${JSON.stringify(path.resolve(root))}?`)
   try {
-    // A link that takes the place of a part of the path after this is found when the path is opened.
+    // A link that replaces a part of the path after this line is detected when the path is opened.
     const real = within === undefined ? await fs.promises.realpath(root) : await pathWithin(root, within)
     if (path.parse(real).root === real || refused.some((at) => real === at || real.startsWith(`${at}/`)))
       throw fault('is a directory of the system, such as /, /proc, /sys or /dev. Give a directory with your files.')
@@ -468,9 +468,9 @@ async function refuseGitDirectory(root: string, real: string): Promise<void> {
 /**
  * Access to files by their paths, for systems without `/proc/self/fd` (macOS, Windows).
  *
- * A path is resolved and compared with the root before a file is opened or a directory is read, and the directories that contain those on the
- * way are compared before and afterwards: replacing a directory changes the times of the one that contains it. So a process that swaps
- * directories inside the root makes calls fail, and leads none out of it, if the file system keeps these times as POSIX demands.
+ * A path is resolved and compared with the root before a file is opened or a directory is read. The times of the directories on the way are
+ * compared before and afterwards: replacing a directory changes the times of its parent. So a process that swaps directories inside the root
+ * makes calls fail, and leads none out of the root, if the file system keeps these times as POSIX demands.
  */
 async function openPortablePlaces(
   real: string,
@@ -496,9 +496,9 @@ async function openPortablePlaces(
   const statsOf = (path: string, signal: AbortSignal) => call(signal, () => fs.promises.lstat(path, { bigint: true }))
 
   /**
-   * Runs a call on a path while no name of a directory on the way leads to another one. Tries again while directories change.
+   * Runs a call on a path. Returns its result only if no directory on the way was replaced meanwhile; else tries again, up to six times.
    *
-   * @param depth Number of names of the path that must keep their meaning.
+   * @param depth Number of names of the path, from the root, that must not be replaced; -1 for all but the last.
    * @param discard Receives a result that is not returned: it may come from another place, or nobody waits for it any more.
    */
   const steadily = async <T>(
@@ -529,7 +529,7 @@ async function openPortablePlaces(
         return result
       discard(result)
     }
-    throw unavailable('The directories of a path change faster than the path can be opened.')
+    throw unavailable('The directories of a path change faster than the path can be opened. Try again later.')
   }
 
   const look = async (path: string, signal: AbortSignal): Promise<Place> => {

@@ -37,7 +37,7 @@ export interface VisibilityOptions {
 
 /**
  * Whether a path may be served, judged by its name, provided that its parent directory may be served. A directory's path ends in `/`. Listing,
- * reading and describing all use only this test.
+ * reading and describing judge names only by this test.
  */
 export type Visibility = (path: string, ignores: Ignores | undefined) => boolean
 
@@ -92,7 +92,7 @@ function createDefaultExclusion(excludes: DefaultExcludes): PathTest {
   return (path) => isExcludedByDefault(path) && !excepted(path)
 }
 
-/** Tests paths in any letter case, and also in their folded spelling: a file system that folds names treats both as one file. */
+/** Returns a test whether a path matches a glob, in any letter case, or in its folded spelling: some file systems treat both as one file. */
 export function createExclusion(patterns: readonly string[]): PathTest {
   if (patterns.length === 0) return () => false
   const matches = compileGlobs(patterns, { ignoreCase: true })
@@ -103,7 +103,7 @@ export function createExclusion(patterns: readonly string[]): PathTest {
   }
 }
 
-/** A file is included when it or a parent directory matches; a directory, when it may contain such a file. */
+/** Returns a test of paths: a file is included when it or a parent directory matches; a directory, also when it may contain such a file. */
 function createInclusion(patterns: readonly string[] | undefined): PathTest {
   if (patterns === undefined) return () => true
   const matches = compileGlobs(patterns)
@@ -154,7 +154,7 @@ export interface OpenedEntry {
 /** Whether the caller may see a path. */
 export type Allows = (path: string) => boolean
 
-/** Finds files that may be served. Every method throws `not-found` for anything else, whatever the reason. */
+/** Opens files and directories that may be served. Every method throws `not-found` for one that may not, whatever the reason. */
 export interface Walker {
   root(signal: AbortSignal, allows?: Allows): Promise<OpenedEntry>
   /** Opens a child of a directory. The parent stays open. */
@@ -320,7 +320,7 @@ export function fileIdentity({ stats }: Pick<Place, 'stats'>): string {
   return `${stats.dev}:${stats.ino}`
 }
 
-/** Whether this process may read the file at a name below a place (or the place itself, for an empty name). */
+/** Whether this process may read the file or directory at a name below a place (or the place itself, for an empty name). */
 export async function mayRead(place: Place, stats: fs.BigIntStats, name: string, pool: Pool, signal: AbortSignal) {
   if (modeAllows(stats)) return true
   const { R_OK, X_OK } = fs.constants
@@ -349,8 +349,8 @@ interface ListedNames {
 export type StatEntry = (place: Place, name: string, signal: AbortSignal) => Promise<fs.BigIntStats | undefined>
 
 /**
- * Tells the listed names of files. A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored
- * characters, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling opens anything.
+ * Compares names with those that directories list. A file system may accept several spellings of one name: in another case, composed or
+ * decomposed, with ignored characters, or a short one (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so other spellings open nothing.
  */
 function createSpelling(names: ListedNames, look: StatEntry) {
   const facts = createDirectoryFacts()
@@ -367,7 +367,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
       const { names: listed } = await names.of(parent, signal)
       return [name, `${name}/`].some((one) => listed[indexAfter(listed, one) - 1] === one)
     },
-    /** Returns the only other name in a directory that is canonically equivalent: people and models compose letters, macOS decomposes them. */
+    /** Returns the only listed name that is canonically equivalent; else undefined. People and models compose letters, macOS decomposes them. */
     listedFor: async (parent: OpenedEntry, name: string, signal: AbortSignal): Promise<string | undefined> => {
       if (!hasEquivalentSpellings(name)) return undefined
       const listed = await names.of(parent, signal)
@@ -379,8 +379,8 @@ function createSpelling(names: ListedNames, look: StatEntry) {
   }
 
   /**
-   * Whether the directory may accept other spellings of the name: one of the variants leads to a file. Its identity proves nothing, because
-   * some file systems in user space (FUSE) number each spelling of a file anew.
+   * Whether the directory may accept other spellings of the name: the name looks like a short one, or a variant of it leads to a file. The
+   * identity of that file proves nothing, because some file systems in user space (FUSE) number each spelling anew.
    */
   async function mayBeSpelledOtherwise(directory: Place, name: string, signal: AbortSignal) {
     if (/~\d/.test(name)) return true
@@ -389,7 +389,7 @@ function createSpelling(names: ListedNames, look: StatEntry) {
   }
 }
 
-/** Returns the names that are not ASCII by their canonical form. A directory's name has no final `/` here. */
+/** Returns the names that may have equivalent spellings, by their canonical form. A directory's name has no final `/` here. */
 function byCanonicalForm(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()
   for (const listed of names) {
@@ -456,7 +456,7 @@ const never = new AbortController().signal
 const noLinks: ReadonlySet<string> = new Set()
 
 /**
- * Reads the names in directories, and caches them until the directories change.
+ * Creates a cache of the names in directories, which reads them again when a directory has changed.
  *
  * @param links Whether the names of symbolic links are included.
  * @param mine Whether this thread has no other work, and so may block on a local file system, which takes half the time.
@@ -560,8 +560,8 @@ interface FoundNames {
 const smallBytes = 16 * 1024
 
 /**
- * Reads all names in a directory. Does not use `recursive`, which loses files on Node 20. Reads a large one in chunks, between which other work
- * gets its turn.
+ * Reads all names in a directory. Does not use `recursive`, which loses files on Node 20. Reads a large directory in chunks, between which other
+ * work gets its turn.
  *
  * @throws ResourceError `not-found` when it cannot be opened, `unavailable` when reading fails midway.
  */
@@ -577,7 +577,12 @@ async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
         addEntryName(entry, found)
       }
     } catch (error) {
-      throw new ResourceError('unavailable', 'A directory could not be read to its end.', {}, { cause: error })
+      throw new ResourceError(
+        'unavailable',
+        'A directory could not be read to its end. Try again later.',
+        {},
+        { cause: error },
+      )
     } finally {
       await directory.close()
     }

@@ -162,7 +162,7 @@ export interface Directory {
   readonly parent: Directory | undefined
   /** Time at which the watch of the directory began, or earlier, in milliseconds since 1970. */
   readonly since: number
-  /** Identity of the directory in the file system. */
+  /** Device and inode of the directory (see {@link fileIdentity}). */
   readonly identity: string
   /** Child directories by name, with a final `/`. */
   readonly children: Map<string, Directory>
@@ -201,7 +201,7 @@ interface DirectoriesOptions {
 /** Maximum number of names in `heard`. Above it, the whole directory is scanned. */
 const maxHeard = 64
 
-/** The directories that are served, the known state of their files, and the notifications about them. */
+/** Keeps the directories that are served and the known state of their files, and notifies of changes. */
 export function createDirectories({ handles, schedule, pending, ledger, speaks, prompt, limit }: DirectoriesOptions) {
   const all = new Set<Directory>()
   /** The directories with a symbolic link to a path, by that path. */
@@ -239,7 +239,7 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
   const know = (directory: Directory, snapshot: FileStates): void => {
     known += snapshot.names.names.length - directory.snapshot.names.names.length
     directory.snapshot = snapshot
-    if (known > limit) throw new ResourceError('too-large', `There are more than ${limit} files, too many to watch.`)
+    if (known > limit) throw tooManyToWatch(limit)
   }
 
   /** Notifies that a file in a directory was created or deleted (`listed`), or changed. */
@@ -322,6 +322,11 @@ export function createDirectories({ handles, schedule, pending, ledger, speaks, 
   }
 }
 
+function tooManyToWatch(limit: number): ResourceError {
+  const message = `There are more than ${limit} files, too many to watch. Exclude some, or set "watch" to false.`
+  return new ResourceError('too-large', message)
+}
+
 /** Records that a directory is not watched any more. */
 function lose(directory: Directory, ledger: UpdateCollector): void {
   ledger.lose(directory.identity)
@@ -398,7 +403,7 @@ function createTree(options: TreeOptions) {
     return directory
   }
 
-  /** Adds a child directory if it is to be served and not known yet. */
+  /** Adds a child directory that is served and not known yet. Drops the known one if it was replaced, or is not served any more. */
   const visit = async (parent: Directory, position: OpenedEntry, name: string, stats: MaybeStats, cause: Cause) => {
     const known = parent.children.get(name)
     // Only a walk finds the target of a symbolic link.
@@ -480,7 +485,7 @@ function createTree(options: TreeOptions) {
   }
 }
 
-/** Adds a child directory if it is to be served and not known yet. */
+/** Adds or drops a child directory, as the file system has it now. */
 type Visit = (parent: Directory, position: OpenedEntry, name: string, stats: MaybeStats, cause: Cause) => Promise<void>
 
 /** Compares the known state of directories with the file system. `visit` is called for each directory in them. */
@@ -514,8 +519,8 @@ function createScan(options: TreeOptions, visit: Visit) {
   }
 
   /**
-   * Examines some of the names of a directory. In a round, it first waits for the events of all changes that it can see, so that no such change
-   * is taken for the initial state.
+   * Examines some of the names of a directory. In a round, the new stats are judged only after the events of all changes in them have arrived,
+   * so that no change is taken for the initial state.
    *
    * @param heard Names in events. Other names are not in doubt, since no event reported them. Undefined if any name may have changed.
    */
@@ -669,7 +674,7 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
     }
     await closed
   } catch (error) {
-    const { kind, message } = isResourceError(error) ? error : { kind: 'internal' as const, message: 'A watch failed.' }
+    const { kind, message } = isResourceError(error) ? error : { kind: 'internal' as const, message: watchFailed }
     const cause = error instanceof Error && error.cause instanceof Error ? (error.cause.stack ?? '') : ''
     if (!ended.signal.aborted) send({ failed: { kind, message, cause } })
   } finally {
@@ -677,11 +682,13 @@ async function serve(options: WatchStart['options'], port: MessagePort): Promise
   }
 }
 
+const watchFailed = 'The watch of a files mount failed.'
+
 /** Maximum number of names kept in memory: about 110 MB. */
 const maxEntries = 1_000_000
 /** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
 const rootIntervalMs = 1000
-/** Maximum number of times that one call of `look` examines directories that an earlier turn of it has scheduled. */
+/** Maximum number of turns of one call of `look`. Each examines the directories that the turn before has scheduled. */
 const mostTurns = 8
 /** Minimum time between two unscheduled full comparisons, in milliseconds. */
 const suspectIntervalMs = 5000
@@ -800,7 +807,7 @@ export async function watchFiles(
       close()
       looks.end()
     })
-  /** Examines everything that may have changed. Resolves once all changes up to the call were taken from `batches`. */
+  /** Examines everything that may have changed, waits until the changes were taken, and resolves to whether every directory could be examined. */
   const look = async (): Promise<boolean> => {
     await everythingHeard()
     return looks.ask()
@@ -855,7 +862,7 @@ function doubtAll(directories: Directories, ledger: UpdateCollector | undefined)
 
 /** Converts a failure for the caller of `watch`. */
 function outward(error: unknown): ResourceError {
-  if (!isResourceError(error)) return new ResourceError('internal', 'A watch failed.', {}, { cause: error })
+  if (!isResourceError(error)) return new ResourceError('internal', watchFailed, {}, { cause: error })
   return error.kind === 'unavailable' ? error : unavailable(error.message, {}, error)
 }
 

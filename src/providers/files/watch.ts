@@ -28,12 +28,12 @@ export interface Handles {
   /**
    * Watches a directory from now on. Returns undefined when a limit of this set or of the system is reached.
    *
-   * @param old Watch to replace and close. It is unchanged when it cannot be replaced.
+   * @param old Watch to replace and close. It stays open when it cannot be replaced.
    */
   open(place: Pick<Place, 'at'>, heard: OnFileEvent, old?: WatchHandle): WatchHandle | undefined
   /** Lets later calls of `open` try again after a limit was reached. */
   retry(): void
-  /** Whether some directory has no watch because a limit was reached. */
+  /** Whether some directory has no watch because a limit was reached, or the watch of the whole tree failed. */
   readonly limited: boolean
 }
 
@@ -60,15 +60,15 @@ export type WatchFile = (
   listener: (event: string, name: string | null) => void,
 ) => Pick<fs.FSWatcher, 'close'> & { on(event: 'error', listener: (error: Error) => void): unknown }
 
-/** ENOSPC: fs.inotify.max_user_watches. EMFILE: max_user_instances, too many open files, or more paths than FSEvents takes (an event). */
+/** ENOSPC: too many inotify watches. EMFILE: too many inotify instances or open files, or, as an event, more paths than FSEvents takes. */
 const limitCodes = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 
-/** U+FFFD replaces bytes that are not UTF-8. */
+/** Returns undefined for a name with U+FFFD, which replaces bytes that are not UTF-8: the real name is unknown. */
 const validFileName = (name: string) => (name.includes('\ufffd') ? undefined : name)
 
 /**
- * A bounded set of file system watches, one for each directory. The system watches the open object, even if it is renamed and when the place is
- * closed.
+ * Creates a bounded set of file system watches, one for each directory. The system watches the open object, even after it is renamed or its
+ * place is closed.
  *
  * @param limit Maximum number of watches.
  */
@@ -90,7 +90,7 @@ export function createWatchHandles(limit: number, { log, overflown, watch = fs.w
     return undefined
   }
 
-  /** All events of a full queue arrive in one turn of the event loop, so a possible overflow is known before any scan is evaluated. */
+  /** Counts the events of one turn of the event loop. A full queue arrives in one turn, so an overflow is suspected before any scan is evaluated. */
   const countHeard = () => {
     heardNow++
     if (heardNow === 1)
@@ -240,7 +240,7 @@ export type Schedule<T extends object> = ReturnType<typeof createSchedule<T>>
 const quiet = 20
 const latest = 100
 
-/** Debounced schedule of items to examine. Times are those of `performance.now()`. */
+/** Creates a debounced schedule of items to examine. */
 export function createSchedule<T extends object>() {
   const items = new Map<T, { readonly first: number; due: number }>()
   const spared = new WeakMap<T, number>()
@@ -315,7 +315,7 @@ export function createTurnQueue(wake: () => void, drained: () => Promise<void>) 
     return taken
   }
   return {
-    /** Wakes the loop. Resolves to `false` if it has ended. */
+    /** Wakes the loop. Resolves to whether its turn could examine everything; `false` if the loop has ended. */
     ask: async (): Promise<boolean> => {
       if (ended) return false
       const isWhole = await new Promise<boolean>((resolve) => {
@@ -358,7 +358,7 @@ interface RoundsOptions<T> {
 /** Length of a time slice, in milliseconds. */
 const sliceMs = 10
 
-/** Rounds that scan every directory, with or without events. */
+/** Creates rounds, each of which scans every directory, also those without events. */
 export function createRounds<T>({ directories, look, begun, intervalMs, rest }: RoundsOptions<T>) {
   let round: Iterator<T> | undefined
   let due = 0
@@ -473,7 +473,7 @@ export function createPendingChanges() {
 }
 
 /**
- * Lets lists take from memory the facts that a watch confirms to be unchanged. The kernel queues an event with the change that causes it, so
+ * Lists take from memory the facts that a watch confirms to be unchanged. The kernel queues an event with the change that causes it, so
  * once the thread of the watch has handled all queued events, each directory without an event is unchanged. Confirmed facts are
  * used no longer than `reconcile`, since some changes have no event: a write through a memory map or another hard link.
  */
@@ -522,7 +522,7 @@ type Confirmations = ReturnType<typeof createDirectoryStates>
 const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
 
 /**
- * The states of the directories of one watch, in the main thread.
+ * Keeps the states of the directories of one watch, in the main thread.
  *
  * @param send Requests the updates of the watch thread, which sends them once it has handled all queued events.
  */
@@ -534,8 +534,8 @@ export function createDirectoryStates(send: () => void) {
   type Question = ReturnType<typeof createQuestion>
   let asked: Question | undefined
   /**
-   * The next request, shared by all callers that come while another request is pending: the answer to that one may not cover the
-   * changes that they know of.
+   * The next request, shared by all callers that come while another request is pending: the pending answer may miss changes that they
+   * know of.
    */
   let next: Question | undefined
 
@@ -664,7 +664,7 @@ function startThread(): Thread {
   const mine: Thread = { worker, users: 0, failure: undefined }
   worker.unref()
   worker.setMaxListeners(0)
-  // The event `exit` follows.
+  // The event `exit`, which ends the watches, follows.
   worker.on('error', (error) => {
     mine.failure = error
   })

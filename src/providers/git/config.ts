@@ -1,5 +1,5 @@
 import * as z from '../../schema/builder.ts'
-import { duration, glob, size, text } from '../../schema/fields.ts'
+import { duration, glob, interval, size, text } from '../../schema/fields.ts'
 import {
   documentEffects,
   documentsShape,
@@ -11,7 +11,7 @@ import {
 import { filesShape } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 
-/** The options of a mount whose provider is `git`. */
+/** The options of mounts of `git`, besides those of every mount of documents (`documentsShape`). */
 const gitShape = {
   repository: text.describe(
     'A working tree, a bare repository or a .git folder. A relative path starts at the configuration file; "~/" is the home folder.',
@@ -34,14 +34,16 @@ const gitShape = {
   timeout: duration.optionalKey('Time-out of a git process for one answer. By default "10s".'),
   git: text.optionalKey('The git program: an absolute path, or a name on PATH. By default "git".'),
   watch: filesShape.watch,
-  reconcile: filesShape.reconcile,
+  reconcile: interval.optionalKey(
+    'Interval at which refs and the working tree are compared with their last known state, to find changes that the system did not report. By default "30s".',
+  ),
 }
 
 export const source = defineSource({
   about: 'The history of a repository.',
   shape: { ...gitShape, ...documentsShape },
   needs: { repository: 'folder' },
-  // The git that is installed runs nothing of a repository (docs/security.md), so only another program is an effect.
+  // The installed git runs nothing of a repository (docs/security.md): starting it is no effect, but naming another program is.
   effects: {
     options: {
       ...documentEffects,

@@ -22,7 +22,7 @@ export interface Folder {
   readonly shared: string
   /** Real path of the directory when it was opened. */
   readonly path: string
-  /** Identity of the directory, which does not depend on its name. */
+  /** Device and inode of the directory. */
   readonly identity: string
   /** Whether the directory is on a local disk, so that calls on it answer at once. */
   readonly local: boolean
@@ -54,7 +54,7 @@ export async function openFolder(path: string): Promise<Folder> {
   }
 }
 
-/** Opens a subdirectory. Returns undefined when it does not exist. @throws LinkError for a symbolic link. */
+/** Opens a subdirectory. Returns undefined when no directory has the name. @throws LinkError for a symbolic link. */
 export async function openSubfolder(folder: Folder, name: string): Promise<Folder | undefined> {
   try {
     if (!isLinux) return await portable(`${folder.at}/${name}`, join(folder.path, name))
@@ -69,7 +69,7 @@ export async function openSubfolder(folder: Folder, name: string): Promise<Folde
 }
 
 /**
- * Opens the subdirectories along a path, one in the other, until `use` has ended. Resolves to undefined when one of them does not exist.
+ * Opens the subdirectories along a path, one in the other, calls `use` with the last, and closes them. Resolves to undefined when one is missing.
  *
  * @throws LinkError for a symbolic link.
  */
@@ -201,7 +201,7 @@ export interface OpenRepositoryFolders {
 }
 
 /**
- * Holds the directories of a repository open, and opens them again when it is deleted and recreated.
+ * Holds the directories of a repository open, and opens others that have taken their place.
  *
  * @throws ResourceError `unavailable`, as `current` does.
  */
@@ -313,7 +313,7 @@ const maxPointerBytes = 4096 + 'gitdir: \n'.length
 export interface RepositoryPlace {
   /** The absolute path of a working tree, of a bare repository, or of a `.git` directory. There is no search for a repository. */
   readonly repository: string
-  /** Limits of the path of the repository, if no person named it. By default its symbolic links are followed. */
+  /** Limits of the path of the repository. By default its symbolic links are followed. */
   readonly within?: FolderBounds
 }
 
@@ -443,7 +443,7 @@ const maxAlternatesBytes = 64 * 1024
  * Opens the object directories of a repository: its own, and those that it borrows from, all of which must lie inside `roots`. The caller
  * closes them.
  *
- * @throws ResourceError `unavailable` for one that lies elsewhere, or is a symbolic link.
+ * @throws ResourceError `unavailable` for one that lies elsewhere or is a symbolic link, for too many, and for unusable `alternates`.
  */
 export async function openObjectFolders(commonDir: Folder, roots: readonly string[]): Promise<readonly Folder[]> {
   const found: Folder[] = []
@@ -451,7 +451,9 @@ export async function openObjectFolders(commonDir: Folder, roots: readonly strin
     if (found.some(({ identity }) => identity === directory.identity)) return directory.close()
     found.push(directory)
     if (depth > maxDepth || found.length > maxStores)
-      throw repositoryError('borrows objects over too many repositories.')
+      throw repositoryError(
+        'borrows objects from too many other repositories. Run git repack -a -d there, and delete objects/info/alternates.',
+      )
     for (const line of await alternatesOf(directory)) {
       const real = await tryRealPath(resolve(directory.path, line))
       // A missing alternate is ignored, as git does.
@@ -494,7 +496,7 @@ export function linkedObjectsError(): ResourceError {
   return repositoryError('has symbolic links among its objects. Name the repository that they lead to.')
 }
 
-/** Returns the error for invalid objects of the repository. `what` continues "The repository". */
+/** Returns the error for a repository whose objects cannot be used. `what` continues "The repository". */
 export function repositoryError(what: string): ResourceError {
   return unavailable(`The repository ${what}`, { reason: 'unavailable' })
 }
@@ -509,7 +511,7 @@ const checkout = /^core\.(?:autocrlf|eol|filemode|ignorecase|symlinks|precompose
 /** The settings taken from the configuration of a repository. git never sees any other setting of it. */
 export interface RepositoryConfig {
   readonly format: ObjectFormat
-  /** The format of the refs: `files` or `reftable`. */
+  /** The format of the refs (`extensions.refStorage`), such as `files` or `reftable`. */
   readonly refStorage: string
   /** Whether objects may be missing, for a later fetch (which never happens here). */
   readonly partial: boolean

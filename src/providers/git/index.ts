@@ -16,7 +16,7 @@ import { createRepositoryWatch, type ReadStatus } from './watch.ts'
 
 export type { GitOptions } from './repository.ts'
 
-/** Maximum age of an answer, in milliseconds. */
+/** Maximum age of the refs in an answer, in milliseconds; longer with very many refs. */
 const maxAgeMs = 1000
 /** Maximum time that a listing waits for the dates of files, in milliseconds. */
 const datesTimeoutMs = 2000
@@ -33,7 +33,7 @@ const attempts = 10
  * version is its object id; content under a full commit id never changes.
  *
  * Nothing of the repository runs: no hook, filter, driver or setting. Only commits reachable from the served refs are visible. Answers are at
- * most one second behind the repository. See docs/providers/git.md.
+ * most one second behind the repository, or ten with very many refs. See docs/providers/git.md.
  *
  * @throws ResourceError `invalid` when there is no git, or no repository; the message says what to do.
  */
@@ -75,7 +75,7 @@ export async function createGit(
     return signal
   }
 
-  /** Waits for the result of a call, unless its caller aborts. */
+  /** Waits for the result of a call, unless its caller aborts. Converts errors of the file system. */
   const answered = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
     try {
       return await untilAbort(work, signal)
@@ -126,8 +126,7 @@ export async function createGit(
         }
       } catch (error) {
         if (!isMissingObjectError(error)) throw error
-        if (repository.config.partial) throw unfetched(error)
-        throw unavailable('A directory is not in the repository, or not any more.', {}, error)
+        throw repository.config.partial ? unfetched(error) : missingDirectory(error)
       }
     },
     stat: async (path, context) => {
@@ -151,7 +150,7 @@ export async function createGit(
       })
       return answered(completion, signal)
     },
-    // Pages have no directories, and of all commits only `HEAD` is listed.
+    // Only pages lie at the root, and of all commits only `HEAD` is listed.
     isListed: (path) => !path.includes('/') || path.startsWith('HEAD/'),
     ...(settings.watch ? createRepositoryWatch(repository, readStatus, closing.signal) : {}),
     close: async () => {
@@ -162,14 +161,19 @@ export async function createGit(
   }
 }
 
+function missingDirectory(cause: unknown) {
+  const message = 'A directory of the list is missing in the repository. List again, or run git fsck there.'
+  return unavailable(message, {}, cause)
+}
+
 function unfetched(cause: unknown) {
   const message = 'An object is not in this partial clone. Run there: git fetch --refetch --no-filter.'
   return unavailable(message, {}, cause)
 }
 
 /**
- * Creates a function that calls `work` with the current refs, and again when an object is missing: a branch may have moved, and its old
- * commits been pruned. It retries once, and then only if the refs have moved again.
+ * Creates a function that calls `work` with the current refs, and again when the repository was replaced, or an object is missing: a branch
+ * may have moved, and its old commits been pruned. After a second missing object, it tries again only if the refs have moved meanwhile.
  */
 function createSteadily({ refs, anchors, objects, config }: Repository) {
   let restarted = Number.NEGATIVE_INFINITY
@@ -180,7 +184,7 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
         const answer = await work(table)
         if (await anchors.isSame()) return answer
         // The repository was replaced meanwhile.
-        if (attempt >= attempts) throw unavailable('The repository is replaced repeatedly.')
+        if (attempt >= attempts) throw unavailable('The repository is replaced repeatedly. Try again later.')
         table = await refs.table(performance.now())
       } catch (error) {
         if (!isMissingObjectError(error)) throw error

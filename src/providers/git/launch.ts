@@ -54,7 +54,7 @@ const maxComplaint = 2000
 const running = new Map<ChildProcess, boolean>()
 let watchesExit = false
 
-/** Starts git, hardened: with an empty environment, in a git directory of the provider's own, with limits on everything. */
+/** Creates the launcher of git: each process gets its own environment and limits, and a git directory of the provider's own. */
 export function createLauncher(options: LauncherOptions) {
   const { git, folder, timeoutMs, log } = options
   const turns = createPool(maxProcesses)
@@ -108,7 +108,7 @@ export function createLauncher(options: LauncherOptions) {
     /**
      * Runs git to its end, or until it has written more than `limit` bytes.
      *
-     * @throws ResourceError `unavailable` when it fails or exceeds its time-out.
+     * @throws ResourceError `unavailable` when git fails or exceeds its time-out, `too-large` when it exceeds its memory limit.
      */
     run: async ({ limit, ...launch }: Launch & { readonly limit: number }): Promise<Output> => {
       const chunks: Buffer[] = []
@@ -211,7 +211,7 @@ function requireOwn(folder: string): void {
     throw unavailable('The temporary folder of the git provider no longer exists. Restart the server.')
 }
 
-/** Kills a process and all its children at once. */
+/** Kills a process that the launcher started and, if it has its own process group, all its children. */
 export function endProcess(child: ChildProcess): void {
   if (child.pid === undefined || !running.has(child)) return
   child.stdin?.destroy()
@@ -295,14 +295,14 @@ export function gitProcessError(name: string, code: number | null, complaint: st
   return unavailable(message, missingObject.test(complaint) ? { fault: missingObjectFault } : {})
 }
 
-/** The cause in an error for an object that is not in the repository. */
+/** The value of `fault` in the data of an error for an object that is not in the repository. */
 export const missingObjectFault = 'missing-object'
 
 /** Matches the complaints of git about a missing object. */
 const missingObject =
   /\b(?:unable to|cannot|could not) (?:read|fetch) (?:\w+ )?\(?[0-9a-f]{40}|\bbad (?:object|tree|blob)|Failed to traverse parents|not found in the object store/i
 
-/** Whether git ended because it reached its memory limit (`xmalloc` and `xmmap` of git's wrapper.c). */
+/** Whether the error output of git says that it reached its memory limit (`xmalloc` and `xmmap` of git's wrapper.c). */
 export function isOutOfMemory(complaint: string): boolean {
   return /out of memory|cannot allocate memory/i.test(complaint)
 }
@@ -312,7 +312,7 @@ export function memoryError(): ResourceError {
   return tooLarge('git exceeded its memory limit. Ask for less.')
 }
 
-/** Returns the first line of a text for the log, without control characters. */
+/** Returns the first line of a text for the log: at most 300 characters, with `?` for control characters. */
 export function firstLine(text: string): string {
   return (
     text
@@ -322,7 +322,7 @@ export function firstLine(text: string): string {
   )
 }
 
-/** Converts an error of the file system into one with a message for clients. */
+/** Converts an error of the file system into one with a message for clients. Returns any other error unchanged. */
 export function fileSystemError(error: unknown): unknown {
   const code = errorCodeOf(error)
   if (isResourceError(error) || code === undefined) return error

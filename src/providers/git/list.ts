@@ -226,7 +226,7 @@ const [firstGroup, lastGroup] = [4, 512]
 export function createGitLister({ refs, directories, objects, datesOf, pages }: ListerOptions) {
   const frameOf = (path: string, entered: GitDirectory, items: GitItems, after: string): Frame => {
     const index = after === '' ? 0 : indexAfter(items, after)
-    // The directory that `after` lies in comes before it, and holds the names after it.
+    // The directory that contains `after` sorts before it, but may hold names after it, so it is entered once more.
     const inside = items.keyAt(index - 1)
     const enters = inside.endsWith('/') && after.startsWith(inside)
     return { path, entered, items, index: enters ? index - 1 : index, after }
@@ -523,7 +523,7 @@ async function readHistory(
   await launcher.pipe({ args: ['log', ...format, ...args, '--end-of-options', commit, '--'], signal }, read)
 }
 
-/** Creates a function that splits chunks into NUL-terminated texts and passes each to `take`. Returns whether `take` wants more. */
+/** Creates a function that splits chunks into NUL-terminated texts, passes each to `take`, and returns whether `take` wants more. */
 function createFieldReader(take: (field: string) => boolean): (chunk: Buffer) => boolean {
   let rest: Buffer = Buffer.alloc(0)
   return (chunk) => {
@@ -553,8 +553,8 @@ type DatesOf = (commit: string) => Promise<FileDates>
 const maxDates = 500_000
 
 /**
- * Finds the dates of all files at a commit in one walk through its history. If the commit of the last walk is among its ancestors, it goes back
- * only to that.
+ * Finds the dates of all files at a commit in one walk through its history. If the commit of the last walk is among its ancestors, the walk goes
+ * back only to that one.
  *
  * @param maxCommits Maximum number of commits to examine. A file that none of them wrote has no date.
  * @param budgetMs Time-out of a walk, in milliseconds; the dates found until then are kept.
@@ -637,8 +637,8 @@ const maxParts = 256
 const maxUndivided = 16_384
 
 /**
- * A map of paths that never blocks the event loop for long as it grows: it is split into several maps. A single map of a million keys is
- * rehashed in one step when it is full, which takes 80 ms.
+ * Creates a map of paths that does not block the event loop for long as it grows: it is split into several maps. A single map of a million keys
+ * is rehashed in one step when it is full, which takes 80 ms.
  */
 function createPathMap<V>() {
   let maps: readonly Map<string, V>[] = [new Map()]

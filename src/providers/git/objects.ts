@@ -32,7 +32,7 @@ const idleMs = 60_000
 /** `--batch` returns contents, `--batch-check` only metadata. */
 type Mode = '--batch' | '--batch-check'
 
-/** A long-lived `git cat-file` process that answers a queue of requests. */
+/** Creates a queue of requests for a long-lived `git cat-file` process, which is started on demand. */
 export function createCatFileProcess(mode: Mode, start: (args: readonly string[]) => ChildProcess, timeoutMs: number) {
   const waiting: Request[] = []
   let child: ChildProcess | undefined
@@ -166,7 +166,7 @@ function recordProcessDeath(head: Request | undefined, complaint: string): Resou
 
 const damagedFault = 'damaged-object'
 
-/** Returns the error for an object whose bytes do not match its id. */
+/** Returns the error for a damaged object: its bytes do not match its id, or git ends when it reads the object. */
 export function damagedObjectError(message: string): ResourceError {
   return unavailable(`${message} The repository is damaged: run git fsck there.`, { fault: damagedFault })
 }
@@ -189,8 +189,8 @@ interface AnswerEvents {
 const maxHeaderBytes = 1024
 
 /**
- * Parses the output of `git cat-file --batch` or `--batch-check`, in chunks of any size: `id type size`, and with contents the bytes and a
- * line feed; or `name missing`.
+ * Creates a parser of the output of `git cat-file --batch` or `--batch-check`, which gets chunks of any size: `id type size`, and with
+ * `contents` the bytes and a line feed; or `name missing`.
  */
 export function createAnswerReader(contents: boolean, events: AnswerEvents): (chunk: Buffer) => void {
   let header = ''
@@ -271,7 +271,7 @@ export type ObjectFormat = 'sha1' | 'sha256'
 
 /** Maximum number of processes that return contents, started on demand; one more returns sizes and types. */
 const readers = 3
-/** Time in milliseconds after which a process that is busy with one object gets no further requests. */
+/** Time in milliseconds after which a process that is busy with one object gets no further requests, unless the others are busy for longer. */
 const busyTimeoutMs = 60
 /** Maximum number of cached types and sizes. `maxKeptBytes` bounds the cached bytes of small contents. */
 const maxFacts = 50_000
@@ -281,7 +281,7 @@ const maxTooMuch = 1000
 const maxKeptBytes = 32 * 1024 * 1024
 const maxKeptObjectBytes = 4 * 1024 * 1024
 
-/** Reads the objects of the repository, only by full id. Every call has a time-out of its own. */
+/** Creates the reader of the objects of the repository, by full id. Every call has a time-out of its own. */
 export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, timeoutMs: number) {
   const make = (mode: '--batch' | '--batch-check') => createCatFileProcess(mode, launcher.start, timeoutMs)
   const contents = Array.from({ length: readers }, () => make('--batch'))
@@ -324,7 +324,8 @@ export function createObjectDatabase(launcher: Launcher, format: ObjectFormat, t
      * Reads an object of at most `limit` bytes; for a larger one, only its metadata. Verifies the contents against the id. With `keep`, small
      * contents are cached for a while, because more ranges will be read.
      *
-     * @throws ResourceError `not-found` (see {@link isMissingObjectError}) when it does not exist, `unavailable` for a damaged object.
+     * @throws ResourceError `not-found` (see {@link isMissingObjectError}) when it does not exist, `unavailable` for a damaged object,
+     * `too-large` when git needs more memory for the object than it may use.
      */
     read: async (name: string, limit: number, keep = false): Promise<BatchObject> => {
       const remembered = kept.get(name)
@@ -371,7 +372,7 @@ export function isMissingObjectError(error: unknown): boolean {
   return isResourceError(error) && error.detail.fault === missingObjectFault
 }
 
-/** Returns the contents of an object that must be read as a whole. */
+/** Returns the contents of an object. @throws ResourceError `not-found` if the object was over the limit, so that it has none. */
 export function wholeBytes({ oid, bytes }: BatchObject): Buffer {
   if (bytes !== undefined) return bytes
   throw notFound(`the object ${oid} is too large for an object of its kind`)
@@ -383,7 +384,7 @@ const [file, directory, link, submodule] = [0, 1, 2, 3] as const
 /** Minimum size of an entry without its id, in bytes: `40000 a` and a NUL. */
 const fewestBytes = 8
 
-/** The entries of a tree in typed arrays, unordered: the offset of each name in the bytes of the tree, and its kind. */
+/** The entries of a tree in typed arrays: the offset of each name in the bytes of the tree, and its kind. */
 interface Columns {
   readonly bytes: Buffer
   readonly length: number
@@ -396,7 +397,7 @@ interface Columns {
  * burden the garbage collector.
  *
  * Trees are untrusted, so their order is checked, and some names are left out: those that no path can hold (`..`, with a slash, with a control
- * character, not UTF-8), `.git` in any letter case, and its alias on Windows. Of two entries with the same name the first is kept.
+ * character, not UTF-8), `.git` in any letter case, and its alias on Windows. Of entries with the same name one is kept: a file, if there is one.
  */
 export async function parseTree(oid: string, bytes: Buffer, idBytes: number, slices: Slices): Promise<GitTree> {
   const stored = await readColumns(bytes, idBytes, slices)
@@ -634,13 +635,13 @@ export function isTooDeep(path: string): boolean {
   return path.length > maxPath || path.split('/').length > maxDepth
 }
 
-/** Copies the contents of an object if they are a small slice of a large chunk of output. */
+/** Returns the contents of an object, copied if they would otherwise keep a much larger chunk of output in memory. */
 function ownBytes(object: BatchObject): Buffer {
   const bytes = wholeBytes(object)
   return bytes.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes
 }
 
-/** Returns the entry with a name, directory or not. */
+/** Returns the entry with a name, directory or not; undefined if there is none. */
 function entryIn(tree: GitTree, name: string): TreeEntry | undefined {
   const index = tree.indexOf(name, false)
   return tree.entryAt(index === -1 ? tree.indexOf(name, true) : index)
@@ -726,7 +727,8 @@ async function readFar(
     return at < Math.max(end, headBytes)
   })
   const bytes = Buffer.concat(pieces)
-  if (bytes.length !== end - start) throw unavailable('A file could not be read to its end.')
+  if (bytes.length !== end - start)
+    throw unavailable('A file could not be read to its end. Run git fsck in the repository.')
   const beginning = Buffer.concat(head)
   return { bytes, start, head: beginning, size, isText: isText(beginning.subarray(0, wholeCharacters(beginning).to)) }
 }

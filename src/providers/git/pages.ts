@@ -28,7 +28,7 @@ import type { GitSettings, Repository } from './repository.ts'
 /** Characters that hide adjacent text or control a terminal: control characters, and those that change the writing direction. */
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
 
-/** Formats untrusted names, messages and paths as one line: hidden and direction-changing characters become `\u{…}`. */
+/** Formats an untrusted name, message or path as one line, cut after `most` characters: hidden and direction-changing ones become `\u{…}`. */
 export function escapeLine(text: string, most = 500): string {
   const shown = text.length > most ? `${text.slice(0, most)}…` : text
   return shown.toWellFormed().replace(hidden, escapeCharacter)
@@ -722,7 +722,7 @@ interface Plan {
 
 type Find = (rest: string, table: RefTable, signal: AbortSignal) => Promise<Plan>
 
-/** The text pages: git's output about the history. */
+/** Creates the text pages, which show git's output about the history and the working tree. */
 export function createTextPages(repository: Repository, commits: CommitResolver) {
   const { launcher, objects, trees, config, location, mirror, settings } = repository
   const { maxBytes, maxCommits, withheld } = settings
@@ -805,7 +805,7 @@ export function createTextPages(repository: Repository, commits: CommitResolver)
       version: fingerprint,
     },
     { path: 'log', ...pageMetadata('Log', 'The latest commits of HEAD, a line each.'), version: fingerprint },
-    // The status compares with HEAD, which may not be served.
+    // The status compares with HEAD: there is none if HEAD is not served.
     ...(readStatus === undefined || (head === undefined && branch === undefined)
       ? []
       : [{ path: 'status', ...pageMetadata('Status', 'The changes in the working tree since the last commit.') }]),
@@ -827,7 +827,7 @@ export function createTextPages(repository: Repository, commits: CommitResolver)
   return {
     /** The listed pages, in path order. */
     entries,
-    /** Returns the entry of a page; undefined when the path is that of a file. Throws `not-found` when the subject of the page is missing. */
+    /** Returns the entry of a page; undefined when the path is not that of a page. Throws `not-found` when the subject of the page is missing. */
     stat: async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry | undefined> => {
       const found = await plan(path, table, signal)
       return found === undefined ? undefined : (found.entry ?? { path, mimeType: pageType })
@@ -862,7 +862,7 @@ function pageMetadata(title: string, description: string) {
   return { title, description, mimeType: pageType }
 }
 
-/** Maximum number of refs shown. */
+/** Maximum number of refs whose names a log shows. */
 const maxRefs = 1000
 
 /** Creates a function that returns the shortest names of the refs at each commit. */

@@ -45,7 +45,7 @@ const maxRefs = 1_000_000
 /** Maximum length of a ref name, in bytes: longer refs are left out, because Linux has no longer paths (PATH_MAX). */
 export const maxNameBytes = 4096
 
-/** Returns the offset of `name/` of a ref. A line feed follows it. */
+/** Returns the offset of the name of a ref, which a slash and a line feed follow. */
 function nameStart({ starts, idLength }: RefList, index: number): number {
   return (starts[index] ?? 0) + idLength + 1
 }
@@ -64,7 +64,7 @@ export function refAt(list: RefList, index: number): Ref {
   return { name: nameAt(list, index), oid: oidAt(list, index) }
 }
 
-/** Whether the name of a ref, with a final slash, equals a key: a search by prefix also finds longer names. */
+/** Whether a ref whose name begins with a key (which ends in a slash) has no longer name: a search by prefix also finds longer ones. */
 export function isWholeName(list: RefList, index: number, key: string): boolean {
   return list.bytes[nameStart(list, index) + Buffer.byteLength(key)] === lineFeed
 }
@@ -135,7 +135,7 @@ async function holdsId({ bytes, starts, idLength, length }: RefList, oid: string
 }
 
 /**
- * Parses lines of {@link refFormat}. Names that no path can hold, or that `keeps` refuses, are left out.
+ * Parses lines of {@link refFormat}. Names that are invalid in git or as paths, are too long, or are refused by `keeps`, are left out.
  *
  * @throws ResourceError `unavailable` for more than a million refs.
  */
@@ -185,7 +185,7 @@ async function sortRefs(list: RefList, slices: Slices): Promise<RefList> {
   return { ...list, starts }
 }
 
-/** Returns the end of the child of a directory of names that a ref is in: the offset after its `/`. */
+/** Returns the end of the segment that follows a prefix in a ref name: the offset after its `/`. */
 function childEnd(list: RefList, index: number, prefixLength: number): number {
   return list.bytes.indexOf(slash, nameStart(list, index) + prefixLength) + 1
 }
@@ -273,7 +273,7 @@ export function createNames(list: RefList) {
     }
   }
 
-  /** Names that begin with `refs` are full names; branches and tags also have short names. */
+  /** Returns the node of the first segment of a name. `refs` begins full names; any other segment begins short names of branches and tags. */
   const topOf = (first: string | undefined): NameNode | undefined => {
     if (first === undefined) return undefined
     if (first === 'refs') return nodeOf(below('refs/', everything))
@@ -458,7 +458,7 @@ export function createRefs(options: RefsOptions) {
     const isBranch = name?.startsWith('refs/heads/') === true && isServable(name) && !isLeftOut(name)
     const branch = isBranch ? name : undefined
     const served = serves('HEAD') || (branch !== undefined && serves(branch))
-    // A HEAD that names something else than a branch is on no commit.
+    // A HEAD that names something else than a branch counts as being on no commit.
     const headOid = served && (name === undefined || isBranch) ? oid : undefined
     const hash = createHash('sha256').update(JSON.stringify([name ?? null, oid ?? null, leftOut, ...shallow]))
     await hashInParts(hash, bytes, slices)
@@ -481,7 +481,7 @@ export function createRefs(options: RefsOptions) {
   }
 
   return {
-    /** Returns a table that is at most about `maxAgeMs` old, and not older than `notBefore` (a time of `performance.now()`). */
+    /** Returns a table that is about `maxAgeMs` old at most (see {@link quicklyListed}), and not older than `notBefore` (`performance.now()`). */
     table: (notBefore = 0): Promise<RefTable> => {
       const now = performance.now()
       // git takes long to list very many refs.

@@ -55,7 +55,7 @@ export interface GitOptions extends RepositoryPlace {
   readonly watch?: boolean
   /**
    * Interval at which refs and the working tree are compared with their last known state, in milliseconds: the longest delay of a change that
-   * the system does not report. Default 30,000, at least 100.
+   * the system does not report. Default 30,000, at least 100, at most a day.
    */
   readonly reconcile?: number
   /** Whether a file is withheld: pages about the history name it, but show nothing of its content. Default: no file. */
@@ -72,7 +72,7 @@ export interface GitSettings
 const defaultRefs = ['HEAD', 'refs/heads/**', 'refs/tags/**']
 const mostBytes = Math.min(256 * 1024 * 1024, constants.MAX_STRING_LENGTH)
 
-/** @throws ResourceError `invalid` for a limit out of range, and for a malformed glob. */
+/** Adds the default values. @throws ResourceError `invalid` for a limit out of range, and for a malformed glob. */
 export function completeGitOptions(options: GitOptions): GitSettings {
   const { refs = defaultRefs } = options
   return {
@@ -92,7 +92,7 @@ export function completeGitOptions(options: GitOptions): GitSettings {
   }
 }
 
-/** Returns the ref, or the directory of all refs, that a glob can match: its segments before the first wildcard. Empty for `HEAD`. */
+/** Returns the ref, or the directory of all refs, that a glob can match: its segments before the first wildcard, or `refs`. Empty for `HEAD`. */
 function patternsOf(glob: string): readonly string[] {
   if (glob === 'HEAD') return []
   const segments = glob.replace(/^\//, '').split('/')
@@ -104,7 +104,8 @@ function patternsOf(glob: string): readonly string[] {
 /**
  * The mirror: the git directory in which git runs. It is a folder of the provider's own, with a configuration of the provider's own, copies of small
  * files of the repository, and links to its refs and objects. So git reads refs and objects in every format that it knows, and never sees the
- * configuration, hooks, attributes, grafts or alternates of the repository. On Linux the links lead to directories that this process holds open.
+ * configuration, hooks, attributes or grafts of the repository. On Linux git does not see its alternates either, and the links lead to
+ * directories that this process holds open.
  */
 type Mirror = Awaited<ReturnType<typeof createMirror>>
 
@@ -147,7 +148,7 @@ function watchExit(): void {
   })
 }
 
-/** Creates an empty folder in the temporary folder of the system, with access only for this user. */
+/** Creates the mirror, in a folder of the temporary folder of the system, with access only for this user. `create` fills it. */
 async function createMirror() {
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-git-'))
   const commonDir = join(folder, 'shadow.git')
@@ -162,9 +163,9 @@ async function createMirror() {
     folder,
     /** A second git directory, for the refs of one request: it is without the refs and links of the repository. */
     refsDir,
-    /** The directory for git to use. */
+    /** Returns the git directory for git to use. */
     gitDir: () => gitDir,
-    /** Creates the directory again. `isLinked`: the repository is a linked working tree, which has a `HEAD` of its own. */
+    /** Creates both git directories anew. `isLinked`: the repository is a linked working tree, which has a `HEAD` of its own. */
     create: async (config: string, isLinked: boolean): Promise<void> => {
       // Work that still runs after the close must not create a folder that nothing removes.
       if (removed) throw unavailable('The git provider is closed.')
@@ -183,7 +184,7 @@ async function createMirror() {
       await writeFile(join(gitDir, 'commondir'), '../..\n')
       await writeFile(join(gitDir, 'HEAD'), `${noHead}\n`)
     },
-    /** Brings the directory up to date. */
+    /** Updates the copies and links. */
     update: (anchors: OpenRepositoryFolders, wanted: Wanted): Promise<Seen> => updater.update(anchors, wanted),
     /** Links the parts that a split index consists of: gitformat-index(5). */
     linkIndex: async (own: Folder): Promise<void> => {
@@ -194,13 +195,13 @@ async function createMirror() {
       for (const name of names) links.toFile(name, `${own.shared}/${name.slice(prefix.length)}`)
       links.keep(`${prefix}sharedindex.`, new Set(names))
     },
-    /** The object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
+    /** Returns the object directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
     objects: (): string =>
       updater
         .stores()
         .map((path) => (path.includes(delimiter) || path.startsWith('"') ? JSON.stringify(path) : path))
         .join(delimiter),
-    /** Whether everything still exists. The system may have cleared its temporary folder. */
+    /** Whether all parts of the mirror still exist. The system may have cleared its temporary folder. */
     isWhole: (): boolean =>
       [
         ...['HEAD', 'config', 'objects', 'refs'].flatMap((name) => [join(commonDir, name), join(refsDir, name)]),
@@ -227,12 +228,12 @@ interface Wanted {
 /** Creates the updater of the mirror, for its git directory and common directory. */
 function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
   const findLinks = createLinkFinder()
-  /** The paths of the object directories for git, by the identity of those of the repository. */
+  /** Names in the mirror of the object directories of the repository, by the identity of these directories. */
   let stores = new Map<string, string>()
   let packs = ''
   const written = new Map<string, string>()
 
-  /** Writes a file of the mirror, or removes it. git never sees a part of it. */
+  /** Writes a file of the mirror, or removes it. git never sees a file that is written in part. */
   const put = async (path: string, content: string | undefined): Promise<void> => {
     if (written.get(path) === content) return
     if (content === undefined) await rm(path, { force: true })
@@ -292,7 +293,10 @@ function createMirrorUpdater(commonDir: string, gitDir: string, links: Links) {
     }
   }
 
-  /** Links the objects. A link to each directory, so that git reads no `info/alternates`, which may name any folder. */
+  /**
+   * Holds the object directories open. On Linux, links the directories in them one by one, without `info/alternates`, which may name any folder.
+   * Returns whether packs or object directories came or went.
+   */
   const linkObjects = async (common: Folder, roots: readonly string[]): Promise<boolean> => {
     const next = new Map<string, string>()
     for (const from of await openObjectFolders(common, roots)) {
@@ -347,7 +351,7 @@ type Links = ReturnType<typeof createLinks>
 /** Whether refs are copied: on Windows only administrators make symbolic links, and a junction leads to no network drive. */
 const copies = process.platform === 'win32'
 
-/** Makes a directory the same as another, without the symbolic links in that. */
+/** Copies the files of a directory to another, and removes all others there. Leaves out symbolic links. */
 function copyDirectory(from: string, to: string): void {
   fs.mkdirSync(to, { recursive: true })
   const entries = fs.readdirSync(from, { withFileTypes: true })
@@ -386,7 +390,11 @@ function createLinks(root: string) {
         fs.symlinkSync(target, path)
       }
     } catch (error) {
-      throw unavailable('The temporary folder of the git provider cannot be written.', {}, error)
+      throw unavailable(
+        'The temporary folder of the git provider cannot be written. Check its permissions and the free space.',
+        {},
+        error,
+      )
     }
     targets.set(name, target)
   }
@@ -449,8 +457,8 @@ function createLinks(root: string) {
 }
 
 /**
- * Creates a function that returns the paths of the symbolic links below a directory, down to a depth. It reads only the directories again that have
- * changed since its last call.
+ * Creates a function that returns the paths of the symbolic links below a directory, down to a depth. It reads again only the directories that
+ * have changed since its last call.
  */
 function createLinkFinder() {
   const known = new Map<string, { readonly stamp: string; readonly links: string[]; readonly folders: string[] }>()
@@ -622,7 +630,7 @@ async function loadRepository(
     const seen = await mirror.update(current, wanted)
     // A long-lived process holds deleted packs open, or searches objects in other directories.
     if (seen.hasOtherPacks) objects.restart()
-    // The same set as long as nothing changes.
+    // Callers compare sets by identity, so the set stays the same as long as nothing changes.
     if (seen.shallow.length !== shallow.size || seen.shallow.some((id) => !shallow.has(id)))
       shallow = new Set(seen.shallow)
     return { leftOut: seen.leftOut, shallow }
@@ -702,7 +710,7 @@ function requireReader({ refStorage }: RepositoryConfig, version: Version): void
 }
 
 /**
- * Returns the absolute path of the git to run. A name is searched on the PATH of this process without its relative members, so that no program
+ * Returns the absolute path of the git to run. A name is searched on the PATH of this process without its relative folders, so that no program
  * in the working directory runs.
  *
  * @throws ResourceError `invalid` (reason `configuration`) when there is none.
@@ -710,7 +718,7 @@ function requireReader({ refStorage }: RepositoryConfig, version: Version): void
 async function findGit(name: string): Promise<string> {
   if (isAbsolute(name)) {
     if (await isProgram(name)) return name
-    throw gitProgramError(`The program ${JSON.stringify(name)} of the option "git" does not exist.`)
+    throw gitProgramError(`The option "git" names ${JSON.stringify(name)}, which is no program that this user can run.`)
   }
   if (/[\\/]/.test(name))
     throw gitProgramError(

@@ -20,19 +20,19 @@ import { isSameOrParent, type Repository } from './repository.ts'
 /** Kind of an event: a change of the refs, or of the index. */
 export type GitEvent = 'refs' | 'index'
 
-/** Names in a git directory whose changes affect the refs. git replaces each of these files as a whole. */
+/** Names in a git directory whose changes affect the refs. git replaces the files among them as a whole, which raises an event here. */
 const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs', 'reftable'])
 /** Maximum number of ref directories to watch. */
 const maxDirectories = 4096
 
-/** The watched directories of a repository: those of `HEAD`, refs and the index. */
+/** Creates the watches of the directories of a repository that contain `HEAD`, the refs and the index. */
 export function createWatchedDirectories(
   { location, anchors, settings }: Repository,
   handles: Handles,
   heard: (what: GitEvent) => void,
 ) {
   const { gitDir, commonDir } = location
-  /** The ref directories that are watched, with those above and below them. */
+  /** Refs, and directories of refs. Each directory is watched that is one of them, or lies above or below one. */
   const wanted = [...settings.patterns, 'refs/heads']
   const all = new Map<string, { readonly identity: string; readonly handle: WatchHandle | undefined }>()
   /** Directories with an event that may mean that they were replaced. */
@@ -125,14 +125,14 @@ async function directoriesIn(directory: Folder): Promise<readonly string[]> {
 
 type ChangedFiles = ReturnType<typeof createChangedFiles>
 
-/** The names of a ref, with its old and new commit. */
+/** The names of a ref, with its old and new object id; undefined if the ref was created or deleted. */
 interface Moved {
   readonly names: readonly string[]
   readonly from: string | undefined
   readonly to: string | undefined
 }
 
-/** Maximum number of changed files that are reported one by one; above it, their directory is reported. */
+/** Maximum number of changed files that are reported one by one; above it, the whole directory of the ref is reported. */
 const maxFiles = 1000
 const maxBytes = 512 * 1024
 /** Maximum number of commit pairs compared file by file; a fetch can move a thousand branches at once. */
@@ -330,7 +330,7 @@ async function startWatch(repository: Repository, readStatus: ReadStatus, signal
 
   const lookAtStatus = () => readStatusPage(known.table, readStatus, signal)
 
-  /** Compares the refs. Returns whether it sent notifications. */
+  /** Compares the refs, and notifies of changes. Returns `false` if nothing can have changed. */
   const compareRefs = async (): Promise<boolean> => {
     try {
       const now = await look()
@@ -428,7 +428,7 @@ interface Status {
   readonly text?: string
 }
 
-/** Returns undefined when git fails. */
+/** Reads the page `status`. Returns undefined when git fails. */
 async function readStatusPage(
   table: RefTable,
   readStatus: ReadStatus,

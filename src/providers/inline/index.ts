@@ -83,7 +83,7 @@ function refuseNested(path: string, held: ReadonlyMap<string, unknown>): void {
     const name = above.slice(0, -1)
     if (held.has(name))
       throw invalid(
-        `${JSON.stringify(path)} lies under ${JSON.stringify(name)}, which is a resource itself.`,
+        `${JSON.stringify(path)} lies under ${JSON.stringify(name)}, which is a resource itself. Rename one of them.`,
         'configuration',
       )
   }

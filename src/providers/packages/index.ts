@@ -46,7 +46,10 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
   const lockFile = names.find((_, index) => present[index] !== undefined)
   if (lockFile === undefined) {
     await locks.close?.()
-    throw invalid(`The folder ${JSON.stringify(root)} has none of ${names.join(', ')}.`, 'configuration')
+    throw invalid(
+      `The folder ${JSON.stringify(root)} has none of ${names.join(', ')}. Name the folder that has the lock file.`,
+      'configuration',
+    )
   }
   const isPnpm = lockFiles[lockFile] === 'pnpm'
   const include = served.map((glob) => `/node_modules/**/${glob}`)

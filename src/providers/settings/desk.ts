@@ -21,7 +21,7 @@ interface DeskOptions {
 
 export type SettingsReader = ReturnType<typeof createSettingsReader>
 
-/** Creates access to files of settings, which a worker parses. A complete file without secrets is scanned only once. */
+/** Creates the reader of files of settings, which a worker parses. A file that is read as it is, and has no secrets, is scanned only once. */
 export function createSettingsReader(options: DeskOptions) {
   const { source, policy, limits, without, timeoutMs } = options
   const file = options.file ?? join(import.meta.dirname, '../../../dist/providers/settings/worker.js')

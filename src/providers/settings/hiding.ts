@@ -22,7 +22,7 @@ export type HiddenValues = ReadonlySet<Scalar>
 
 const wildcard = /[*?[\]{}\\]/
 
-/** Decides for each value, by the names above it, whether it is shown. The detectors judge the value itself. */
+/** Returns the values that are hidden for their names, or because they look random. Detectors search the others for secrets. */
 export function hiddenValues({ root, commented = [] }: SettingsTree, { show, allow }: HidingPolicy): HiddenValues {
   const named = compileGlobs(allow.filter((pattern) => !wildcard.test(pattern)))
   const matched = compileGlobs(allow)
@@ -117,7 +117,7 @@ export function spanFrom<S extends { readonly end: number }>(spans: readonly S[]
   return spans[firstIndex(0, spans.length, (index) => (spans[index]?.end ?? 0) >= offset)]
 }
 
-/** Replaces a whole value, so that the file can still be read. Returns `undefined` if there is nothing to replace. */
+/** Returns the edit that replaces a whole value, so that the file can still be read; `undefined` if there is nothing to replace. */
 export function replaceScalar({ start, end, writing, json }: Scalar, text: string): Edit | undefined {
   // A key without a value has no text to replace.
   if (writing === 'plain' && json === 'null') return undefined
@@ -140,7 +140,7 @@ export function editScalar(scalar: Scalar, text: string, parts: readonly Span[])
   return [{ start, end, text: JSON.stringify(withoutParts(text, scalar, own)) }]
 }
 
-/** Removes parts from the names and values of a JSON text, so that it stays valid JSON. */
+/** Returns the edits that remove parts from the names and values (`words`) of a JSON text, so that it stays valid JSON. */
 export function editJson(text: string, words: readonly Span[], parts: readonly Span[]): readonly Edit[] {
   const mark = JSON.stringify(redactedMark)
   return words.flatMap((word) => {
@@ -148,7 +148,7 @@ export function editJson(text: string, words: readonly Span[], parts: readonly S
     if (own.length === 0) return []
     if (text[word.start - 1] !== '"') return [{ ...word, text: mark }]
     const rest = `"${withoutParts(text, word, own)}"`
-    // A text that lost half of an escape is not JSON.
+    // A text that lost half of an escape is not JSON, and is replaced as a whole.
     return [{ start: word.start - 1, end: word.end + 1, text: jsonIn(rest) === undefined ? mark : rest }]
   })
 }

@@ -30,7 +30,7 @@ export type { Format } from './formats.ts'
 export interface SettingsOptions extends FormatRules, Partial<HidingPolicy>, Partial<Limits> {
   /** Provider of the files, as text; not redacted, since only whole files can be parsed. It is closed with this provider. */
   readonly source: Provider
-  /** Key of the version hashes. Replicas share it. Default: a random key per process. */
+  /** Key of the version hashes. Replicas share it. Default: a random key for each provider. */
   readonly key?: Uint8Array
   /** Removes known secrets, too. */
   readonly scrubber?: Scrubber
@@ -44,19 +44,19 @@ export interface SettingsOptions extends FormatRules, Partial<HidingPolicy>, Par
 const template: Template = {
   template: '{+path}{?pointer,as}',
   name: 'Settings',
-  title: 'A file of settings, or one of them',
+  title: 'A file of settings, or one value of it',
   description:
-    'pointer=/db/host is one value, as JSON (RFC 6901; of several documents, the first step is its number); as=json is all of ' +
-    `it as JSON. Without either it is the file as it is, with its comments. Secrets are ${redactedMark}.`,
+    'pointer=/db/host gives one value as JSON (RFC 6901; in YAML with several documents, the first step is the number of the document, ' +
+    `from 0); as=json gives the whole file as JSON; neither gives the file as it is, with its comments. Secrets are ${redactedMark}.`,
 }
 
 /**
  * Provider of files of settings in JSON (with comments), YAML, TOML, INI, dotenv and properties: each file unchanged, as JSON,
  * or one of its values.
  *
- * A value is hidden if a name above it sounds secret, if it looks random, or if a detector of `redacted` finds a secret in it.
- * Of dotenv files, and with `show: 'allowed'` of all files, only values that `allow` names are shown. Hidden values are
- * replaced with `[redacted]`; names are always shown. Nothing is expanded, included or looked up.
+ * A value is hidden if its name, or one above it, sounds secret, if it looks random, or if a detector of `redacted` finds a secret in it.
+ * Of dotenv files, and with `show: 'allowed'` of all files, only values that `allow` names are shown. Hidden values, and names in
+ * which a detector finds a secret, are replaced with `[redacted]`. Nothing is expanded, included or looked up.
  *
  * Reads throw ResourceError `invalid` (reason `unreadable`, with `line` and `column`) for a file that does not have the format of
  * its name, `too-large` beyond a limit, `invalid` (reason `parameter`) for a malformed request, `not-found` for a pointer
@@ -142,7 +142,7 @@ function wantIn(params: Params): SettingsPart {
   return { kind: 'json', steps: parsePointer(pointer ?? '') }
 }
 
-/** Drops `immutable`, because the content depends on the policy, and `range`, which is that of the source. */
+/** Drops `immutable`, because the content depends on the policy, and `range`, which is that of the source. Marks a redacted text. */
 function contentFacts({ immutable: _, range: __, ...facts }: ContentMetadata, text: string): ContentMetadata {
   return text.includes(redactedMark) ? { ...facts, meta: { ...facts.meta, [redactedKey]: true } } : facts
 }

@@ -154,7 +154,7 @@ const assignment = /^\ufeff?[ \t]*(#[ \t]*)?(?:export[ \t]+)?([A-Za-z_][\w.-]*)[
 /**
  * Parses dotenv as `dotenv` and `node --env-file` do: `NAME=value`, with or without `export`, values in `'`, `"` or `` ` `` over
  * several lines. Nothing is expanded. An unquoted value ends at a `#`; its span goes to the end of the line, because other programs
- * take what follows for a part of it. Other lines are unknown.
+ * take the rest for a part of the value. Commented assignments are `commented`; lines that are neither these nor comments are `unknown`.
  */
 export function parseDotenv(text: string, counter: NodeCounter): SettingsTree {
   const entries: TableEntry[] = []

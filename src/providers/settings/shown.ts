@@ -86,7 +86,7 @@ function isOfName({ start, end, key }: Span, scalars: readonly Scalar[]): boolea
   return scalar !== undefined && scalar.start < end && key < scalar.start
 }
 
-/** Returns the spans that the detectors find in JSON. Names of values are excluded; names within a value are not. */
+/** Returns the spans that the detectors find in JSON, without those found only for the name of a value: names are judged already. */
 async function findInJson({ text, leaves }: Normal, { without }: SettingsFile): Promise<readonly Span[]> {
   const found = await findSecrets(text, { path: 'settings.json', without })
   return mergeSpans(

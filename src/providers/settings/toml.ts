@@ -14,8 +14,8 @@ type Table = Map<string, TomlValue>
 type TomlValue = Table | TomlValue[] | Scalar
 
 /**
- * Parses TOML. smol-toml validates and decodes it, but gives no positions of values, so this parser reads them a second time.
- * When the two differ, nothing is shown.
+ * Parses TOML. smol-toml validates and decodes the text, but gives no positions of values, so this parser reads them a second time.
+ * When the two differ, the file is refused.
  */
 export function parseToml(text: string, counter: NodeCounter): SettingsTree {
   checkTomlNesting(text, counter)
@@ -67,7 +67,7 @@ function convertTomlValue(value: TomlValue, depth: number, counter: NodeCounter)
   return { kind: 'table', entries }
 }
 
-/** Whether our result is equal to that of the library: the same names, the same texts, the same numbers of members. */
+/** Whether our result is equal to that of the library: the same names, texts and numbers of members; of other values only the kind counts. */
 function means(value: TomlValue, meant: unknown): boolean {
   if (value instanceof Map) {
     if (typeof meant !== 'object' || meant === null || Array.isArray(meant) || meant instanceof TomlDate) return false
@@ -240,7 +240,7 @@ function unescapeText(text: string): string {
   )
 }
 
-/** Converts a value to JSON: a number if JSON has it, else a text. `+inf` and `inf` are the same, and every `nan`; a time has seconds. */
+/** Converts a value to JSON: a boolean, a number if JSON has it, else a text. `+inf` becomes `inf`, `-nan` becomes `nan`; a time gets seconds. */
 function scalarToJson(lexeme: string): string {
   if (lexeme === 'true' || lexeme === 'false') return lexeme
   if (/^[+-]?(?:inf|nan)$/.test(lexeme)) return JSON.stringify(lexeme.replace(/^\+|^[+-](?=nan)/, ''))
@@ -251,7 +251,7 @@ function scalarToJson(lexeme: string): string {
   return jsonNumber(plain) ?? JSON.stringify(lexeme)
 }
 
-/** A date or time as RFC 3339 writes it. `undefined` for any other value. */
+/** Returns a date or time as RFC 3339 writes it; `undefined` for any other value. */
 function toRfc3339Time(lexeme: string): string | undefined {
   const [, date, time, seconds = ':00', zone = ''] =
     /^(?:(\d{4}-\d\d-\d\d)(?:[Tt ]|$))?(\d\d:\d\d)?(:\d\d(?:\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?$/.exec(lexeme) ?? []
@@ -263,6 +263,6 @@ function toRfc3339Time(lexeme: string): string | undefined {
 function isNoDay(lexeme: string): boolean {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(lexeme) ?? []
   if (year === undefined) return false
-  // The days of a year before 100 are those of the year 400 years later.
+  // `Date.UTC` takes years below 100 for those from 1900 on; 400 years later each month has the same days.
   return Number(day) > new Date(Date.UTC(Number(year) + 400, Number(month), 0)).getUTCDate()
 }

@@ -12,7 +12,7 @@ export interface Scalar {
   readonly kind: 'scalar'
   /** The decoded text, in which secrets are searched. */
   readonly text: string
-  /** The value as JSON. Integers that a double cannot represent are texts. */
+  /** The value as JSON. Integers beyond the safe ones of a double, and numbers too large for a double, are texts. */
   readonly json: string
   readonly start: number
   readonly end: number
@@ -46,14 +46,14 @@ export interface SettingsTree {
   readonly unknown?: readonly { readonly start: number; readonly end: number }[]
 }
 
-/** Returns the child of a node for one step of a pointer. */
+/** Returns the child of a node for one step of a pointer; `undefined` if there is none. */
 export function childOf(node: Node, step: string): Node | undefined {
   if (node.kind === 'table') return node.entries.findLast(({ key }) => key === step)?.value
   if (node.kind === 'list' && /^(?:0|[1-9]\d{0,9})$/.test(step)) return node.items[Number(step)]
   return undefined
 }
 
-/** Returns a number as JSON, or as a text if a double would change it. `undefined` if it is not a number. */
+/** Returns a number as JSON: a text if it is an integer beyond the safe ones of a double, or too large for one. `undefined` for no number. */
 export function jsonNumber(lexeme: string): string | undefined {
   if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(lexeme)) return undefined
   if (/^-?\d+$/.test(lexeme)) return Number.isSafeInteger(Number(lexeme)) ? lexeme : JSON.stringify(lexeme)
@@ -120,7 +120,7 @@ export interface SettingsFault {
   readonly limit?: number
 }
 
-/** Value that a parser throws. It is not an Error: it never leaves the module, and holds no text of the file. */
+/** Value that a parser throws. It is no Error, and holds no text of the file: the caller makes the error with the position. */
 interface ParseFault {
   readonly fault: SettingsFault
 }

@@ -60,7 +60,7 @@ const options = {
   // A tag such as !!omap or !!binary changes nothing.
   resolveKnownTags: false,
   intAsBigInt: true,
-  // Checked by the reader: the library compares each key with all keys before it.
+  // Checked by the reader, because the library compares each key with all keys before it, which is slow.
   uniqueKeys: false,
   prettyErrors: false,
   logLevel: 'silent',
@@ -98,14 +98,14 @@ function refuseBrackets(text: string): void {
   if (index !== undefined) throw createParseFault('It is nested too deeply to be read.', index, maxBrackets)
 }
 
-/** Refuses a second version of one document: the library takes the last one. */
+/** Refuses a document with two `%YAML` directives, of which the library would take the last. */
 function refuseVersions(text: string): void {
   let versions = 0
   for (const { 0: line, index } of text.matchAll(/^.*$/gm)) {
     if (line.startsWith('...')) versions = 0
     else if (/^\ufeff?%YAML\s/.test(line)) versions++
     else if (!/^\ufeff?\s*(?:[%#].*)?$/.test(line)) versions = Number.NEGATIVE_INFINITY
-    if (versions > 1) throw createParseFault('A document has two versions of YAML.', index)
+    if (versions > 1) throw createParseFault('A document has two %YAML directives.', index)
   }
 }
 
@@ -114,7 +114,7 @@ type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node
 /** Creates a reader that converts the nodes of one document to our own. */
 function createYamlNodeReader(text: string, counter: NodeCounter): Reader {
   const anchors = new Map<string, Node>()
-  /** The nodes with an anchor as keys. */
+  /** The text that each node with an anchor has as a key, by the anchor. */
   const keys = new Map<string, string>()
   /** Nodes count again for each alias that repeats them, because a small file can expand to a huge value. */
   const recount = (node: Node, depth: number, offset: number): void => {
