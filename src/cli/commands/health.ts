@@ -55,7 +55,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
       checks.push(diagnosis)
       if (options.json) return
       const line = io.out.write(format(diagnosis, colours), { isStyled: true })
-      // The lines are awaited after the checks. Handle a rejection before that.
+      // The lines are awaited only after the checks. Without a handler, a rejection before that would end the process.
       line.catch(() => {})
       lines.push(line)
     },
@@ -128,7 +128,7 @@ async function tellStatus(options: StatusOptions, io: Io): Promise<void> {
     const progress = createProgress(io, { what: 'Reading the state of the index', besideOutput: true })
     for (const searchMount of await searchMountsOf(view)) {
       const found = parseSearchStatus(await readResourceText(view, searchMount.status))
-      if (found === undefined) throw commandFailure(`${searchMount.address} does not report its status.`)
+      if (found === undefined) throw commandFailure(`The status of ${searchMount.address} cannot be parsed. Does its server have another version of hikidashi?`)
       searches.push({ address: searchMount.address, ...found })
     }
     const told = {

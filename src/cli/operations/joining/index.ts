@@ -12,7 +12,8 @@ const trial = { times: 40, pauseMs: 25 }
  * if they have the same program, arguments, configuration and rights, and the same values of the variables that a server reads. This
  * module loads little code, because a process that joins only passes on messages.
  *
- * Resolves to `served` when another process has served the client to its end, and to `undefined` if this one serves alone.
+ * Resolves to `served` when another process has served the client to its end. Else this process serves: alone for `undefined`, or as
+ * the returned `Sharing` says.
  *
  * @param words The command line: `serve` and its arguments.
  */

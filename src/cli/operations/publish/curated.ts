@@ -29,7 +29,7 @@ const serverSettings = ['http', 'store', 'audit', 'replicas', 'cursorSecret'] as
  * @throws CommandError if it is faulty, holds a secret, or needs something of this machine.
  */
 export async function readBundledConfig(file: string, text: string): Promise<BundledConfig> {
-  // The secrets of the people who install the bundle are not known here.
+  // The secrets of the people who install the bundle are not known here, so each variable gets a placeholder.
   const env = new Proxy({}, { get: (_, name) => `value of ${String(name)}` })
   const loaded = await loadConfig(file, { env, admitsAbsent: true })
   if ('problems' in loaded) throw commandFailure(loaded.problems.map(formatConfigProblem).join('\n'))
