@@ -41,7 +41,7 @@ export function splitCommand(line: string, platform: NodeJS.Platform = process.p
 /**
  * Joins words to a command line for the shell of a person: a POSIX shell, and on Windows `cmd.exe` or PowerShell. The result is safe
  * to print: for a POSIX shell, a word with characters that are unsafe in a terminal is written as `$'a\x0ab'` (POSIX.1-2024, section
- * 2.2.4; bash, zsh and ksh support it); on Windows these characters are replaced.
+ * 2.2.4; bash, zsh and ksh support it), and on Windows with `\u` escapes.
  */
 export function joinCommand(words: readonly string[], platform: NodeJS.Platform = process.platform): string {
   return words.map(platform === 'win32' ? quotedForWindows : quoted).join(' ')
