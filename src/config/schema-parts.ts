@@ -23,7 +23,7 @@ import {
 } from '../schema/shapes.ts'
 import { auth } from './auth.ts'
 
-/** A parsed mount of a configuration. Only its source, which is `provider`, knows the keys beyond those of every mount. */
+/** A parsed mount of a configuration. Only its source, which `provider` names, knows the keys beyond those of every mount. */
 export type MountConfig = MountOptions & { readonly provider: string; readonly [option: string]: unknown }
 
 /** The declaration of a source that is known only at run time. */
@@ -87,7 +87,7 @@ interface Loaded {
 export const outsideMount = z.strictObject({
   provider: text
     .regex(new RegExp(`^(?!(?:${Object.keys(sources).join('|')})$)`), {
-      error: refusal('It is a source.', 'Write a path.'),
+      error: refusal('This is the name of a built-in source.', 'Write the path of a module, such as "./my-source.js".'),
     })
     .describe(
       'A source of your own: the path of a module, such as "./my-source.js", relative to the configuration file, or the name of an installed package. Its code runs only in a configuration that you have named or trusted.',
@@ -95,7 +95,7 @@ export const outsideMount = z.strictObject({
   ...mountShape,
 })
 
-/** The sources from outside, by the names that mounts have as `provider`. Undefined: it is not loaded, because nobody trusts it. */
+/** The sources from outside, by the names that mounts have as `provider`; `undefined` for one that is not loaded for lack of trust. */
 export type OutsideSources = ReadonlyMap<string, Source | undefined>
 
 async function loadOutsideSchema(name: string, outside: Source | undefined): Promise<Loaded> {

@@ -182,7 +182,7 @@ export const settingsShape = {
       tokens: count.optionalKey(
         'Approximate number of tokens above which the result of a tool is kept as a resource. By default 8000.',
       ),
-      keep: interval.optionalKey('How long such a result is kept. By default "1h".'),
+      keep: interval.optionalKey('How long a long result is kept. By default "1h".'),
       maxResults: count.optionalKey(
         'Maximum number of results of one principal; the oldest are dropped. By default 100.',
       ),
