@@ -25,7 +25,7 @@ export async function runCommandLine(words: readonly string[], io: ProcessIo): P
   }
   const meant = commandMeantBy(first)
   if (meant !== undefined) {
-    io.complain(`unknown command '${first}'\n(Did you mean ${meant}?)\n\nHow it is used: hikidashi ${meant} --help`)
+    io.complain(`unknown command '${first}'\n(Did you mean ${meant}?)\n\nFor help: hikidashi ${meant} --help`)
     return exitCodes.usage
   }
   try {

@@ -26,7 +26,7 @@ import { auth } from './auth.ts'
 /** A parsed mount of a configuration. Only its source, which `provider` names, knows the keys beyond those of every mount. */
 export type MountConfig = MountOptions & { readonly provider: string; readonly [option: string]: unknown }
 
-/** The declaration of a source that is known only at run time. */
+/** The schema of a source that is known only at run time. */
 type AnySchema = SourceSchema<z.Shape>
 
 /** The options that every mount has. They have no effect beyond reading. */
@@ -133,7 +133,7 @@ function schemaOf(name: string, { about, shape, check }: AnySchema): z.Schema<Mo
 
 const seconds = durationFrom('1s')
 
-/** The settings for HTTP: address, authentication and limits. */
+/** Schema of `http`: address, authentication, limits and further endpoints. */
 export const http = z.strictObject({
   listen: listenAddress.optionalKey(
     'The address at which `serve` listens: a port on the loopback interface (8787), or "HOST:PORT". With this key `serve` uses HTTP, unless you pass --stdio.',

@@ -89,7 +89,7 @@ export const clients = z.strictObject({
     .optionalKey('Settings for some clients, by the name that they send. The first match applies.'),
 })
 
-/** The settings of a configuration beside its mounts. */
+/** The schemas of all settings outside `mounts`, by key. */
 export const settingsShape = {
   $schema: z.string().optionalKey('The path or URL of the JSON schema, for editors.'),
   name: text.optionalKey('The name of the server that clients see. By default "hikidashi".'),

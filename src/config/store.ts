@@ -8,7 +8,7 @@ import type { StoreOptions } from '../store/index.ts'
 import { defaultStoreFile } from './folder.ts'
 import { type Finding, servedFileFinding } from './problem.ts'
 
-/** Settings of the store: a database for the data that the server itself keeps. */
+/** Schema of `store`, the database for the data that the server itself keeps. */
 export const store = z
   .strictObject({
     sqlite: text.optionalKey(

@@ -262,7 +262,7 @@ const settings: EffectRules<Omit<ConfigFile, 'mounts'>> = {
   cursorSecret: secretEffects,
 }
 
-/** The rules for all settings outside mounts, by key, including the settings of `http` and `http.auth`. */
+/** The rules for the effects of settings outside mounts: of the top level, and of the members of `http`, `http.auth` and `store`. */
 export const settingEffects = { settings, http, auth, store } as const
 
 /** Returns the effects of settings outside `mounts` beyond reading the folder of the configuration. */

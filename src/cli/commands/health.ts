@@ -45,7 +45,7 @@ it prints a fix. It only reads.`,
 async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   requireUrl(options)
   const checks: Diagnosis[] = []
-  const progress = createProgress(io, { what: 'Looking', besideOutput: true })
+  const progress = createProgress(io, { what: 'Checking', besideOutput: true })
   const colours = coloursFor(io.out.isTerminal)
   const lines: Promise<void>[] = []
   const findings: CheckReporter = {
@@ -81,7 +81,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   if (!options.json) io.say(`${pluralize(checks.length, 'check')}, nothing wrong.${notes}`)
 }
 
-/** Width of the column of check names. */
+/** Width of the column of check names, in characters. */
 const width = 13
 
 function format({ check, status, found, fix }: Diagnosis, { green, yellow, red, bold }: Colours): string {

@@ -77,12 +77,12 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
       throw commandFailure(
         `The mount ${searchMount.address} does not answer like a search. Check that its provider is "search".`,
       )
-    // A server of an earlier version does not know the option.
+    // A server of an earlier version ignores `fresh`, and its answer does not have this member.
     if (fresh && found.fresh === undefined) io.say(`Note: ${staleNote}`)
     if (options.json) return writeJson(io.out, found)
     if (found.fallback !== undefined) io.say(found.fallback)
     await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })
-    // The age of a recent index has been reported already.
+    // The age of a recent index has been reported already, so the note that nothing is being indexed is left out.
     for (const note of found.notes) if (!isRecent || note !== idleNote) io.say(`Note: ${note}`)
     if (found.hits.length === 0) {
       const isMissing = mount !== undefined && !(await view.mounts()).some(({ uri }) => uri === mount)

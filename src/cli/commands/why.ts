@@ -187,7 +187,7 @@ async function answerFor(
   return answer(true, 'served', 'served')
 }
 
-/** Returns how much of a text the searches over its mount index; empty if they index all of it, or if there are none. */
+/** Returns a phrase about the part of a text that the searches over its mount index; empty if they index the whole, or if none exists. */
 function indexedPart(mounts: readonly PlannedMount[], address: string, size: number | undefined): string {
   const own = parseAddress(address).text
   const limits = mounts.flatMap(({ config }) => {

@@ -187,7 +187,7 @@ export const cursorEditor: Host = {
 
 const zedSpelling: HostNotation = {
   otherwise:
-    'Zed gives each server its whole environment, so leave out --env. For a URL, write a configuration in which hikidashi mounts that server (provider "remote", with a header of { "env": … }), and add that configuration.',
+    'Zed gives each server its whole environment. Leave out --env. For a URL, write a configuration in which hikidashi mounts that server (provider "remote", with a header of { "env": … }), and add that configuration.',
 }
 
 const zedFolder = (machine: Machine) => {

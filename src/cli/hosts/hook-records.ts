@@ -4,13 +4,13 @@ import { stateFolder } from '../../config/state-folder.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import { isObject, jsonIn } from '../../core/kit/object.ts'
 
-/** The record of one answer to a host. */
+/** The record of one answer to the hook of a host. */
 export interface HookRecord {
   /** ISO 8601. */
   readonly time: string
   readonly host: string
   readonly folder: string
-  /** The beginning of the prompt, without what looks like a secret. */
+  /** The beginning of the prompt, in which possible secrets are redacted. */
   readonly prompt: string
   /** Time since the start of the process, in milliseconds. */
   readonly ms: number
@@ -18,7 +18,7 @@ export interface HookRecord {
   readonly from?: 'server' | 'index'
   readonly tokens: number
   readonly score: number
-  /** Why nothing was given. */
+  /** Why the hook gave no context. */
   readonly silence?: string
   readonly items: readonly {
     readonly uri: string

@@ -72,7 +72,7 @@ export interface Host {
   readonly traces: { readonly programs: readonly string[]; readonly paths: (machine: Machine) => readonly string[] }
   /** Returns the path of keys to the servers. @param settings The parsed file. */
   serversAt(settings: unknown): readonly string[]
-  /** Returns the name in the form that the host accepts. */
+  /** Returns the name of an entry in the form that the host accepts. By default the name stays. */
   nameOf?(name: string): string
   /** Returns the entry for a launch. @throws CommandError for a value that the host has no notation for. */
   entryOf(launch: Launch, context: EntryContext, settings: unknown): HostEntry

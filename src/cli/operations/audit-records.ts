@@ -50,7 +50,7 @@ export async function findRecords(file: string, query: AuditQuery): Promise<Foun
         more++
       }
     } catch (error) {
-      // The server has rotated the log meanwhile.
+      // A rotated file may have vanished meanwhile, because the server rotated the log again.
       if (errorCodeOf(error) !== 'ENOENT' || part === file)
         throw commandFailure(`The audit log ${part} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
     }

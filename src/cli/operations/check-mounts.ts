@@ -35,7 +35,7 @@ export interface MountReport {
   readonly ruleMisses?: readonly RuleMiss[]
 }
 
-/** Opens a mount, and tests at most `limit` entries against the contract of providers. The caller of `keep` must close the mount. */
+/** Opens a mount, and tests at most `limit` entries against the contract of providers. `keep` receives the mount, which stays open. */
 export async function checkMount(
   planned: PlannedMount,
   limit: number,

@@ -72,7 +72,7 @@ export function packageVersion(): string {
   return readPackage().version
 }
 
-/** Whether `npx hikidashi` finds this package. While package.json says "private", npm refuses to publish it. */
+/** Whether `npx hikidashi` can find this package in the registry. npm refuses to publish it while package.json has "private". */
 export function isPublished(): boolean {
   return readPackage().private !== true
 }

@@ -8,7 +8,7 @@ interface Installed {
   readonly registry: string
 }
 
-/** Maximum time and size of the answer of the registry. */
+/** Maximum time of the answer of the registry, in milliseconds, and its maximum size, in bytes. */
 const timeoutMs = 10_000
 const maxBytes = 1024 * 1024
 

@@ -34,7 +34,7 @@ export interface Sharing {
 
 /** The outputs of the process, with one for the error that ends a command. */
 export interface ProcessIo extends Io {
-  /** Prints an error, as `say` does. */
+  /** Prints an error as `say` does, after `hikidashi:`. */
   complain(text: string): void
 }
 

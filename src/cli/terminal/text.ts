@@ -29,7 +29,7 @@ function escapeCharacter(character: string): string {
   return short[character] ?? (code > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`)
 }
 
-/** Text of letters, digits and signs alone. */
+/** Matches a text of letters, marks, digits, symbols and punctuation alone. */
 const readable = lazyPattern(String.raw`^[\p{L}\p{M}\p{N}\p{S}\p{P}]+$`, 'u')
 
 /**

@@ -4,7 +4,7 @@ import { createSession } from './session.ts'
 import { connectToSocket, joinTimings, listenOnSocket, makePrivateFolder, removeStale } from './socket.ts'
 import { socketPathOf } from './socket-path.ts'
 
-/** Number of attempts at a path where another process makes or removes its socket meanwhile, and pause between them in milliseconds. */
+/** Number of attempts while other processes make or remove the socket at the same path, and pause between them in milliseconds. */
 const trial = { times: 40, pauseMs: 25 }
 
 /**

@@ -12,7 +12,7 @@ const maxPathBytes = 103
 /** The largest configuration that is compared, in bytes. */
 const maxConfigBytes = 1024 * 1024
 
-/** Returns the path of the socket for a command line; `undefined` if its server cannot be shared. See {@link socketPathsOf}. */
+/** Returns the path of the socket for a command line; `undefined` if its server cannot be shared. {@link socketPathsOf} finds it. */
 export function socketPathOf(words: readonly string[]): string | undefined {
   const folders: string[] = []
   const rest: string[] = []

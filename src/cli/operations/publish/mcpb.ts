@@ -73,7 +73,7 @@ interface BundleContents {
   readonly told?: (done: number, total: number) => void
 }
 
-/** Returns the files of the packages, each with its path in the bundle. */
+/** Returns the files of the packages, without builds of SQLite for other platforms, each with its path in the bundle. */
 async function listBundleFiles(
   packages: readonly PlacedPackage[],
   platforms: readonly string[],
