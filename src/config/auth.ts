@@ -218,7 +218,7 @@ export async function loadAuth(
       findings.push({
         path: at,
         message: `The secret is the word ${found.value}, which usually comes from a variable that is not set.`,
-        fix: 'Give the real secret of the client.',
+        fix: 'Put the secret of the client into the variable or the file.',
       })
     else issuers.push({ ...rest, introspection: { ...introspection, clientSecret: found.value } })
     const source = introspection.clientSecret

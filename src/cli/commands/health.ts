@@ -128,7 +128,10 @@ async function tellStatus(options: StatusOptions, io: Io): Promise<void> {
     const progress = createProgress(io, { what: 'Reading the state of the index', besideOutput: true })
     for (const searchMount of await searchMountsOf(view)) {
       const found = parseSearchStatus(await readResourceText(view, searchMount.status))
-      if (found === undefined) throw commandFailure(`The status of ${searchMount.address} cannot be parsed. Does its server have another version of hikidashi?`)
+      if (found === undefined)
+        throw commandFailure(
+          `The status of ${searchMount.address} cannot be parsed. Does its server have another version of hikidashi?`,
+        )
       searches.push({ address: searchMount.address, ...found })
     }
     const told = {

@@ -109,7 +109,7 @@ export function defineRegistry(command: Command, io: Io): void {
       'the name in the registry, such as io.github.USER/hikidashi; by default "mcpName" of package.json',
     )
     .option('--repository <url>', 'the URL of the source code; by default "repository" of package.json, else none')
-    .option('--title <text>', 'a name for people, at most 100 characters')
+    .option('--title <text>', 'the title of the server for people, at most 100 characters')
     .option('--description <text>', 'a sentence that describes the server, at most 100 characters')
     .option('--website <url>', 'a web page about the server')
     .option('--remote <url>', 'the URL of a public server (repeatable)', collectValues)

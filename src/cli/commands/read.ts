@@ -36,10 +36,10 @@ export function define(command: Command, io: Io): void {
         .conflicts(['lines', 'bytes', 'as']),
     )
     .addOption(
-      new Option('--as <form>', 'print a PDF, Office or HTML document as text, or with its headings and tables').choices([
-        'text',
-        'markdown',
-      ]),
+      new Option(
+        '--as <form>',
+        'print a PDF, Office or HTML document as text, or with its headings and tables',
+      ).choices(['text', 'markdown']),
     )
     .addOption(new Option('--json', 'print the contents with their metadata; bytes in base64').conflicts('output'))
   addSourceOptions(command)

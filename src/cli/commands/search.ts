@@ -42,10 +42,7 @@ does that.`,
     .option('--path <glob>', 'only resources whose path in their mount matches: "guides/**/*.md"')
     .option('--limit <hits>', 'the number of hits, from 1 to 100; by default 20', parseNumber)
     .option('--after <hits>', 'skip this many hits', parseNumber)
-    .option(
-      '--fresh',
-      'wait until the index has every change so far, even if it is less than 30 seconds old',
-    )
+    .option('--fresh', 'wait until the index has every change so far, even if it is less than 30 seconds old')
     .option('--json', 'print the answer as JSON')
   addSourceOptions(command)
     .addHelpText(

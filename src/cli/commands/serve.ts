@@ -61,7 +61,7 @@ open them. With a configuration, only its mounts are served; hikidashi init writ
     .argument('[dir...]', 'folders to serve')
     .option('--config <file>', 'serve the mounts of this configuration')
     .option('--name <name>', 'serve a single folder at file:///NAME instead of its absolute path')
-    .addOption(new Option('--stdio', 'speak to one client over stdin and stdout').conflicts('http'))
+    .addOption(new Option('--stdio', 'serve one client over stdin and stdout').conflicts('http'))
     .addOption(
       new Option('--http <[host:]port>', 'serve many clients over HTTP; port 0 is any free port')
         .argParser(parseHttp)

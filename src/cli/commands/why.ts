@@ -66,7 +66,10 @@ async function answerWhy(path: string | undefined, options: WhyOptions, io: Io) 
   }
   const records = await readHookRecords(options.context === true ? 1 : options.context)
   if (options.json) return writeJson(io.out, { contexts: records })
-  if (records.length === 0) throw commandFailure('No hook has added a context to a prompt yet. To add a hook to a host: hikidashi add HOST --hook')
+  if (records.length === 0)
+    throw commandFailure(
+      'No hook has added a context to a prompt yet. To add a hook to a host: hikidashi add HOST --hook',
+    )
   await io.out.write(records.map(formatHookRecord).join('\n'))
 }
 

@@ -115,7 +115,7 @@ async function inputOf(signal: AbortSignal): Promise<string> {
   signal.addEventListener('abort', () => process.stdin.destroy())
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > maxInputBytes) throw new Error('the host wrote too much')
+    if (size > maxInputBytes) throw new Error('the input from the host is longer than 4 MiB')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -109,7 +109,8 @@ export const vscode: Host = {
   id: 'vscode',
   title: 'VS Code',
   format: 'json',
-  resources: 'Add Context > MCP Resources and MCP: Browse Resources list, complete templates and attach.',
+  resources:
+    '“Add Context > MCP Resources” and “MCP: Browse Resources” list them, complete templates, and attach them.',
   docs: 'https://code.visualstudio.com/docs/agents/reference/mcp-configuration',
   files: {
     user: (machine) => [joinPath(machine, vscodeFolder(machine), 'User', 'mcp.json')],
@@ -160,7 +161,8 @@ export const cursorEditor: Host = {
   id: 'cursor',
   title: 'Cursor',
   format: 'json',
-  resources: 'Documented as supported; people report that they find no place to attach them. hikidashi gives it tools instead.',
+  resources:
+    'Documented as supported; people report that they find no place to attach them. hikidashi gives it tools instead.',
   docs: 'https://cursor.com/docs/context/mcp',
   files: {
     user: (machine) => [joinPath(machine, cursorFolder(machine), 'mcp.json')],

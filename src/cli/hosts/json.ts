@@ -51,7 +51,8 @@ function rootOf(text: string): Node | undefined {
   const [error] = errors
   if (error !== undefined)
     throw settingsError(text, error.offset, `this is not JSON (${printParseErrorCode(error.error)}). Fix it first.`)
-  if (root !== undefined && root.type !== 'object') throw settingsError(text, root.offset, 'this is not an object.')
+  if (root !== undefined && root.type !== 'object')
+    throw settingsError(text, root.offset, 'this is not an object. Put the settings into { }.')
   return root
 }
 

@@ -218,7 +218,8 @@ export const hosts: readonly Host[] = [
   zed,
 ]
 
-export const hostArgument = () => new Argument('<host>', 'the host whose settings are changed').choices(ids).argParser(parseHost)
+export const hostArgument = () =>
+  new Argument('<host>', 'the host whose settings are changed').choices(ids).argParser(parseHost)
 
 const ids = hosts.map(({ id }) => id)
 

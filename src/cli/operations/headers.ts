@@ -36,7 +36,9 @@ function addHeader(header: string, headers: readonly string[] = []): readonly st
 export function addHeaderEnv(pair: string, pairs: readonly string[] = []): readonly string[] {
   const [name = '', variable = ''] = splitPair(pair)
   if (!headerForm.test(`${name}:`) || variable === '')
-    throw new InvalidArgumentError('Write NAME=VARIABLE: the name of a header, and the name of an environment variable.')
+    throw new InvalidArgumentError(
+      'Write NAME=VARIABLE: the name of a header, and the name of an environment variable.',
+    )
   return [...pairs, pair]
 }
 

@@ -214,9 +214,9 @@ export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: Ser
 
 /** Returns a sentence about the options of `serve` that correct a refused option of the HTTP server; empty if there are none. */
 export function optionAdvice(option: string | number | undefined): string {
-  if (option === 'listen') return ' Choose another one: --http 0 takes a free port of the loopback interface.'
-  if (option === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach it: --insecure.'
-  return option === 'allowedHosts' ? ' Or name them here: --allow-host NAME.' : ''
+  if (option === 'listen') return ' Choose another address: --http 0 takes a free port of the loopback interface.'
+  if (option === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach the server: --insecure.'
+  return option === 'allowedHosts' ? ' Or name the hosts here: --allow-host NAME.' : ''
 }
 
 /** Returns the arguments with which a host starts the same service over stdio. */

@@ -52,8 +52,13 @@ export interface CommandSource {
 export function addSourceOptions(command: Command): Command {
   command
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
-    .addOption(new Option('--url <url>', 'look at this server instead').conflicts(['config', 'command']))
-    .addOption(new Option('--command <line>', 'start this server and look at it instead').conflicts(['config', 'url']))
+    .addOption(new Option('--url <url>', 'look at the MCP server at this URL instead').conflicts(['config', 'command']))
+    .addOption(
+      new Option('--command <line>', 'start an MCP server with this command line, and look at it instead').conflicts([
+        'config',
+        'url',
+      ]),
+    )
     .addOption(
       new Option(
         '--remote <repository>',

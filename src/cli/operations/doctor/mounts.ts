@@ -116,7 +116,7 @@ async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckCont
   const fix =
     watches === undefined
       ? 'Leave folders out with "exclude".'
-      : `sudo sysctl fs.inotify.max_user_watches=${Math.max(524_288, watches * 2)}\nTo keep it, write that into /etc/sysctl.d/60-inotify.conf. Or leave folders out with "exclude".`
+      : `sudo sysctl fs.inotify.max_user_watches=${Math.max(524_288, watches * 2)}\nTo keep this setting, write it into /etc/sysctl.d/60-inotify.conf. Or leave folders out with "exclude".`
   return warningResult(found, fix)
 }
 
