@@ -38,12 +38,7 @@ export const store = z
   .refine(
     ({ postgres, schema, connections }) =>
       postgres !== undefined || (schema === undefined && connections === undefined),
-    {
-      error: refusal(
-        'Only PostgreSQL has a schema and connections.',
-        'Add "postgres", or remove "schema" and "connections".',
-      ),
-    },
+    { error: refusal('Only PostgreSQL has a schema and connections.', 'Add "postgres", or remove these keys.') },
   )
 
 /** The folder and the environment from which the secrets of a configuration are read, and its served folders. */

@@ -46,11 +46,7 @@ The token file holds only digests. A running server notices its changes at once.
   withFile(command.command('add').description('Creates a token, and prints it. It is not shown again.'))
     .option('--role <role>', 'a role of the token (repeatable)', addWord)
     .option('--name <name>', 'a name of the token, for people')
-    .option(
-      '--expires <duration>',
-      'how long the token is valid, such as 90d; by default until it is revoked',
-      parseExpiry,
-    )
+    .option('--expires <duration>', 'lifetime of the token, such as 90d; by default until it is revoked', parseExpiry)
     .action((options: AddOptions) => issueToken(options, io))
   withFile(
     command.command('list').description('Lists the tokens by id, name and roles; never the tokens themselves.'),
@@ -181,9 +177,7 @@ the browser to this command. The token is stored in the file "tokenFile" of the 
     .option('--config <file>', `the configuration (by default ${defaultConfigName})`)
     .option('--open', 'open the browser')
     .addOption(
-      new Option('--wait <duration>', 'how long to wait for the answer in the browser')
-        .argParser(parseWait)
-        .default(300_000, '5m'),
+      new Option('--wait <duration>', 'how long to wait for the browser').argParser(parseWait).default(300_000, '5m'),
     )
     .action((address: string | undefined, options: AuthOptions) => authorize(address, options, io))
 }

@@ -106,17 +106,8 @@ matches, outlines and links, best first. Without a query: only the pins, or else
         'answer the hook of a host: read its JSON from stdin, and print a context for its prompt (see docs/hooks.md)',
       ).choices(Object.keys(promptHooks)),
     )
-    .option(
-      '--min-score <share>',
-      'with --hook: print no context with a lower score, from 0 to 1; by default 0.5',
-      parseScore,
-    )
-    .option(
-      '--wait <ms>',
-      'with --hook: answer within this time in milliseconds, or not at all',
-      parseCount,
-      defaultWaitMs,
-    )
+    .option('--min-score <share>', 'with --hook: the lowest score to print, from 0 to 1; by default 0.5', parseScore)
+    .option('--wait <ms>', 'with --hook: answer within this time, or not at all', parseCount, defaultWaitMs)
   addSourceOptions(command)
     .addHelpText(
       ...examples(`
