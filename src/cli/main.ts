@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 
-// Versions of Node that hikidashi does not support run this file as well. So it imports nothing before the check, and has no newer syntax.
+// Old versions of Node must get as far as the check below. So this file has no static import, and no syntax that they cannot parse.
 
-/** Starts hikidashi, with a compile cache where Node has one. */
+/** Answers the hook of a host, joins a server that runs already, or else runs the command line. Each loads only the modules it needs. */
 async function start(): Promise<void> {
   enableCache()
   // Dynamic imports, because a static one would be compiled before the cache is enabled.
@@ -50,8 +50,8 @@ function cacheFolder(): string | undefined {
 }
 
 /**
- * Creates the missing folders of the cache, at most three. It does not use `recursive`: on a path below /proc, Node 22.23 never
- * returns from that. Returns whether the folder exists.
+ * Creates a folder and at most two missing parents, one by one: on a path below /proc, Node 22.23 never returns from a recursive
+ * `mkdirSync`. Returns whether the folder exists.
  */
 function makeFolder(folder: string): boolean {
   const { existsSync, mkdirSync } = process.getBuiltinModule('node:fs')

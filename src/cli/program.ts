@@ -4,10 +4,10 @@ import { examples } from './terminal/exit.ts'
 import { type Io, type Output, openFileOutput, type ProcessIo } from './terminal/io.ts'
 import { coloursFor, isColourful } from './terminal/text.ts'
 
-/** The commands that get the option `-o, --output FILE`, which writes their data to a file. Other commands define it themselves. */
+/** The commands that get the option `-o, --output FILE` here. A few others, such as `read`, define it themselves. */
 const offering = 'ls tree stat grep search watch diff templates complete status check doctor access hosts'.split(' ')
 
-/** Creates the outputs of a command whose data may go to a file. */
+/** Creates the `io` of a command, whose output is the file of `--output` if the command line has this option. */
 function createFileOutput(io: Io) {
   let out = io.out
   const current: Output = {
@@ -27,7 +27,7 @@ function createFileOutput(io: Io) {
   }
   return {
     io: { ...io, out: current },
-    /** Adds the option to a command, after the other options of the command. */
+    /** Adds `--output` to a command of `offering`, or to its subcommands. Call it last, so that the help lists this option last. */
     offer: (command: Command) => {
       if (offering.includes(command.name())) addOption(command)
     },
@@ -131,7 +131,7 @@ export async function createProgram(
     })
     .configureHelp({
       styleTitle: coloursFor(io.out.isTerminal).bold,
-      // A text of several lines in the source is one paragraph.
+      // The lines of a long description in the source are one paragraph.
       commandDescription: (one) => one.description().replace(/\s*\n\s*/g, ' '),
       subcommandDescription: (one) => (one.summary() || one.description()).replace(/\s*\n\s*/g, ' '),
     })
@@ -200,7 +200,7 @@ function groupOf(name: string): string {
   return Object.keys(groups).find((group) => groups[group]?.includes(name)) ?? otherCommands
 }
 
-/** The names by which other programs call the commands of hikidashi. */
+/** For a command, the names of similar commands in other programs, separated by spaces. */
 const synonyms: Readonly<Record<string, string>> = {
   read: 'cat show get open',
   ls: 'list dir',
@@ -218,17 +218,17 @@ const synonyms: Readonly<Record<string, string>> = {
   completion: 'completions',
 }
 
-/** Returns the command that an unknown word means, if it is the name of such a command in other programs. */
+/** Returns the command that has a word among its synonyms; `undefined` if there is none. */
 export function commandMeantBy(word: string): string | undefined {
   return Object.keys(synonyms).find((command) => synonyms[command]?.split(' ').includes(word))
 }
 
-/** Sentences for commands of other versions. They name the commands to use. */
+/** For commands that only other versions have: the error message, which names the commands to use instead. */
 export const replacementHints: Readonly<Record<string, string>> = {
   tui: `The command 'tui' does not exist. hikidashi ui shows the resources in a browser. In a terminal: hikidashi ls, tree, search and read, and pack for a context.`,
 }
 
-/** Returns the text for a call without a command: first steps for a person, the command to start for a host. */
+/** Returns the text for a call without a command: first steps for a person. Without a terminal, also the command that a host starts. */
 export function welcome(isTerminal: boolean): string {
   const { bold } = coloursFor(isTerminal)
   const begin = isTerminal
@@ -245,7 +245,7 @@ export function welcome(isTerminal: boolean): string {
   )
 }
 
-/** Rewrites messages of commander in plain words. */
+/** Removes `error: ` from a message of commander, and shortens its message about an invalid argument. */
 function plainly(text: string): string {
   return text
     .trimEnd()

@@ -4,7 +4,7 @@ import { exitCodes, explainError } from './terminal/exit.ts'
 import { createIo, outputClosedError, type ProcessIo, type Sharing, writeError } from './terminal/io.ts'
 import { secretsOfProcess } from './terminal/secrets.ts'
 
-/** Runs a command line. The commands are in program.ts. Returns the exit code. */
+/** Runs a command line, and reports its failure on stderr. Returns the exit code. */
 export async function runCommandLine(words: readonly string[], io: ProcessIo): Promise<number> {
   const [first] = words
   // Write nothing to stdout, which a host would parse as the protocol.
@@ -25,7 +25,7 @@ export async function runCommandLine(words: readonly string[], io: ProcessIo): P
   }
   const meant = commandMeantBy(first)
   if (meant !== undefined) {
-    io.complain(`unknown command '${first}'\n(Did you mean ${meant}?)\n\nHow it is used: hikidashi ${meant} --help`)
+    io.complain(`unknown command '${first}'\n(Did you mean ${meant}?)\n\nFor help: hikidashi ${meant} --help`)
     return exitCodes.usage
   }
   try {
@@ -58,11 +58,11 @@ async function checkVersion(io: ProcessIo): Promise<number> {
   }
 }
 
-/** Runs the command line of this process, and ends the process. `sharing` lets the processes of other hosts join it. */
+/** Runs the command line of this process, and ends the process. With `sharing`, processes of other hosts can join this process. */
 export async function runAndExit(sharing?: Sharing): Promise<never> {
   const words = process.argv.slice(2)
   const io = createIo(secretsOfProcess(), sharing)
-  // Report errors that no caller awaited, unless the command handles them. Node would print them with all details.
+  // Report uncaught errors, unless the command has its own handler. Node would print them with their stack.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => {
       if (process.listenerCount(event) > 1) return

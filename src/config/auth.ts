@@ -10,8 +10,6 @@ import { parseDocument } from './document.ts'
 import { type Finding, servedFileFinding } from './problem.ts'
 import type { ConfigEnvironment } from './store.ts'
 
-/** Authorization over HTTP: its part of the configuration schema, and the loading of its secrets and files. */
-
 /** Whether a URL uses TLS or names this machine, and has no user, query or fragment. */
 function isTrusted(url: string): boolean {
   try {
@@ -91,7 +89,7 @@ const issuer = z
       })
       .optionalKey('Token introspection, for opaque access tokens. At most one issuer can have this.'),
     allowAddresses: allowAddresses.describe(
-      'Addresses outside the internet to which the names in "jwks" and "introspection" may lead, such as "10.0.0.0/8". An IP address there and localhost are always allowed. By default none.',
+      'Addresses outside the internet to which the names in "jwks" and "introspection" may lead, such as "10.0.0.0/8". IP addresses and localhost in these URLs need no entry here. By default none.',
     ),
     algorithms: z
       .array(algorithm)
@@ -174,7 +172,7 @@ export const auth = z
 
 /**
  * Returns the absolute path of the token file that a configuration names, even if the rest of the configuration is faulty: adding a
- * token requires no secrets of the server.
+ * token requires no secrets of the server. `undefined` if the configuration names none.
  *
  * @throws the system error if the configuration cannot be read.
  */
@@ -220,14 +218,14 @@ export async function loadAuth(
       findings.push({
         path: at,
         message: `The secret is the word ${found.value}, which usually comes from a variable that is not set.`,
-        fix: 'Set it to the secret of the client.',
+        fix: 'Put the secret of the client into the variable or the file.',
       })
     else issuers.push({ ...rest, introspection: { ...introspection, clientSecret: found.value } })
     const source = introspection.clientSecret
     if ('file' in source) refuseServed(resolve(folder, source.file), at, 'with the secret')
   }
   const { issuers: _, tokens, ...others } = data
-  if (tokens !== undefined) refuseServed(resolve(folder, tokens), path('tokens'), 'of tokens')
+  if (tokens !== undefined) refuseServed(resolve(folder, tokens), path('tokens'), 'with the tokens')
   return {
     auth: {
       ...others,

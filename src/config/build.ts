@@ -11,7 +11,7 @@ import type { Config } from './load.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
 import { hasTools, isSearch, mountSource, type PlannedMount } from './plan.ts'
 
-/** Returns a function for the key of the versions of redacted contents. With the same key after a restart, an index stays valid. */
+/** Returns a function for the key of versions of redacted contents; `undefined` if no index needs the same key after a restart. */
 function createVersionKey(
   planned: readonly PlannedMount[],
   cursorSecret: string | undefined,
@@ -48,7 +48,7 @@ export interface MountOpening {
 
 /** A catalog whose mounts may not be open yet. */
 export interface OpenedCatalog extends Catalog {
-  /** The mounts in the order of the configuration, each with the state of its opening. Reading it opens nothing. */
+  /** Returns the mounts in the order of the configuration, each with the state of its opening. The call opens nothing. */
   openings(): readonly MountOpening[]
   /** Opens every mount that is not open yet, concurrently. Resolves to the addresses of the mounts that could not be opened. */
   openAll(): Promise<readonly string[]>
@@ -119,7 +119,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
             earlier: async () => {
               const texts = (await import('./earlier.ts')).createTextHistory(store.open, planned, rest.scrubber)
               if (replicas === undefined) return texts
-              // `lasting` also stores the log of changes of this process. Replicas would overwrite each other's.
+              // `lasting` would also store the log of changes of this process, and replicas would overwrite the logs of each other.
               const { lasting: _, ...shared } = texts
               return shared
             },

@@ -11,7 +11,7 @@ const writesPerEviction = 1000
 /** Maximum number of deliveries that wait for the store. Further ones are left out. */
 const maxWaiting = 1000
 
-/** The deliveries of webhooks in the store: what was sent to whom, without contents and secrets. */
+/** Creates the record of webhook deliveries in the store: time, recipient and outcome of each, without contents and secrets. */
 export function createDeliveries(store: LazyStore, log: Log) {
   let last: Promise<unknown> = Promise.resolve()
   let waiting = 0

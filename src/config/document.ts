@@ -68,7 +68,7 @@ const syntaxFaults: Readonly<Record<string, { readonly message: string; readonly
   },
 }
 
-/** The value of a node. Unlike jsonc-parser's own, it keeps `__proto__` as the ordinary key that it is in JSON. */
+/** Returns the value of a node. Unlike `getNodeValue` of jsonc-parser, it keeps `__proto__` as an ordinary key, as JSON has it. */
 function toValue(node: Node): unknown {
   if (node.type === 'array') return (node.children ?? []).map(toValue)
   if (node.type !== 'object') return node.value

@@ -80,7 +80,7 @@ export async function formatConfigSchema(): Promise<string> {
   return `${JSON.stringify(await configJsonSchema(), undefined, 2)}\n`
 }
 
-/** Returns the default message of a refusal. It names the type of the value, or the value itself when the schema has a fixed list of words. */
+/** Returns the default message of an issue; `undefined` leaves the message of zod. For unknown keys, it is the JSON of the known keys. */
 function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type': {

@@ -59,7 +59,7 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
   return findings
 }
 
-/** Finds mounts at the address of the server's overview. */
+/** Finds mounts whose addresses overlap with the overview of the server, unless the overview is turned off. */
 export function overviewFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   if (memberOf(config, 'overview') === false) return []
   const own = parseAddress(overviewUri)
@@ -93,7 +93,7 @@ export function searchOption(mount: unknown): string | undefined {
   return sourceNamed(memberOf(mount, 'provider'))?.searches?.option
 }
 
-/** Finds searches over missing mounts, or over other searches. */
+/** Finds searches over missing mounts or other searches, and searches over all mounts if none can be searched. */
 export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const textOf = (address: string) => (isAddress(address) ? parseAddress(address).text : undefined)
   const providers = new Map([...mounts].map(([address, mount]) => [textOf(address), memberOf(mount, 'provider')]))
@@ -118,7 +118,7 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
   })
 }
 
-/** Finds addresses in client profiles without a mount. Such a client would see empty lists. */
+/** Finds addresses in client profiles at which nothing is mounted. A client with no other address would see empty lists. */
 export function clientFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   const { data } = clients.safeParse(memberOf(config, 'clients'))
   const known = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))

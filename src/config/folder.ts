@@ -78,7 +78,7 @@ const promptFolders = ['prompts', '.github/prompts', '.claude/commands']
 /** Folders in which coding agents look for skills. */
 const skillFolders = ['.claude/skills', '.agents/skills', 'skills']
 
-/** Examines the names at the top of a folder. Rejects like `readdir` if it cannot be read. */
+/** Examines the names at the top of a folder, and the usual folders of prompts and skills. Rejects like `readdir`. */
 export async function inspectFolder(folder: string): Promise<FolderSources> {
   const entries = await readdir(folder, { withFileTypes: true })
   const formatOf = createFormats({})
@@ -110,7 +110,7 @@ function isInPath(program: string): boolean {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && pathExists(join(folder, file)))
 }
 
-/** The folders of prompts that contain Markdown. */
+/** Returns the usual folders of prompts that contain a Markdown file other than a README. */
 async function promptsIn(folder: string): Promise<readonly string[]> {
   const found: string[] = []
   for (const name of promptFolders)
@@ -120,7 +120,7 @@ async function promptsIn(folder: string): Promise<readonly string[]> {
   return found
 }
 
-/** The folders of skills that contain a skill. */
+/** Returns the usual folders of skills that contain a skill. */
 async function skillsIn(folder: string): Promise<readonly string[]> {
   const found: string[] = []
   for (const name of skillFolders)

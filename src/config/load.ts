@@ -172,7 +172,7 @@ async function loadOutsideSources(mounts: ReadonlyMap<string, unknown>, folder: 
   return { sources, modules, findings }
 }
 
-/** Returns mounts with the URL of its module in place of the name of each source from outside. */
+/** Replaces the name of each source from outside by the URL of its module. */
 function withModules(mounts: ConfigFile['mounts'], modules: ReadonlyMap<string, string>): ConfigFile['mounts'] {
   if (modules.size === 0) return mounts
   const opened = Object.entries(mounts).map(([address, mount]) => [
@@ -234,7 +234,7 @@ function auditFindings(
   return address === undefined ? [] : [servedFileFinding(['audit', 'file'], 'The audit log', address)]
 }
 
-/** Faults that only the source of a mount can detect. */
+/** Finds faults that only the source of a mount can detect. */
 async function sourceFindings(
   mounts: ReadonlyMap<string, unknown>,
   schemas: MountSchemas,

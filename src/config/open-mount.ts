@@ -117,7 +117,7 @@ function mountOf({ address, aliases, config }: PlannedMount, opened: Provider, s
   }
 }
 
-/** Returns the kind of the data of a mount, as the explorer shows it. A source with a label serves more than one resource, unless it says so. */
+/** Returns the kind of the data of a mount, as the explorer shows it. A source with a label counts as several resources, unless `isSingle` says otherwise. */
 function mountKind(source: Source, config: MountConfig): MountKind {
   const { name, noun = name, icon, label, purpose, isLive, folder, searches } = source
   const isSingle = source.isSingle?.(config) ?? (label === undefined ? undefined : false)
@@ -152,7 +152,7 @@ export function countOutcomes(
     {
       name: 'hikidashi_source_answers_total',
       type: 'counter',
-      help: 'Answers of a source: by its mount (its number among all mounts) and their outcome.',
+      help: 'Answers of a source, by the number of its mount among all mounts and by outcome.',
       samples: [...counts].map(([outcome, value]) => ({
         labels: { mount: String(mountNumber), provider, outcome: outcome.replace('-', '_') },
         value,
@@ -221,7 +221,7 @@ async function withDocuments(
           ...defined({ scrubber, store, through }),
         })
   const made = documents(provider, {
-    // For other sources than files none by default, because each possible translation takes a request.
+    // None if the source finds translations itself. Else none by default, because each possible translation takes a request.
     languages: findsTranslations ? [] : (languages ?? []),
     ...defined({ language, encodings }),
     ...(frontMatter === undefined ? {} : { frontMatter: [frontMatter].flat() }),

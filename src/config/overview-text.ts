@@ -96,7 +96,7 @@ async function rowsOf(catalog: OpenedCatalog, principal: Principal): Promise<rea
   })
 }
 
-/** The progress of the index of each mount. */
+/** Returns the progress of each mount in an open search, by the address of the mount. */
 async function progressOf(catalog: OpenedCatalog): Promise<ReadonlyMap<string, MountProgress>> {
   const isOpen = new Set(catalog.openings().flatMap(({ mount, state }) => (state === 'open' ? [mount.address] : [])))
   const searches = searchesOf(catalog).filter(({ address }) => isOpen.has(address))
@@ -170,7 +170,7 @@ function changesOf({ config }: PlannedMount, progress: MountProgress | undefined
   return progress?.changes === 'compared' ? 'compared periodically' : 'read on request'
 }
 
-/** The examples have addresses of this server. */
+/** Returns a Markdown list of ways to search and read, with addresses of this server as examples. */
 function usageAdvice(rows: readonly OverviewRow[]): readonly string[] {
   const search = rows.find(({ mount }) => isSearch(mount.config))
   const files = rows.find(({ mount }) => servesFiles(mount.config))

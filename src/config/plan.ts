@@ -33,7 +33,7 @@ export interface PlannedMount {
   readonly refine?: () => Promise<MountConfig>
 }
 
-/** The mounts of a configuration, in its order. */
+/** Returns the mounts of a configuration, in its order. */
 export function planConfig({ mounts, folder, isTrusted, linkedRoots = true }: Config): readonly PlannedMount[] {
   const confined =
     isTrusted && linkedRoots ? undefined : ({ symlinks: linkedRoots ? 'beneath' : 'deny', outside: isTrusted } as const)
@@ -46,7 +46,7 @@ export function planConfig({ mounts, folder, isTrusted, linkedRoots = true }: Co
   }))
 }
 
-/** @throws TypeError for a mount of no source, which no configuration has. */
+/** Returns the source of a mount. @throws TypeError for an unknown source, which no loaded configuration names. */
 export function mountSource({ provider }: MountConfig): Source {
   const source = sourceNamed(provider)
   if (source === undefined) throw new TypeError(`There is no source ${provider}.`)
@@ -81,7 +81,7 @@ function aliasesOf(address: string, root: string): Pick<PlannedMount, 'aliases'>
 }
 
 /**
- * The mounts of folders. The address of each is `file://` and its absolute path, so that a host on the same machine can open the
+ * Returns the mounts of folders. The address of each is `file://` and its absolute path, so that a host on the same machine can open the
  * files that it reads. A single folder can have a name instead: `file:///NAME`.
  *
  * @throws ResourceError `invalid` for a name beside several folders, or for a name that no address can have.
@@ -163,7 +163,7 @@ export function isSearch({ provider }: MountConfig): boolean {
   return sourceNamed(provider)?.searches !== undefined
 }
 
-/** Returns the searches among the mounts, and the mounts that they search. */
+/** Returns the searches among the mounts, and the mounts that they name. A search over `*` names none. */
 export function searchedMounts(mounts: readonly PlannedMount[]): readonly PlannedMount[] {
   const searched = mounts.flatMap(({ config }) => {
     const { searches } = mountSource(config)

@@ -32,13 +32,13 @@ export function servedFileFinding(path: Finding['path'], what: string, address: 
   return { path, message, fix: 'Move it to a folder that no mount serves.' }
 }
 
-/** A problem as one line of text: `hikidashi.json:3:5: mounts: MESSAGE. FIX.` */
+/** Formats a problem as one line of text: `hikidashi.json:3:5: mounts: MESSAGE. FIX.` */
 export function formatConfigProblem({ file, line, column, key, message, fix }: ConfigProblem): string {
   const position = line === 0 ? file : `${file}:${line}:${column}`
   return `${position}: ${key === '' ? '' : `${key}: `}${message} ${fix}`
 }
 
-/** A path of keys as it would be written in JavaScript. */
+/** Formats a path of keys as JavaScript spells it: `mounts["file:///docs"].root`. */
 export function formatKey(path: readonly PathStep[]): string {
   const parts = path.map((step) => {
     if (typeof step === 'number') return `[${step}]`

@@ -91,7 +91,7 @@ export function createProfileFinder(
   }
 }
 
-/** Whether a name matches one of these patterns, in which `*` matches any text. It takes linear time, since clients choose their names. */
+/** Creates a test whether a name matches a pattern, in which `*` is any text. It takes linear time, since clients choose their names. */
 function matcher(patterns: readonly string[]): (text: string) => boolean {
   const compiled = patterns.map((pattern) => pattern.toLowerCase().split('*'))
   return (given) => {

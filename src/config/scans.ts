@@ -25,7 +25,7 @@ interface ScanSettings {
   readonly store?: LazyStore
 }
 
-/** The rows with results of OCR, and their limits. */
+/** The name of the collection with results of OCR, and its limits. */
 const collection = 'ocr'
 const bounds = { rows: 100_000, bytes: 256 * 1024 * 1024 }
 

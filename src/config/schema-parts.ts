@@ -23,10 +23,10 @@ import {
 } from '../schema/shapes.ts'
 import { auth } from './auth.ts'
 
-/** A parsed mount of a configuration. Only its source, which is `provider`, knows the keys beyond those of every mount. */
+/** A parsed mount of a configuration. Only its source, which `provider` names, knows the keys beyond those of every mount. */
 export type MountConfig = MountOptions & { readonly provider: string; readonly [option: string]: unknown }
 
-/** The declaration of a source that is known only at run time. */
+/** The schema of a source that is known only at run time. */
 type AnySchema = SourceSchema<z.Shape>
 
 /** The options that every mount has. They have no effect beyond reading. */
@@ -87,7 +87,7 @@ interface Loaded {
 export const outsideMount = z.strictObject({
   provider: text
     .regex(new RegExp(`^(?!(?:${Object.keys(sources).join('|')})$)`), {
-      error: refusal('It is a source.', 'Write a path.'),
+      error: refusal('This is the name of a built-in source.', 'Write the path of a module, such as "./my-source.js".'),
     })
     .describe(
       'A source of your own: the path of a module, such as "./my-source.js", relative to the configuration file, or the name of an installed package. Its code runs only in a configuration that you have named or trusted.',
@@ -95,7 +95,7 @@ export const outsideMount = z.strictObject({
   ...mountShape,
 })
 
-/** The sources from outside, by the names that mounts have as `provider`. Undefined: it is not loaded, because nobody trusts it. */
+/** The sources from outside, by the names that mounts have as `provider`; `undefined` for one that is not loaded for lack of trust. */
 export type OutsideSources = ReadonlyMap<string, Source | undefined>
 
 async function loadOutsideSchema(name: string, outside: Source | undefined): Promise<Loaded> {
@@ -133,7 +133,7 @@ function schemaOf(name: string, { about, shape, check }: AnySchema): z.Schema<Mo
 
 const seconds = durationFrom('1s')
 
-/** The settings for HTTP: address, authentication and limits. */
+/** Schema of `http`: address, authentication, limits and further endpoints. */
 export const http = z.strictObject({
   listen: listenAddress.optionalKey(
     'The address at which `serve` listens: a port on the loopback interface (8787), or "HOST:PORT". With this key `serve` uses HTTP, unless you pass --stdio.',

@@ -89,7 +89,7 @@ export const clients = z.strictObject({
     .optionalKey('Settings for some clients, by the name that they send. The first match applies.'),
 })
 
-/** The settings of a configuration beside its mounts. */
+/** The schemas of all settings outside `mounts`, by key. */
 export const settingsShape = {
   $schema: z.string().optionalKey('The path or URL of the JSON schema, for editors.'),
   name: text.optionalKey('The name of the server that clients see. By default "hikidashi".'),
@@ -182,7 +182,7 @@ export const settingsShape = {
       tokens: count.optionalKey(
         'Approximate number of tokens above which the result of a tool is kept as a resource. By default 8000.',
       ),
-      keep: interval.optionalKey('How long such a result is kept. By default "1h".'),
+      keep: interval.optionalKey('How long a long result is kept. By default "1h".'),
       maxResults: count.optionalKey(
         'Maximum number of results of one principal; the oldest are dropped. By default 100.',
       ),

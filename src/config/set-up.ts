@@ -49,7 +49,7 @@ export function standardMounts(
     ...(git ? [history] : []),
     ...when(settings, `config://${name}`, { provider: 'settings', title: titled('Settings'), root: '.' }),
     ...when(dotenv, `env://${name}`, { provider: 'env', title: titled('Environment'), file: '.env', poll: 5000 }),
-    // The address that the specification reserves for prompts.
+    // The address that the MCP specification reserves for the prompts of Zed.
     ...each(
       label === undefined ? 'zed://prompt-library' : `zed://prompt-library/${name}`,
       prompts,
@@ -97,7 +97,7 @@ function wordOf(folder: string): string {
   return /\w+/.exec(folder)?.[0] ?? ''
 }
 
-/** The search over the mounts of one or several folders. */
+/** Returns the search over those mounts of one or several folders that are to be searched. */
 export function createSearchMount(name: string, mounts: readonly SetUpMount[]): SetUpMount {
   const over = mounts.filter(({ searched }) => searched).map(({ address }) => address)
   return { address: `search://${name}`, config: { provider: 'search', title: 'Search', over } }
@@ -124,7 +124,7 @@ export function plainName(folder: string): string {
   return plainWord(basename(folder))
 }
 
-/** Converts a text to a name of plain letters, which the authority of a URI can hold. */
+/** Converts a text to a name of plain letters, which the authority of a URI can hold; `root` if no letter is left. */
 export function plainWord(text: string): string {
   const name = text
     .toLowerCase()

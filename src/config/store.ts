@@ -8,7 +8,7 @@ import type { StoreOptions } from '../store/index.ts'
 import { defaultStoreFile } from './folder.ts'
 import { type Finding, servedFileFinding } from './problem.ts'
 
-/** Settings of the store: a database for the data that the server itself keeps. */
+/** Schema of `store`, the database for the data that the server itself keeps. */
 export const store = z
   .strictObject({
     sqlite: text.optionalKey(
@@ -38,14 +38,14 @@ export const store = z
   .refine(
     ({ postgres, schema, connections }) =>
       postgres !== undefined || (schema === undefined && connections === undefined),
-    { error: refusal('Only PostgreSQL has a schema and connections.', 'Add "postgres", or remove the others.') },
+    { error: refusal('Only PostgreSQL has a schema and connections.', 'Add "postgres", or remove these keys.') },
   )
 
 /** The folder and the environment from which the secrets of a configuration are read, and its served folders. */
 export interface ConfigEnvironment {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Returns the address of the mount that serves the folder of a file. */
+  /** Returns the address of the mount that serves the folder of a file; `undefined` if none does. */
   readonly servedBy: (file: string) => string | undefined
 }
 

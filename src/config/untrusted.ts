@@ -114,7 +114,7 @@ export async function trustState({ file, sha256 }: TrustRecord): Promise<'truste
   return sha256Hex(content) === sha256 ? 'trusted' : 'changed'
 }
 
-/** Reads a record. A record of another user, or one that others may write, is ignored. */
+/** Reads a record. A record that neither this user nor root owns, or that others may write, is ignored. */
 async function readRecord(path: string): Promise<TrustRecord | undefined> {
   try {
     const { uid, mode } = await stat(path)
@@ -182,7 +182,7 @@ function mountOf(
   return effects.length === 0 ? [] : [{ ...part, effects }]
 }
 
-/** Searches whose mounts are all left out. */
+/** Finds the searches whose mounts are all left out. */
 function emptySearches(mounts: Raw, gone: ReadonlySet<string>): readonly WithheldPart[] {
   return Object.entries(mounts).flatMap(([name, value]) => {
     const over = searchedBy(value)
@@ -262,7 +262,7 @@ const settings: EffectRules<Omit<ConfigFile, 'mounts'>> = {
   cursorSecret: secretEffects,
 }
 
-/** The rules for all settings outside mounts, by key, including the settings of `http` and `http.auth`. */
+/** The rules for the effects of settings outside mounts: of the top level, and of the members of `http`, `http.auth` and `store`. */
 export const settingEffects = { settings, http, auth, store } as const
 
 /** Returns the effects of settings outside `mounts` beyond reading the folder of the configuration. */

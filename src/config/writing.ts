@@ -96,7 +96,7 @@ function saveTool(mounts: readonly WritableMount[], put: Put): Tool {
   const addresses = mounts.map(({ address }) => parseAddress(address).text)
   const schema = first?.provider.schema ?? {}
   const { properties, required } = schema as { readonly properties?: JsonObject; readonly required?: readonly string[] }
-  const to = { type: 'string', enum: addresses, description: 'The address of the mount that saves it.' }
+  const to = { type: 'string', enum: addresses, description: 'The address of the mount that saves the analysis.' }
   const isOne = mounts.length === 1
   const inputSchema = isOne
     ? schema

@@ -227,7 +227,7 @@ describe.skipIf(process.platform === 'win32')('a server that others have joined'
     })
     const host = await openHost()
     expect((await host.ask('resources/list')).error?.message).toBe(
-      'Several servers have ended during this request, which may be the reason. Change it before you send it again.',
+      'Several servers have ended during this request, which may be the reason. Change the request before you send it again.',
     )
     expect(asked).toBe(2)
     host.child.kill('SIGKILL')
@@ -400,6 +400,6 @@ describe('the hook of a host', () => {
     expect(await ask('translate a poem by Goethe into Italian')).toEqual(expect.objectContaining(silent))
     expect(await ask(undefined)).toEqual(expect.objectContaining(silent))
     expect(await ask('How is a cursor sealed?', '--config', 'missing.json')).toEqual(expect.objectContaining(silent))
-    expect((await run(['why', '--context'], { cwd: root, env: env() })).out).toContain('nothing: it failed')
+    expect((await run(['why', '--context'], { cwd: root, env: env() })).out).toContain('nothing: the hook failed')
   })
 })

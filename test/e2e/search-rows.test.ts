@@ -105,7 +105,7 @@ describe('a search over a database', () => {
     expect(notes).toContain('Of one table of sqlite://app, only the first 100 rows are searched.')
     // An index that is seconds old is as it was left, with its limit.
     const again = await run(['search', 'lantern2400', '--config', 'hikidashi.json'], { cwd: home, env })
-    expect(again.err).toMatch(/As of \d+ s ago/)
+    expect(again.err).toMatch(/The index is \d+ s old/)
     expect(again.err).toContain('only the first 100 rows are searched')
     expect((await search('lantern100')).hits.map(({ uri }) => uri)).toContain('sqlite://app/customers/rows/100')
   })

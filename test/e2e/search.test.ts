@@ -191,20 +191,20 @@ describe('hikidashi search and status', () => {
     const { home } = await folderOf({ 'open/a.md': '# Harbour\n\nabout anchors\n' })
     const words = ['search', 'bollards', '--config', 'boss.json']
     const first = await run(words, { cwd: home })
-    expect(first.err).not.toContain('As of')
+    expect(first.err).not.toContain('The index is')
     await writeFile(join(home, 'docs/open/b.md'), 'about bollards\n')
     const trusted = await run(words, { cwd: home })
     expect(trusted).toMatchObject({ code: 0, out: '' })
-    expect(trusted.err).toMatch(/As of \d+ s ago\. To look at every file first: --fresh/)
+    expect(trusted.err).toMatch(/The index is \d+ s old\. To compare it with every file first: --fresh/)
     expect(trusted.err).not.toContain('Nothing is being indexed')
     const fresh = await run([...words, '--fresh'], { cwd: home })
     expect(fresh.out).toContain('open/b.md')
-    expect(fresh.err).not.toContain('As of')
+    expect(fresh.err).not.toContain('The index is')
     // Another way to read is another index.
     const config = JSON.parse(await readFile(join(home, 'boss.json'), 'utf8'))
     config.mounts[docs].redact = 'mask'
     await writeFile(join(home, 'boss.json'), JSON.stringify(config))
-    expect((await run(words, { cwd: home })).err).not.toContain('As of')
+    expect((await run(words, { cwd: home })).err).not.toContain('The index is')
   })
 
   test('index a folder again after another language is detected', async () => {

@@ -55,7 +55,7 @@ machine it also tells if the mount leaves the file out, and by which rule. No ot
     .action((uri: string, options: CheckOptions) => check(uri, options, io))
 }
 
-/** Result of an access check, with its reason. */
+/** The output of `access check --json`. */
 interface AccessReport {
   readonly uri: string
   readonly roles: readonly string[]
@@ -95,17 +95,17 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
   if (leftOut !== undefined)
     throw new CommandError(exitCodes.notFound, 'The mount leaves the file out for every caller.')
   if (!answer.allowed && (answer.below ?? 'none') === 'none')
-    throw new CommandError(exitCodes.notFound, 'To this caller it looks as if it did not exist.')
+    throw new CommandError(exitCodes.notFound, 'The resource is hidden from this caller, as if it did not exist.')
 }
 
-/** Returns why the mount leaves out a path that its access rules allow. A missing file does not prevent it: it may be created. */
+/** Returns why the mount leaves out a path; `undefined` if it does not. A missing file is judged by its path, since it may be created. */
 async function leftOutBy(
   { mount, path = '' }: AccessReport,
   planned: readonly PlannedMount[],
 ): Promise<AccessReport['leftOut'] | undefined> {
   const found = planned.find(({ address }) => address === mount)
   if (found === undefined) return undefined
-  // If the folder of the mount is missing, no path is left out.
+  // If the folder of the mount cannot be opened, no path counts as left out.
   const explainer = await openLeftOutExplainer(found).catch(fallbackTo(undefined))
   try {
     const why = await explainer?.explain(path, new AbortController().signal)
@@ -161,7 +161,7 @@ function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: A
       lines.push('  why    the mount has no access rules: everybody may see everything in it')
       break
     case 'missing-scope':
-      lines.push(`  why    the mount needs a token with ${(why.missingScopes ?? []).join(', ')}`)
+      lines.push(`  why    the mount needs a token with the scope ${(why.missingScopes ?? []).join(', ')}`)
       break
     case 'no-rule-allows':
       lines.push('  why    the mount has access rules, and none of them allows it')

@@ -31,12 +31,12 @@ export function define(command: Command, io: Io): void {
       'Prints records of the audit log, the newest last: time, caller, operation, outcome, size, version and URI. Rotated files are read, too.',
     )
     .option('--caller <name>', 'only this caller: name or id of a token, subject of an OAuth token, or address')
-    .option('--since <time>', 'only records since then: 30m, 12h, 7d, or a date such as 2026-11-29', parseSince)
-    .option('--uri <prefix>', 'only URIs that begin so')
+    .option('--since <time>', 'only records since a time: 30m, 12h or 7d ago, or a date such as 2026-11-29', parseSince)
+    .option('--uri <prefix>', 'only URIs that begin with this text')
     .option('--verb <verb>', 'only this operation, such as read or call')
     .option('--outcome <outcome>', 'only this outcome, such as ok or denied')
     .option('-n, --limit <number>', 'maximum number of records', parseCount, 100)
-    .option('--contents', 'read what was read again, as it was: from git, or if it has not changed')
+    .option('--contents', 'also print the contents that were read, if they have not changed or git has them')
     .option('--config <file>', 'the configuration; by default hikidashi.json here')
     .option('--file <file>', 'the log; by default "audit.file" of the configuration')
     .option('--json', 'print JSON')
@@ -94,7 +94,7 @@ async function print(options: AuditOptions, io: Io): Promise<void> {
   }
   if (records.length === 0) io.say('No record matches.')
   if (more > 0) io.say(`${more} older records match, too. To see them, raise --limit.`)
-  if (damaged > 0) io.say(`${damaged} lines of ${log} are not records.`)
+  if (damaged > 0) io.say(`${damaged} lines of ${log} are not records, and were skipped.`)
 }
 
 function toJsonContent(one: RecordedContent): object {
@@ -102,6 +102,6 @@ function toJsonContent(one: RecordedContent): object {
 }
 
 function formatContent(one: RecordedContent): string {
-  if ('reason' in one) return `  (it cannot be read again: ${one.reason})\n`
-  return 'text' in one ? one.text : `  (${formatSize(one.bytes.length)} that are not text. To see them: --json)\n`
+  if ('reason' in one) return `  (the content cannot be read again: ${one.reason})\n`
+  return 'text' in one ? one.text : `  (${formatSize(one.bytes.length)}, not text. To print it as base64: --json)\n`
 }

@@ -27,7 +27,7 @@ import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, escapeText } from '../terminal/text.ts'
 
-/** Maximum number of mounts opened and checked at once, since a check mostly waits for its source. */
+/** Maximum number of mounts checked at once. A check mostly waits for its source, so several checks take little longer than one. */
 const maxMountsAtOnce = 8
 
 /** Maximum number of texts in an unknown encoding that are named. */
@@ -47,7 +47,7 @@ export function define(command: Command, io: Io): void {
     )
     .option('--config <file>', 'check this configuration; by default hikidashi.json here, else the current folder')
     .option('--limit <entries>', 'the number of entries to look at in each source', parseCount, 1000)
-    .option('--contract <address>', 'check only this mount, and tell of each promise of the contract of providers')
+    .option('--contract <address>', 'check only this mount, and print which promises of the provider contract it keeps')
     .option('--json', 'print the report as JSON')
     .addHelpText(
       ...examples(`
@@ -64,7 +64,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const planned = await planLocalSetUp(options.config === undefined ? {} : { config: options.config }, io.secrets)
   if ('problems' in planned) return reportConfig(cleanValue(planned.problems, scrubber), options, io)
   const { local } = planned
-  // A mount without its folder or file has been reported already, so it is not opened.
+  // A mount whose folder or file is missing is one of the problems of the configuration, so it is not opened.
   const absent = local.config?.absent ?? []
   const isThere = ({ address }: PlannedMount) => !absent.some((absence) => absence.address === address)
   const mounts = ((await local.complete?.()) ?? local.mounts).filter(isThere)
@@ -98,7 +98,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
     progress.add(1)
   }
   progress.end()
-  // With authentication, roles come from the tokens of the clients.
+  // With authentication, roles come from the tokens of the clients, so any mount may have a client that sees it.
   const hidden = local.config?.auth === undefined ? await mountsHiddenFrom(local.principal, opened, log) : []
   const respelled = local.mounts
     .filter(({ address }) => isHeadRespelled(address))

@@ -8,7 +8,7 @@ export function define(command: Command, io: Io): void {
       `Prints a script with which a shell completes commands, options, their values, and the URIs of the mounts here, or of the
 server of --url. A server of --command is not started for a completion.`,
     )
-    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
+    .addArgument(new Argument('<shell>', 'the shell that runs the script').choices(shells))
     .addHelpText(
       ...examples(`
   source <(hikidashi completion bash)                   for this bash; to keep it, write the line into ~/.bashrc
@@ -23,8 +23,8 @@ export const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
 
 /**
- * Completion scripts of each shell. All call `hikidashi __complete`, which prints one candidate per line, followed by a tab and
- * its description. After `:files` or `:folders` the shell adds files or folders of this machine.
+ * The completion script of each shell. All call `hikidashi __complete`, which prints one candidate per line, and after it a tab and
+ * a description, if it has one. For a line `:files` or `:folders` the shell adds files or folders of this machine.
  */
 export const scripts: Readonly<Record<Shell, string>> = {
   bash: `# hikidashi completion for bash. To use it: source <(hikidashi completion bash)
@@ -50,7 +50,7 @@ _hikidashi() {
       COMPREPLY+=("$(printf %q "$file")")
     done < <(compgen -"$names" -- "$2")
   fi
-  # What ends in a slash or an equals sign goes on.
+  # No space after a candidate that ends in a slash or an equals sign: more follows.
   compopt -o nospace 2>/dev/null
   [[ \${#COMPREPLY[@]} -eq 1 && \${COMPREPLY[0]} != */ && \${COMPREPLY[0]} != *= ]] && COMPREPLY[0]+=' '
   return 0

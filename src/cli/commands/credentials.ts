@@ -27,7 +27,7 @@ export function defineToken(command: Command, io: Io): void {
   command
     .description(
       `Manages tokens for clients that do not sign in at an authorization server: scripts, other machines.
-The file holds only digests of tokens. A running server notices changes at once.`,
+The token file holds only digests. A running server notices its changes at once.`,
     )
     .addHelpText(
       ...examples(`
@@ -46,7 +46,7 @@ The file holds only digests of tokens. A running server notices changes at once.
   withFile(command.command('add').description('Creates a token, and prints it. It is not shown again.'))
     .option('--role <role>', 'a role of the token (repeatable)', addWord)
     .option('--name <name>', 'a name of the token, for people')
-    .option('--expires <duration>', 'how long it is valid, such as 90d. By default until it is revoked', parseExpiry)
+    .option('--expires <duration>', 'lifetime of the token, such as 90d; by default until it is revoked', parseExpiry)
     .action((options: AddOptions) => issueToken(options, io))
   withFile(
     command.command('list').description('Lists the tokens by id, name and roles; never the tokens themselves.'),
@@ -61,7 +61,7 @@ function addWord(word: string, words: readonly string[] = []): readonly string[]
   return [...words, word]
 }
 
-/** Parses a duration of `least` to `most` milliseconds. `what`: examples of its form, for the error message. */
+/** Parses a duration of `least` to `most` milliseconds. `what`: examples of a duration, for the error message. */
 function parseBetween(text: string, least: number, most: number, what: string): number {
   const duration = parseDuration(text)
   if (duration === undefined || duration < least || duration > most)
@@ -82,8 +82,8 @@ async function issueToken({ role: roles = [], name, expires, ...options }: AddOp
   }).catch(rethrowAsFailure)
   if (options.json) await writeJson(io.out, { token, ...publicPart(stored) })
   else await io.out.write(`${token}\n`)
-  io.say(`Added ${stored.id} to ${file}. The token is printed only this once: store it with your secrets.`)
-  if (roles.length === 0) io.say('It has no role: it sees only resources that need none.')
+  io.say(`Added ${stored.id} to ${file}. The token is not shown again: store it with your secrets.`)
+  if (roles.length === 0) io.say('The token has no role: its callers see only resources that need none.')
 }
 
 async function list(options: FileOptions, io: Io): Promise<void> {
@@ -107,7 +107,7 @@ async function list(options: FileOptions, io: Io): Promise<void> {
 
 function expiry(expires: string | undefined): string {
   if (expires === undefined) return 'never'
-  return Date.parse(expires) > Date.now() ? expires : `${expires} (over)`
+  return Date.parse(expires) > Date.now() ? expires : `${expires} (expired)`
 }
 
 async function revoke(id: string, options: FileOptions, io: Io): Promise<void> {
@@ -132,11 +132,11 @@ async function resolveTokenFile({ config, tokens }: FileOptions): Promise<string
   const file = resolve(config ?? defaultConfigName)
   const found = await findTokenFile(file).catch(() => {
     throw usageError(
-      `No file of tokens is known, because the configuration ${file} does not exist. Give --tokens FILE, or --config FILE.`,
+      `No token file is known, because the configuration ${file} cannot be read. Give --tokens FILE, or --config FILE.`,
     )
   })
   if (found === undefined)
-    throw usageError(`The configuration ${file} has no file of tokens. Set http.auth.tokens, or give --tokens FILE.`)
+    throw usageError(`The configuration ${file} names no token file. Set http.auth.tokens, or give --tokens FILE.`)
   if (config === undefined) await refuseUntrusted(file, found)
   return found
 }
@@ -149,7 +149,7 @@ async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   ])
   if (!leadsOut(tokens, dirname(file)) || (await isTrusted(file, await readFile(file)))) return
   throw commandFailure(
-    `The configuration ${file} has a file of tokens outside its folder, and you have not trusted the configuration. Name the file with --tokens, or: ${trustCommand(file)}`,
+    `The configuration ${file} names a token file outside its folder, and you have not trusted the configuration. Name the file with --tokens, or: ${trustCommand(file)}`,
   )
 }
 
@@ -173,11 +173,11 @@ export function defineAuth(command: Command, io: Io): void {
       `Asks Google only for the right to read Drive. It prints an address to open in a browser on this machine; Google then redirects
 the browser to this command. The token is stored in the file "tokenFile" of the mount, which only this user can read.`,
     )
-    .argument('[address]', 'the mount, if there are several')
+    .argument('[address]', 'the address of the mount, if there are several')
     .option('--config <file>', `the configuration (by default ${defaultConfigName})`)
     .option('--open', 'open the browser')
     .addOption(
-      new Option('--wait <duration>', 'how long to wait for an answer').argParser(parseWait).default(300_000, '5m'),
+      new Option('--wait <duration>', 'how long to wait for the browser').argParser(parseWait).default(300_000, '5m'),
     )
     .action((address: string | undefined, options: AuthOptions) => authorize(address, options, io))
 }

@@ -16,7 +16,7 @@ interface EventsOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Shows the latest deliveries of events to the endpoints of clients (webhooks): when, to whom, and whether the endpoint took them. Contents and secrets are not stored.',
+      'Shows the latest deliveries of events to the endpoints of clients (webhooks): when, to whom, and whether the endpoint accepted them. Contents and secrets are not stored.',
     )
     .argument('[subscription]', 'the id of a subscription, such as sub_0123; by default all')
     .option('--config <file>', 'the configuration; by default hikidashi.json here')
@@ -44,7 +44,7 @@ async function show(
   const { config } = await requireLocalSetUp(options, io)
   if (config === undefined)
     throw commandFailure(
-      'The current folder has no hikidashi.json, and only a server with a configuration delivers events. Name one with --config FILE.',
+      'The current folder has no hikidashi.json, and only a server with a configuration delivers events. Name a configuration with --config FILE.',
     )
   const log = createTextLog(io, 'warn')
   const store = lazyStore(config.store, log)

@@ -47,7 +47,7 @@ have the totals of everything in them, shown or not, and the tree is printed whe
     )
     .option('-l, --long', 'show size, time of change, type and title')
     .option('-s, --size', 'show sizes, also of directories')
-    .option('-t, --tokens', 'show the number of tokens of each; reads everything; ~ is an estimate')
+    .option('-t, --tokens', 'show numbers of tokens, which reads every resource; ~ marks an estimate')
     .option('--estimate', 'as --tokens, but estimated from sizes, without reading')
     .addOption(
       new Option('--encoding <name>', 'the encoding of tokens')
@@ -113,7 +113,7 @@ async function measureFor(
   return estimate === true ? async (resource) => estimateTokens(resource) : tokenCounter(view, encoding)
 }
 
-/** Returns a directory as the root of a tree: with its URI and, for a mount, the metadata of the mount. */
+/** Returns the root of a tree: a mount with its metadata, or a directory. @throws CommandError if the URI is neither. */
 async function rootAt(view: View, uri: string): Promise<Resource> {
   const bare = (text: string) => text.replace(/\/$/, '')
   const mount = (await view.mounts()).find((one) => bare(one.uri) === bare(uri))
@@ -170,7 +170,7 @@ listed.`,
 async function stat(argument: string, options: StatOptions, io: Io): Promise<void> {
   await withSource(options, io, async ({ view, uriOf }) => {
     const uri = uriOf(argument)
-    const progress = createProgress(io, { what: 'Looking for it in its directory', besideOutput: true })
+    const progress = createProgress(io, { what: 'Looking for the resource in its directory', besideOutput: true })
     const facts = await statUri(view, uri).finally(progress.end)
     if (facts === undefined) throw await nothingAtError(uri, view)
     await (options.json ? writeJson(io.out, toJson(facts)) : io.out.write(format(facts, io), { isStyled: true }))

@@ -22,9 +22,9 @@ export function define(command: Command, io: Io): void {
     )
     .argument('<uri>', 'a resource: its URI, or a path of this machine')
     .argument('<pattern>', 'a regular expression')
-    .option('-F, --literal', 'the pattern is text to find as it is')
-    .option('-i, --ignore-case', 'case makes no difference')
-    .option('-C, --context <lines>', 'print this many lines around each match', parseCount)
+    .option('-F, --literal', 'find the pattern as plain text')
+    .option('-i, --ignore-case', 'ignore case')
+    .option('-C, --context <lines>', 'print this many lines before and after each match', parseCount)
     .addOption(new Option('--limit <matches>', 'at most this many matches').argParser(parseCount).default(1000))
     .option('--from <line>', 'begin at this line', parseCount)
     .option('--json', 'print the answer as JSON')
@@ -61,7 +61,7 @@ function formatMatches({ matches }: GrepAnswer, colours: Colours): string {
   return matches.map((match) => formatMatch(match, colours)).join('')
 }
 
-/** A match with the lines around it, as grep prints them. */
+/** Formats a match and the lines around it, as grep prints them. */
 function formatMatch({ line, text, start, end, before = [], after = [] }: MatchingLine, { mark }: Colours): string {
   const around = (lines: readonly string[], first: number) =>
     lines.map((one, index) => `${first + index}-${escapeText(one)}\n`).join('')

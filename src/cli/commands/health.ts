@@ -45,7 +45,7 @@ it prints a fix. It only reads.`,
 async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   requireUrl(options)
   const checks: Diagnosis[] = []
-  const progress = createProgress(io, { what: 'Looking', besideOutput: true })
+  const progress = createProgress(io, { what: 'Checking', besideOutput: true })
   const colours = coloursFor(io.out.isTerminal)
   const lines: Promise<void>[] = []
   const findings: CheckReporter = {
@@ -55,7 +55,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
       checks.push(diagnosis)
       if (options.json) return
       const line = io.out.write(format(diagnosis, colours), { isStyled: true })
-      // The lines are awaited after the checks. Handle a rejection before that.
+      // The lines are awaited only after the checks. Without a handler, a rejection before that would end the process.
       line.catch(() => {})
       lines.push(line)
     },
@@ -81,7 +81,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   if (!options.json) io.say(`${pluralize(checks.length, 'check')}, nothing wrong.${notes}`)
 }
 
-/** Width of the column of check names. */
+/** Width of the column of check names, in characters. */
 const width = 13
 
 function format({ check, status, found, fix }: Diagnosis, { green, yellow, red, bold }: Colours): string {
@@ -128,7 +128,10 @@ async function tellStatus(options: StatusOptions, io: Io): Promise<void> {
     const progress = createProgress(io, { what: 'Reading the state of the index', besideOutput: true })
     for (const searchMount of await searchMountsOf(view)) {
       const found = parseSearchStatus(await readResourceText(view, searchMount.status))
-      if (found === undefined) throw commandFailure(`${searchMount.address} does not report its status.`)
+      if (found === undefined)
+        throw commandFailure(
+          `The status of ${searchMount.address} cannot be parsed. Does its server have another version of hikidashi?`,
+        )
       searches.push({ address: searchMount.address, ...found })
     }
     const told = {

@@ -67,7 +67,7 @@ itself), or connects to the server at --url. The old file is kept beside the new
     )
     .option(
       '--header-env <name=variable>',
-      'with --url: a header whose value is in a variable (repeatable)',
+      'with --url: a header whose value is in an environment variable (repeatable)',
       addHeaderEnv,
     )
     .option(
@@ -77,7 +77,7 @@ itself), or connects to the server at --url. The old file is kept beside the new
     )
     .option(
       '--hook',
-      'also let the host give each prompt the texts that help with it (claude-code, codex, cursor, gemini-cli, opencode)',
+      'also add a hook, which adds to each prompt the texts that help with it (claude-code, codex, cursor, gemini-cli, opencode)',
     )
     .option('--force', 'replace another entry of that name')
     .option('--dry-run', 'print the change as a diff, and write nothing')
@@ -114,9 +114,9 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
   if (options.dryRun) {
     await showDiff(fileDiff(before.file, before.text, after), io)
     if (options.hook) await showHookDiff(host, scope, machine, isSame ? before.text : after, io)
-    return isSame ? io.say(`${host.title} has it already: nothing would change.`) : undefined
+    return isSame ? io.say(`${host.title} has this entry already: nothing would change.`) : undefined
   }
-  // Writing the file creates its folder.
+  // Before the file is written: its new folder would look like an installed host.
   const notes = notesOn(host, launch, entry, context, after)
   if (!isSame) await writeHostFile(before, after)
   const hookFile = options.hook ? await addHook(host, scope, machine) : undefined
@@ -133,7 +133,7 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
       backup,
       ...defined({ hook: hookFile }),
     })
-  else if (isSame) io.say(`${host.title} has it already, as ${context.name} in ${before.file}.`)
+  else if (isSame) io.say(`${host.title} has this entry already: ${context.name} in ${before.file}.`)
   else
     io.say(
       [
@@ -143,11 +143,11 @@ async function addToHost(id: string, folders: readonly string[], options: AddOpt
       ].join('\n'),
     )
   if (hookFile !== undefined && !options.json)
-    io.say(`It gives each prompt a context: ${hookFile}. To see which: hikidashi why --context`)
+    io.say(`The hook in ${hookFile} gives each prompt a context. To see the last one: hikidashi why --context`)
   for (const note of [...notes, ...(kept ? [] : [trustNotSavedNote])]) io.say(`Note: ${note}`)
 }
 
-/** Writes the hook of a host. Returns its file. */
+/** Writes the hook of a host, if the file does not have it yet. Returns the path of the file. */
 async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<string> {
   const hook = await openHook(host, scope, machine)
   const after = withHook(hook)
@@ -155,7 +155,7 @@ async function addHook(host: Host, scope: HostScope, machine: Machine): Promise<
   return hook.opened.before.file
 }
 
-/** Shows how the hook changes its file. `changed`: the text that the file of the servers will have, which may be the same file. */
+/** Prints the diff that adds the hook. `changed`: the new text of the settings file, which the hook may share with the servers. */
 async function showHookDiff(host: Host, scope: HostScope, machine: Machine, changed: string | undefined, io: Io) {
   const hook = await openHook(host, scope, machine)
   const { before, format } = hook.opened
@@ -334,7 +334,7 @@ function refuseOthers(opened: OpenedHostFile, name: string, { force }: RemoveOpt
     throw new CommandError(exitCodes.notFound, `${before.file} has no entry named ${name}. ${hint}`)
   }
   const found = host.foundIn(value)
-  // The URL of an entry does not show which program answers there.
+  // An entry with a URL may be hikidashi: the URL does not show which program answers.
   if (force || found.command === undefined || startsHikidashi(name, found)) return
   throw commandFailure(`${name} in ${before.file} does not start hikidashi. To remove it nevertheless: --force.`)
 }

@@ -56,7 +56,7 @@ async function printSql(database: string, io: Io): Promise<void> {
   await io.out.write((await load()).setupSql)
 }
 
-/** Flags to overwrite a file: a repository may have a link in its place. */
+/** Flags to overwrite a file, but to follow no symbolic link, which a cloned repository may contain. */
 const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW = 0 } = constants
 const overwrite = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW
 
@@ -101,7 +101,7 @@ function addressFor(folder: string): string {
   return formatUri(parseAddress('file:///'), basename(folder) || 'root')
 }
 
-/** The standard mounts of a folder, the search last. `serve` uses the same mounts. */
+/** Returns the standard mounts of a folder, the search last. */
 export function mountsFor(folder: string, address: string, survey: Survey): readonly SetUpMount[] {
   const name = plainName(folder)
   const mounts = standardMounts(survey, { address, name, sqlite: survey.sqlite, documents: survey })
@@ -120,13 +120,13 @@ file as bytes: to hide the rows, name it in "exclude" there.`,
   search: 'A search over these mounts: hikidashi search WORDS. The index is in the store.',
 }
 
-/** Formats a mount as a line of the configuration, below its comment. */
+/** Formats a mount as a line of the configuration, below a comment that explains its provider. */
 function writtenMount({ address, config }: SetUpMount): string {
   const comment = (comments[config.provider] ?? '').split('\n').map((line) => `\n    // ${line}`)
   return `,${comment.join('')}\n    ${JSON.stringify(address)}: ${inLine(forFile(config))}`
 }
 
-/** Converts the options of a mount to the form in a file, where a duration has a unit. */
+/** Converts the parsed options of a mount to their form in a file, where `poll` has a unit. */
 function forFile(config: MountConfig): object {
   return config.poll === undefined ? config : { ...config, poll: `${config.poll / 1000}s` }
 }
@@ -213,7 +213,7 @@ function rulesOf(rules: readonly object[]): string {
   return `      "rules": [\n${rules.map((rule) => `        ${inLine(rule)}`).join(',\n')}\n      ],\n`
 }
 
-/** Returns the options for the documents of the folder. Optional ones are comments. */
+/** Formats the options that suit the documents of the folder as lines of the configuration, with comments; empty if none does. */
 function documentOptions({ language, translations, frontMatter }: Survey): string {
   const lines = [
     ...(language === undefined

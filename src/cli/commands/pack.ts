@@ -94,11 +94,11 @@ matches, outlines and links, best first. Without a query: only the pins, or else
     )
     .option('--reserve <share>', 'the share of the budget to leave free, from 0 to 0.5; by default 0.03', parseShare)
     .option('--now <time>', 'the time from which ages count: 2026-01-31T12:00:00Z', parseTime)
-    .option('-o, --output <file>', 'write it to a file')
-    .option('--manifest <file>', 'write the list of its resources, with checksums, to a file')
+    .option('-o, --output <file>', 'write the context to a file')
+    .option('--manifest <file>', 'write the list of the packed resources, with checksums, to a file')
     .option('--against <file>', 'print changes since this manifest was written; without a query, use its options')
     .option('--reuse <file>', 'keep the front of the context of this manifest, if that costs little, for prompt caches')
-    .option('--fresh', 'wait until every change so far can be found')
+    .option('--fresh', 'wait until the index has every change so far')
     .option('--explain', 'print the reason for each resource, and the omitted resources')
     .addOption(
       new Option(
@@ -106,7 +106,7 @@ matches, outlines and links, best first. Without a query: only the pins, or else
         'answer the hook of a host: read its JSON from stdin, and print a context for its prompt (see docs/hooks.md)',
       ).choices(Object.keys(promptHooks)),
     )
-    .option('--min-score <share>', 'with --hook: stay silent below this score, from 0 to 1; by default 0.5', parseScore)
+    .option('--min-score <share>', 'with --hook: the lowest score to print, from 0 to 1; by default 0.5', parseScore)
     .option('--wait <ms>', 'with --hook: answer within this time, or not at all', parseCount, defaultWaitMs)
   addSourceOptions(command)
     .addHelpText(
@@ -197,7 +197,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     if (assembled.reusedPrefixTokens !== undefined)
       io.say(`${assembled.reusedPrefixTokens.toLocaleString('en')} tokens at the front are unchanged.`)
     for (const note of notes) io.say(`Note: ${note}`)
-    if (items.length === 0) io.say('Nothing that helps was found, or nothing of it fits into the budget.')
+    if (items.length === 0) io.say('No resource that helps was found, or none fits into the budget.')
     else if (!options.explain && (io.saysToTerminal || options.output !== undefined))
       io.say(
         `${pluralize(items.length, 'resource')}, ${tokens.toLocaleString('en')} of ${budget.toLocaleString('en')} tokens. Why: --explain`,
@@ -205,7 +205,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
   })
 }
 
-/** Returns the request: options of the command line first, then those of the manifest. */
+/** Returns the request of the command line. Without a query and pins, the manifest `before` gives the options that are missing. */
 function askedBy(
   query: string,
   basket: readonly Pin[],
@@ -248,7 +248,7 @@ function optionsOf(manifest: Manifest): Partial<Omit<AssembleOptions, 'now'>> & 
   return { ...options, pins, pinsOnly: true, budget: Math.max(otherwise.budget, 2 * tokens) }
 }
 
-/** Returns a URI or a glob. A glob with a path of this machine, such as `src/*.ts`, becomes one over the URIs of its files. */
+/** Returns a URI or a glob. A glob of paths on this machine, such as `src/*.ts`, becomes a glob of URIs. */
 function excludeIn(text: string, uriOf: CommandSource['uriOf']): string {
   const asterisk = text.indexOf('*')
   if (asterisk === -1) return uriOf(text)

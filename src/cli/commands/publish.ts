@@ -109,11 +109,11 @@ export function defineRegistry(command: Command, io: Io): void {
       'the name in the registry, such as io.github.USER/hikidashi; by default "mcpName" of package.json',
     )
     .option('--repository <url>', 'the URL of the source code; by default "repository" of package.json, else none')
-    .option('--title <text>', 'a name for people, at most 100 characters')
-    .option('--description <text>', 'a sentence, at most 100 characters')
+    .option('--title <text>', 'the title of the server for people, at most 100 characters')
+    .option('--description <text>', 'a sentence that describes the server, at most 100 characters')
     .option('--website <url>', 'a web page about the server')
     .option('--remote <url>', 'the URL of a public server (repeatable)', collectValues)
-    .option('-o, --output <file>', 'write it to a file')
+    .option('-o, --output <file>', 'write the server.json to a file')
     .option('--force', 'replace an existing file')
     .action((options: ServerJsonCommand) => printServerJson(options, io))
 }
@@ -137,5 +137,5 @@ async function printServerJson({ output, force, remote, ...options }: ServerJson
       `Note: before you publish the package, put "mcpName": ${JSON.stringify(described.name)} into its package.json.`,
     )
   if (described.repository === undefined)
-    io.say('Note: the description has no repository. Give --repository URL, if there is one.')
+    io.say('Note: the server.json has no repository. Give --repository URL, if there is one.')
 }

@@ -24,10 +24,10 @@ interface ReadOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Prints the content of a URI, with its bytes unchanged. A directory with a slash at its end prints its listing. Several contents follow each other, each announced on stderr.',
+      'Prints the content of a URI, with its bytes unchanged. For a directory, with a slash at its end, it prints the listing. Several contents follow each other, each announced on stderr.',
     )
     .argument('<uri>', 'a resource: its URI, or a path of this machine')
-    .option('-o, --output <file>', 'write to a file, if there is one content')
+    .option('-o, --output <file>', 'write the content to a file, if there is only one')
     .addOption(new Option('--lines <from-to>', 'only these lines, from 1').argParser(parseRange).conflicts('bytes'))
     .addOption(new Option('--bytes <from-to>', 'only these bytes, from 0').argParser(parseRange).conflicts('lines'))
     .addOption(
@@ -36,10 +36,10 @@ export function define(command: Command, io: Io): void {
         .conflicts(['lines', 'bytes', 'as']),
     )
     .addOption(
-      new Option('--as <form>', 'a PDF, Office or HTML document as text, or with its headings and tables').choices([
-        'text',
-        'markdown',
-      ]),
+      new Option(
+        '--as <form>',
+        'print a PDF, Office or HTML document as text, or with its headings and tables',
+      ).choices(['text', 'markdown']),
     )
     .addOption(new Option('--json', 'print the contents with their metadata; bytes in base64').conflicts('output'))
   addSourceOptions(command)
@@ -86,7 +86,7 @@ async function runReadCommand(argument: string, options: ReadOptions, io: Io): P
   })
 }
 
-/** Writes a content that is too large for an answer to a file or a pipe. For a terminal, JSON or a part, it throws with advice. */
+/** Writes the whole of a content that is too large for one answer. @throws CommandError, with advice, for a terminal, JSON or a part. */
 async function readLarge(
   uri: string,
   error: ResourceError,
@@ -100,7 +100,7 @@ async function readLarge(
     )
   const whole = await openWhole(view, uri, error, options.url)
   const isLocal = options.url === undefined && options.command === undefined
-  // A secret may lie across the border of two parts.
+  // Clean the whole stream: a secret may lie across the border of two parts.
   const bytes = isLocal ? cleanStream(whole.bytes, io.secrets) : whole.bytes
   const write = (out: Output) =>
     writeTold(out, whole.length, io, async (told) => {
@@ -109,7 +109,7 @@ async function readLarge(
   await (options.output === undefined ? write(io.out) : toFile(options.output, write))
 }
 
-/** The URI of the requested part or form of a resource: docs/providers/documents.md. */
+/** Returns the URI of the requested part or form of a resource (docs/providers/documents.md). */
 function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string {
   const given = Object.entries({ as, lines, bytes, tail }).filter(([, value]) => value !== undefined)
   if (given.length === 0) return uri

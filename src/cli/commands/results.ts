@@ -36,7 +36,7 @@ export function define(command: Command, io: Io): void {
       `Stores the analyses of a file: one analysis or an array of them in JSON, or one on each line (JSON Lines). All of them are
 checked before the first is stored. Storing the same analysis again changes only its tags and times. A running server tells its clients.`,
     )
-    .argument('<file>', 'the file; - is stdin')
+    .argument('<file>', 'the file of analyses; - is stdin')
     .option('--config <file>', 'the configuration; by default hikidashi.json here')
     .option('--mount <address>', 'the mount for the results, if there are several')
     .option('--json', 'print JSON')
@@ -57,7 +57,7 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
   }).catch(rethrowAsFailure)
   try {
     const [opened] = catalog.mounts.filter(isWritable)
-    if (opened === undefined) throw commandFailure('The mount does not store results.')
+    if (opened === undefined) throw commandFailure(`The mount ${planned.address} does not store results.`)
     const kept = await putAll(opened, values, name)
     if (json) return await writeJson(io.out, kept)
     const layOut = createColumns()
@@ -86,7 +86,7 @@ async function putAll({ provider, address }: WritableMount, values: readonly Pos
   return kept
 }
 
-/** Returns the failure of one analysis, with its position in the file. It is not a fault of the command line. */
+/** Returns the error of one analysis, with its position in the file, as a failure of the command instead of a usage error. */
 function wrong(error: unknown, position: string): unknown {
   if (!isResourceError(error)) return error
   return commandFailure(

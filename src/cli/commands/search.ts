@@ -28,23 +28,21 @@ interface SearchOptions extends SourceOptions, Omit<FoundQuery, 'query'> {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Finds resources by words, if a configuration mounts a search; "quoted words" with at most two others must occur exactly. Prints the best hits first,
-each with a URI that opens the found part. It first indexes new documents, unless a running server does that.`,
+      `Finds resources by words, if a configuration mounts a search. "Quoted words" must occur exactly, if at most two other words are
+given. Prints the best hits first, each with a URI that opens the found part. It first indexes new documents, unless a running server
+does that.`,
     )
-    .argument('<query...>', 'the words')
+    .argument('<query...>', 'the words to find')
     .option('--at <address>', 'the search to use, if several are mounted')
     .option('--mount <address>', 'only resources of this mount')
     .option('--mime <type>', 'only resources of this MIME type: text/markdown, or text/* for all texts')
     .option('--since <when>', 'only resources modified since: 2026-01-31, or 7d for the last week')
     .option('--min-priority <number>', 'only resources of at least this priority, from 0 to 1', parseNumber)
     .addOption(new Option('--audience <who>', 'only resources for this audience').choices(['user', 'assistant']))
-    .option('--path <glob>', 'only paths below the mounts that match: "guides/**/*.md"')
+    .option('--path <glob>', 'only resources whose path in their mount matches: "guides/**/*.md"')
     .option('--limit <hits>', 'the number of hits, from 1 to 100; by default 20', parseNumber)
     .option('--after <hits>', 'skip this many hits', parseNumber)
-    .option(
-      '--fresh',
-      'wait until every change so far can be found, even if everything was compared within the last 30 seconds',
-    )
+    .option('--fresh', 'wait until the index has every change so far, even if it is less than 30 seconds old')
     .option('--json', 'print the answer as JSON')
   addSourceOptions(command)
     .addHelpText(
@@ -58,7 +56,7 @@ each with a URI that opens the found part. It first indexes new documents, unles
 
 function parseNumber(value: string): number {
   const number = value.trim() === '' ? Number.NaN : Number(value)
-  if (!Number.isFinite(number)) throw new InvalidArgumentError('It is a number.')
+  if (!Number.isFinite(number)) throw new InvalidArgumentError('Give a number.')
   return number
 }
 
@@ -76,12 +74,12 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
       throw commandFailure(
         `The mount ${searchMount.address} does not answer like a search. Check that its provider is "search".`,
       )
-    // A server of an earlier version does not know the option.
+    // A server of an earlier version ignores `fresh`, and its answer does not have this member.
     if (fresh && found.fresh === undefined) io.say(`Note: ${staleNote}`)
     if (options.json) return writeJson(io.out, found)
     if (found.fallback !== undefined) io.say(found.fallback)
     await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })
-    // The age of a recent index has been reported already.
+    // The age of a recent index has been reported already, so the note that nothing is being indexed is left out.
     for (const note of found.notes) if (!isRecent || note !== idleNote) io.say(`Note: ${note}`)
     if (found.hits.length === 0) {
       const isMissing = mount !== undefined && !(await view.mounts()).some(({ uri }) => uri === mount)
@@ -117,7 +115,7 @@ async function indexed(catalog: Catalog, { address }: SearchMount, fresh: boolea
   if (mount === undefined) return false
   const age = Date.now() - ((await mount.provider.currentAt()) ?? 0)
   if (!fresh && age >= 0 && age <= trustedAgeMs) {
-    io.say(`As of ${Math.ceil(age / 1000)} s ago. To look at every file first: --fresh`)
+    io.say(`The index is ${Math.ceil(age / 1000)} s old. To compare it with every file first: --fresh`)
     return true
   }
   await waitForIndex(mount.provider, io)

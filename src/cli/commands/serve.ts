@@ -45,7 +45,7 @@ import {
 import { type Io, standardError, writeError } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
 
-/** How long the server waits for the first message of a client before it opens the mounts, in milliseconds. */
+/** How long a server on stdio waits at most for the first message of its client before it opens the mounts, in milliseconds. */
 const latestOpeningMs = 250
 
 export function define(command: Command, io: Io): void {
@@ -60,8 +60,8 @@ open them. With a configuration, only its mounts are served; hikidashi init writ
     )
     .argument('[dir...]', 'folders to serve')
     .option('--config <file>', 'serve the mounts of this configuration')
-    .option('--name <name>', 'serve the one folder at file:///NAME instead')
-    .addOption(new Option('--stdio', 'speak to one client over stdin and stdout').conflicts('http'))
+    .option('--name <name>', 'serve a single folder at file:///NAME instead of its absolute path')
+    .addOption(new Option('--stdio', 'serve one client over stdin and stdout').conflicts('http'))
     .addOption(
       new Option('--http <[host:]port>', 'serve many clients over HTTP; port 0 is any free port')
         .argParser(parseHttp)
@@ -69,7 +69,7 @@ open them. With a configuration, only its mounts are served; hikidashi init writ
     )
     .option(
       '--allow-host <host>',
-      'a host as clients send it in Host: with its port, unless that is 80 or 443 (repeatable)',
+      'accept this value of the Host header: a host with its port, unless the port is 80 or 443 (repeatable)',
       addHost,
     )
     .option('--tokens <file>', 'over HTTP, serve only callers with a token of this file (see hikidashi token)')
@@ -117,7 +117,7 @@ function parseReplica(value: string): string {
   throw new InvalidArgumentError('Give a name of up to 32 characters of a-z, 0-9 and "-".')
 }
 
-/** @throws CommandError for options of HTTP over stdio, where they have no effect, and for tokens unless the user chose stdio. */
+/** @throws CommandError for options that have no effect on this transport, and for tokens over stdio unless `--stdio` was given. */
 function refuseUnasked({ config }: LocalSetUp, options: ServeOptions, listen: ListenAddress | undefined): void {
   if (listen !== undefined && !options.share)
     throw usageError('--no-share is only for stdio, because over HTTP one server serves every client. Leave it out.')
@@ -235,7 +235,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   }
 }
 
-/** Opens the events of a configuration: over HTTP with webhooks, if it has them. */
+/** Opens the events of a server: over HTTP with webhooks, if the configuration has `events.webhooks`. */
 async function openEvents(
   { config }: LocalSetUp,
   log: Log,
@@ -304,7 +304,7 @@ async function serveOverStdio(
     if (!(await isOutdated())) return false
     service.log(
       'info',
-      'the sources of the folder have changed since the start: other processes no longer share this one',
+      'the sources of the folder have changed since the start: other processes no longer share this process',
     )
     sharing?.leave()
     return true
@@ -325,7 +325,7 @@ async function serveOverStdio(
   clearTimeout(timer)
   if (stop.aborted) return
   await open()
-  // A mount that cannot be opened ends the process with its message.
+  // If the mounts could not be opened, this throws the error, which ends the process.
   await opening.start()
 }
 
@@ -367,5 +367,5 @@ async function serveOverHttp(
 async function openAll(catalog: OpenedCatalog): Promise<void> {
   const broken = await catalog.openAll()
   if (broken.length > 0 && broken.length === catalog.mounts.length)
-    throw commandFailure(`No mount can be opened: ${broken.join(', ')}`)
+    throw commandFailure(`No mount can be opened: ${broken.join(', ')}. The log above tells why.`)
 }

@@ -18,8 +18,8 @@ interface TrustOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Trusts a configuration in the current folder, so that it can do more than read that folder: start programs, read elsewhere,
-connect to services, serve others. Until then hikidashi leaves these parts out. The trust applies to the current content of the
+      `Trusts a configuration in the current folder, so that it can do more than read that folder: start programs, read outside it,
+connect to services, write files, serve others. Until then hikidashi leaves these parts out. The trust applies to the current content of the
 file; after a change, trust it again. A configuration that you name with --config, or that init wrote for you, needs no trust.`,
     )
     .argument('[file]', 'the configuration, or its folder', defaultConfigName)

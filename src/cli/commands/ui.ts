@@ -105,7 +105,7 @@ async function show(source: CommandSource, options: UiOptions, io: Io, log: Log)
   }
 }
 
-/** Opens an address in the browser. `undefined`: no browser could be opened. */
+/** Opens an address in the browser, by a page that redirects. Returns this page; `undefined` if no browser could be opened. */
 async function handOver(address: string): Promise<RedirectPage | undefined> {
   const opener = browserCommand(process.platform, process.env)
   if (opener === undefined) return undefined
@@ -123,7 +123,7 @@ function announce(isOpened: boolean, io: Io): void {
   )
 }
 
-/** Returns the identity of the page: the name of the server, or the local folder. */
+/** Returns name, version and title of the page. The title is the name of the server at `--url`, or of the one local folder. */
 function pageIdentity({ name, catalog }: CommandSource, { folders = [] }: UiOptions) {
   const [folder = '.'] = folders
   const title = name ?? (catalog !== undefined && folders.length < 2 ? basename(resolve(folder)) : '')
@@ -136,7 +136,7 @@ async function feedSearches({ catalog }: CommandSource): Promise<void> {
   for (const { provider } of searchesOf(catalog)) provider.feed()
 }
 
-/** The command that opens an address on a system, without a shell. `undefined`: there is no display. */
+/** Returns the command that opens an address on a system, without a shell; `undefined` if there is no display. */
 export function browserCommand(
   platform: NodeJS.Platform,
   env: Readonly<Record<string, string | undefined>>,
@@ -164,8 +164,8 @@ export function openInBrowser(url: string, opener = browserCommand(process.platf
 }
 
 /**
- * Hands a secret address to a browser. Every user of a machine can read the arguments of every process, so the browser gets a
- * file that only this user can read (mode 0600) and that contains the address.
+ * Creates a file that redirects a browser to a secret address. Every user of a machine can read the arguments of every process, so
+ * the browser is started with this file, which only this user can read (mode 0600), instead of the address.
  *
  * @param address Characters that are special in HTML are escaped.
  * @throws the error of the system if the state folder cannot be written.

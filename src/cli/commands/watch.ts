@@ -21,7 +21,7 @@ interface WatchOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Prints a line for each change, until Ctrl-C: "changed  URI" for the changed resource, or for a directory if no more is known, as with a server. Without URIs it watches every mount. Changes while a server was away are not known: when it is back, everything counts as changed.',
+      'Prints a line for each change, until Ctrl-C: "changed  URI" for the changed resource, or for its directory if the source tells no more. Without URIs it watches every mount. Changes while a server does not answer are not known: when it answers again, everything counts as changed.',
     )
     .argument('[uri...]', 'resources and directories: URIs, or paths of this machine')
     .option('--list', 'also print "listed" when resources come or go')
@@ -84,11 +84,11 @@ async function subscribeToChanges(
   if (named.length === 0 && unheard.length > 0)
     io.say(`Not watched, because their mounts report no changes: ${unheard.join(', ')}`)
   else for (const uri of unheard) io.say(`Not watched: ${uri}. It does not exist, or cannot be watched.`)
-  // A source may be unable to tell whether the URI exists; its changes are reported in any case.
+  // A URI counts as existing if its source cannot tell.
   for (const uri of named.length === 0 ? [] : heard)
     if (!(await existsAt(view, uri).catch(() => true)))
       io.say(`Nothing is at ${uri} now, or you may not see it. It is reported when it appears.`)
-  if (list && !isListed) io.say('Not watched: the list.')
+  if (list && !isListed) io.say('Not watched: the list, because no mount reports its changes.')
   const what = [...(heard.size > 0 ? [pluralize(heard.size, 'URI')] : []), ...(isListed ? ['the list'] : [])]
   io.say(`Watching ${what.join(' and ')}. Ctrl-C ends it.`)
 }
@@ -106,7 +106,7 @@ function listOf(uris: readonly string[], list: boolean): string {
   return named.join(', ') || 'anything'
 }
 
-/** Returns the changed URIs of a directory, if known; else the URI itself. */
+/** Returns the changed URIs below a directory, as far as `below` has any; else the URI itself. */
 function changedIn(uri: string, below: readonly string[]): readonly string[] {
   const prefix = uri.endsWith('/') ? uri : `${uri}/`
   const found = below.filter((one) => one.startsWith(prefix))
@@ -119,7 +119,7 @@ function createPrinter({ out }: Io, json: boolean) {
   const waiting = new Map<string, string>()
   let isPrinting = false
   const { promise: failure, reject: fail } = withResolvers<never>()
-  // `failure` is awaited later. Handle a rejection before that.
+  // `failure` is awaited only later. Without a handler, a rejection before that would end the process.
   failure.catch(() => {})
 
   const lineOf = (uri: string, time: string): string => {

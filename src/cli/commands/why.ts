@@ -34,7 +34,7 @@ export function define(command: Command, io: Io): void {
   command
     .description(
       `Tells why a file is served or left out, for each mount whose folder contains it: the line of a .gitignore file, a rule of the
-configuration, a symbolic link that leads outside, a hard link, a name of secrets, an access rule, a format that the mount does not
+configuration, a symbolic link that leads outside, a hard link, a name of files with secrets, an access rule, a format that the mount does not
 read, an unknown encoding. Clients never get these reasons: to them the file looks missing.`,
     )
     .argument('[path]', 'a file or folder of this machine, or a URI')
@@ -46,7 +46,7 @@ read, an unknown encoding. Clients never get these reasons: to them the file loo
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
     .option(
       '--context [number]',
-      'instead: tell what the hooks of hosts gave for the last prompts, and why; by default for the last one',
+      'print instead the contexts that hooks added to the last prompts, and why; by default for the last prompt',
       parseCount,
     )
     .option('--json', 'print the answers as JSON')
@@ -66,7 +66,10 @@ async function answerWhy(path: string | undefined, options: WhyOptions, io: Io) 
   }
   const records = await readHookRecords(options.context === true ? 1 : options.context)
   if (options.json) return writeJson(io.out, { contexts: records })
-  if (records.length === 0) throw commandFailure('No host has asked for a context with its hook yet.')
+  if (records.length === 0)
+    throw commandFailure(
+      'No hook has added a context to a prompt yet. To add a hook to a host: hikidashi add HOST --hook',
+    )
   await io.out.write(records.map(formatHookRecord).join('\n'))
 }
 
@@ -187,7 +190,7 @@ async function answerFor(
   return answer(true, 'served', 'served')
 }
 
-/** Returns how much of a text the searches over its mount index; empty if they index all of it, or if there are none. */
+/** Returns a phrase about the part of a text that the searches over its mount index; empty if they index the whole, or if none exists. */
 function indexedPart(mounts: readonly PlannedMount[], address: string, size: number | undefined): string {
   const own = parseAddress(address).text
   const limits = mounts.flatMap(({ config }) => {

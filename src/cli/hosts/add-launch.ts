@@ -53,7 +53,7 @@ export async function launchFor(folders: readonly string[], options: AddLaunchOp
   return localLaunch({ ...served, env, ...defined({ npx }) })
 }
 
-/** @throws CommandError for an untrusted configuration: the host would name it with --config, which needs no trust. */
+/** @throws CommandError for a configuration with parts that need trust: the host would name it with --config, which needs no trust. */
 async function refuseUntrusted(file: string): Promise<void> {
   const { isTrusted } = await import('../../config/untrusted.ts')
   if (await isTrusted(file, await readFile(file))) return
@@ -63,7 +63,7 @@ async function refuseUntrusted(file: string): Promise<void> {
   if (note !== undefined) throw commandFailure(`${note}. Or name it: --config ${file}`)
 }
 
-/** Returns the folders and configuration to serve: the named ones, else those of the current folder. Throws if one is missing. */
+/** Returns the given folders or configuration, else those of the current folder. @throws CommandError for missing or refused ones. */
 async function servedHere(folders: readonly string[], config: string | undefined) {
   for (const folder of folders) {
     if (folder === '') throw usageError('The name of a folder is empty.')
@@ -119,7 +119,7 @@ export function localLaunch({ folders, config, npx, env }: LaunchOptions): Launc
   }
 }
 
-/** Refuses characters that `cmd /c` interprets, and that hosts do not escape when they start it. */
+/** @throws CommandError for a path with a character that `cmd /c` interprets: hosts do not escape the words of a command for `cmd`. */
 function refuseForCmd(path: string): void {
   const [character] = /[&|<>^%!"()=;,`'\p{Cc}]/u.exec(path) ?? []
   if (character !== undefined)
@@ -144,7 +144,7 @@ export function remoteLaunch({ url, headers, tokenVariable, asksToken }: RemoteO
 }
 
 const howToKeep =
-  'Files of hosts are read by other programs, backed up and shared. Keep it in an environment variable, and name that'
+  'Files of hosts are read by other programs, backed up and shared. Keep the secret in an environment variable, and give the name of the variable'
 
 function refuseUrl(url: string): void {
   if (!URL.canParse(url)) throw usageError('--url is not a URL. Write one such as https://context.example.org/mcp.')

@@ -20,14 +20,14 @@ export interface HookOptions {
   readonly waitMs: number
 }
 
-/** Maximum size of what a host writes, in bytes. */
+/** Maximum size of the input that a host writes, in bytes. */
 const maxInputBytes = 4 * 1024 * 1024
 /** Maximum length of a prompt in a record, in UTF-16 units. */
 const maxShown = 120
 
 /**
- * Returns the options of a command line `pack --hook HOST …` with plain values, without the parser of all commands, which takes time to
- * load. `undefined` for any other command line: that parser then reports what is wrong with it.
+ * Parses a command line `pack --hook HOST …` with plain values. It does not load commander, which would take time. `undefined` for
+ * any other command line, which commander then parses, or refuses with a message.
  */
 export function parseHookOptions(words: readonly string[]): HookOptions | undefined {
   const option = { type: 'string' } as const
@@ -53,7 +53,7 @@ const parseOptionalNumber = (text: string | undefined) => (text === undefined ? 
 
 /**
  * Answers the hook of a host with a context for the prompt: from the server that runs for the folder, or else from its index on the
- * disk. It never fails: a host would show that, or stop the prompt. A log records each answer and its reasons.
+ * disk. It never rejects, because a host would show a failure, or stop the prompt. A log records each answer, or why there is none.
  */
 export async function answerHook({ host, waitMs, ...options }: HookOptions): Promise<void> {
   const signal = AbortSignal.timeout(Math.max(0, Math.round(waitMs - performance.now())))
@@ -72,7 +72,7 @@ export async function answerHook({ host, waitMs, ...options }: HookOptions): Pro
     if (brief.text) await print(formatAnswer(host, brief.text))
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    brief = { silence: signal.aborted ? `there was no answer within ${waitMs} ms` : `it failed: ${reason}` }
+    brief = { silence: signal.aborted ? `there was no answer within ${waitMs} ms` : `the hook failed: ${reason}` }
   }
   if (question === undefined) return
   const { prompt, folder } = question
@@ -115,7 +115,7 @@ async function inputOf(signal: AbortSignal): Promise<string> {
   signal.addEventListener('abort', () => process.stdin.destroy())
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > maxInputBytes) throw new Error('the host wrote too much')
+    if (size > maxInputBytes) throw new Error('the input from the host is longer than 4 MiB')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
@@ -135,7 +135,7 @@ const greetingMs = 300
 
 type AskOptions = Omit<HookOptions, 'host' | 'waitMs'>
 
-/** Asks a running server of the folder. `undefined`: none runs, or none answers. */
+/** Asks a server that runs for the folder. `undefined` if none runs, or none answers. */
 async function askServer(
   { prompt, folder }: HookQuestion,
   { config, budget, minScore }: AskOptions,
@@ -180,7 +180,7 @@ async function askIndex(
   process.chdir(folder)
   const local = await requireLocalSetUp(defined({ config }), { secrets, say: () => {} })
   if (local.config?.context?.hook === false) return briefWhenOff
-  // Mounts that no search covers, such as git, and those that a survey of the folder finds, would take longer than the answer.
+  // Without the mounts that no search covers, such as git, and those that a survey of the folder finds: opening them takes too long.
   const { complete: _, ...known } = local
   const catalog = await openLocalCatalog({ ...known, mounts: searchedMounts(local.mounts) }, () => {}, secrets)
   // The mounts are opened while the prompt is analysed.

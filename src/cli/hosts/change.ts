@@ -44,7 +44,7 @@ export function hostSettingsFile(host: Host, scope: HostScope, machine: Machine)
   )
 }
 
-/** Reads the settings file of a host. @throws CommandError for a file that cannot be read or parsed. */
+/** Reads the settings file of a host. @throws CommandError if it cannot be read or parsed, or is a link out of the project. */
 export async function openHostFile(host: Host, scope: HostScope, machine: Machine): Promise<OpenedHostFile> {
   const file = hostSettingsFile(host, scope, machine)
   // A project may come from elsewhere: its links are not those of the user.
@@ -67,7 +67,7 @@ export function serversOf({ host, settings }: OpenedHostFile): Readonly<Record<s
   >
 }
 
-/** Whether an entry starts hikidashi, judged by the name of the program or its file; for a URL, by the name of the entry. */
+/** Whether an entry starts hikidashi, judged by its program and the word `serve` after it; for a URL, by the name of the entry. */
 export function startsHikidashi(name: string, { command }: EntryLaunch): boolean {
   if (command === undefined) return /hikidashi/i.test(name)
   return command.some((word, i) => {
@@ -76,7 +76,7 @@ export function startsHikidashi(name: string, { command }: EntryLaunch): boolean
   })
 }
 
-/** Returns the text of the file with an entry; unchanged if the file has the same entry. */
+/** Returns the text of the file with an entry and its inputs; unchanged if the file has the same. */
 export function withEntry({ host, before, format, settings }: OpenedHostFile, name: string, entry: HostEntry): string {
   const path = [...host.serversAt(settings), name]
   const text = before.text ?? ''
@@ -103,7 +103,7 @@ export function withoutEntry(opened: OpenedHostFile, name: string): string {
   return inputsFor(settings, name, value).reduceRight((whole, at) => format.remove(whole, ['inputs', at]), rest)
 }
 
-/** Returns the indexes of the inputs that only this entry uses. */
+/** Returns the indexes of the inputs for the token of an entry, if no other entry uses them. */
 function inputsFor(settings: unknown, name: string, value: JsonObject): readonly number[] {
   const list = valueAt(settings, ['inputs'])
   const [whole, own] = [JSON.stringify(settings), JSON.stringify(value)]
@@ -115,9 +115,8 @@ function inputsFor(settings: unknown, name: string, value: JsonObject): readonly
 }
 
 /**
- * Returns the difference of two states of a file as a unified diff, as `patch` reads it. Equal states have none.
- *
- * @param before Undefined if there was no file.
+ * Returns the difference of two states of a file as a unified diff, as `patch` reads it; empty for equal states. Too many changes
+ * are only mentioned. `undefined` is the state without the file.
  */
 export function fileDiff(file: string, before: string | undefined, after: string | undefined): string {
   if (before === after) return ''
@@ -154,7 +153,7 @@ export interface FileReport {
   readonly problem?: string
 }
 
-/** Report about a host on this machine. */
+/** A host on this machine, as `hikidashi hosts --json` prints it. */
 export interface HostReport {
   readonly host: string
   readonly title: string

@@ -109,7 +109,8 @@ export const vscode: Host = {
   id: 'vscode',
   title: 'VS Code',
   format: 'json',
-  resources: 'Add Context > MCP Resources and MCP: Browse Resources list, complete templates and attach.',
+  resources:
+    '“Add Context > MCP Resources” and “MCP: Browse Resources” list them, complete templates, and attach them.',
   docs: 'https://code.visualstudio.com/docs/agents/reference/mcp-configuration',
   files: {
     user: (machine) => [joinPath(machine, vscodeFolder(machine), 'User', 'mcp.json')],
@@ -160,7 +161,8 @@ export const cursorEditor: Host = {
   id: 'cursor',
   title: 'Cursor',
   format: 'json',
-  resources: 'Documented as supported; people report that they find no place to attach them. It gets tools instead.',
+  resources:
+    'Documented as supported; people report that they find no place to attach them. hikidashi gives it tools instead.',
   docs: 'https://cursor.com/docs/context/mcp',
   files: {
     user: (machine) => [joinPath(machine, cursorFolder(machine), 'mcp.json')],
@@ -182,12 +184,12 @@ export const cursorEditor: Host = {
       },
     ]
   },
-  next: 'Turn it on in Cursor: Settings > MCP.',
+  next: 'Turn the server on in Cursor: Settings > MCP.',
 }
 
 const zedSpelling: HostNotation = {
   otherwise:
-    'It starts each server with its own environment. Leave out --env. For a URL, write a configuration in which hikidashi mounts that server (provider "remote", with a header of { "env": … }), and add that.',
+    'Zed gives each server its whole environment. Leave out --env. For a URL, write a configuration in which hikidashi mounts that server (provider "remote", with a header of { "env": … }), and add that configuration.',
 }
 
 const zedFolder = (machine: Machine) => {
@@ -203,7 +205,7 @@ export const zed: Host = {
   id: 'zed',
   title: 'Zed',
   format: 'json',
-  resources: 'None: it supports tools and prompts only. It gets tools instead.',
+  resources: 'None: it supports tools and prompts only. hikidashi gives it tools instead.',
   docs: 'https://zed.dev/docs/ai/mcp',
   files: {
     user: (machine) => [joinPath(machine, zedFolder(machine), 'settings.json')],
@@ -216,7 +218,7 @@ export const zed: Host = {
     return { value: launch.transport === 'http' ? value : { ...value, env: value.env ?? {} } }
   },
   foundIn: claudeCode.foundIn,
-  next: 'Zed applies it at once; its Agent Panel shows whether it runs. In a project, Zed asks whether that is trusted.',
+  next: 'Zed applies the change at once; its Agent Panel shows whether the server runs. Zed asks whether a project is trusted.',
 }
 
 const opencodeSpelling: HostNotation = { variable: (name) => `{env:${name}}`, fills: /\{(?:env|file):/ }
@@ -226,7 +228,7 @@ const opencodeConfigPaths = (machine: Machine, ...folder: readonly string[]) =>
 
 const opencodeFolder = (machine: Machine) => joinPath(machine, configFolder(machine), 'opencode')
 
-/** Whether settings have the form of version 2, with servers one level deeper. Version 2 still reads the form of version 1. */
+/** Whether settings have the form of opencode 2, with servers one level deeper. opencode 2 still reads the form of version 1. */
 const isSecond = (settings: unknown) => {
   const servers = valueAt(settings, ['mcp', 'servers'])
   return isObject(servers) && typeof servers.type !== 'string'

@@ -18,7 +18,7 @@ export interface HostFile {
 }
 
 const mark = '\ufeff'
-/** Maximum size of a settings file, in bytes. No host has larger ones. */
+/** Maximum size of a settings file, in bytes. A larger one is refused. */
 const maxBytes = 64 * 1024 * 1024
 
 /** Reads a settings file of a host. @throws CommandError for a file that cannot be read, or is not text in UTF-8. */
@@ -41,7 +41,7 @@ async function resolveSymlink(file: string): Promise<string> {
     if (stats?.isSymbolicLink() !== true) return target
     target = resolve(dirname(target), await readlink(target))
   }
-  throw commandFailure(`${file} is a symbolic link to a file that does not exist. Create the file, or remove the link.`)
+  throw commandFailure(`${file} leads through more than 40 symbolic links, probably in a circle. Remove the link.`)
 }
 
 async function readRegularFile(file: string): Promise<Buffer | undefined> {
@@ -65,7 +65,7 @@ export function backupPath({ target }: Pick<HostFile, 'target'>): string {
  * Replaces the text of a file atomically: readers, also after a crash, find the old text or the new one. The old text is
  * kept in {@link backupPath}; the byte order mark, the mode and the owner stay.
  *
- * @throws CommandError when the file was changed since it was read.
+ * @throws CommandError if the file was changed since it was read, or cannot be written.
  */
 export async function writeHostFile(before: HostFile, text: string): Promise<void> {
   const { file, target, bytes } = before

@@ -5,7 +5,7 @@ import { toml } from './toml.ts'
 import { type Host, type Json, type KeyPath, type SettingsEditor, valueAt, withValueAt } from './types.ts'
 import { yaml } from './yaml.ts'
 
-/** A file without members: its only value is its whole text, at `text`. */
+/** A format with a single value, at the path `text`: the whole text of the file. */
 const text: SettingsEditor = {
   parse: (whole) => (whole === '' ? {} : { text: whole }),
   set: (_, __, value) => String(value),
@@ -15,7 +15,7 @@ const text: SettingsEditor = {
 
 const formats: Readonly<Record<Host['format'], SettingsEditor>> = { json, toml, yaml, text }
 
-/** Wraps a format for commands: errors name the file, and an edit that would change anything else is refused. */
+/** Returns the editor for a file of a host. Its errors name the file, and it refuses an edit that would change any other value. */
 export function settingsEditorFor(host: Host, file: string): SettingsEditor {
   const format = formats[host.format]
   const parse = (text: string) => {

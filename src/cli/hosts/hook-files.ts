@@ -13,7 +13,7 @@ export interface OpenedHook {
   readonly opened: OpenedHostFile
   readonly event: string
   readonly entry: JsonObject | string
-  /** The index of our entry among the hooks of the event, 0 for a plugin; -1: it is not there. */
+  /** The index of our entry among the hooks of the event, 0 for a plugin; -1 if the file does not have it. */
   readonly index: number
   /** Whether the file is a plugin of ours, and the entry its whole text. */
   readonly isPlugin: boolean
@@ -21,7 +21,7 @@ export interface OpenedHook {
   readonly fileVersion?: number
 }
 
-/** Reads the file of the hooks of a host. @throws CommandError for a host without such hooks. */
+/** Reads the file of the hooks of a host. @throws CommandError for a host without a hook that adds a context to a prompt. */
 export async function openHook(host: Host, scope: HostScope, machine: Machine): Promise<OpenedHook> {
   const hook = promptHooks[host.id]
   if (hook === undefined)

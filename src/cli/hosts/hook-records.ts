@@ -4,21 +4,21 @@ import { stateFolder } from '../../config/state-folder.ts'
 import { makeFolder } from '../../core/kit/make-folder.ts'
 import { isObject, jsonIn } from '../../core/kit/object.ts'
 
-/** The record of one answer to a host. */
+/** The record of one answer to the hook of a host. */
 export interface HookRecord {
   /** ISO 8601. */
   readonly time: string
   readonly host: string
   readonly folder: string
-  /** The beginning of the prompt, without what looks like a secret. */
+  /** The beginning of the prompt, in which possible secrets are redacted. */
   readonly prompt: string
   /** Time since the start of the process, in milliseconds. */
   readonly ms: number
-  /** The origin of the answer: a running server of the folder, or its index on the disk. */
+  /** The origin of the answer: a running server of the folder, or the index of the folder on the disk. */
   readonly from?: 'server' | 'index'
   readonly tokens: number
   readonly score: number
-  /** Why nothing was given. */
+  /** Why the hook gave no context. */
   readonly silence?: string
   readonly items: readonly {
     readonly uri: string
@@ -28,7 +28,7 @@ export interface HookRecord {
   }[]
 }
 
-/** Maximum size of the log, in bytes. A longer one is put aside, and replaces an earlier one. */
+/** Size of the log, in bytes, above which the next record begins a new log. The old log gets the suffix `.1`. */
 const maxLogBytes = 512 * 1024
 
 const logFile = () => join(stateFolder(), 'hooks.jsonl')
@@ -44,7 +44,7 @@ export async function writeHookRecord(record: HookRecord, scrub: (text: string) 
   await appendFile(logFile(), `${scrub(JSON.stringify(record))}\n`, { mode: 0o600 })
 }
 
-/** Reads the newest records of hooks, the newest first. */
+/** Reads at most `most` records from the current log, the newest first. */
 export async function readHookRecords(most: number): Promise<readonly HookRecord[]> {
   const text = await readFile(logFile(), 'utf8').catch(() => '')
   return text

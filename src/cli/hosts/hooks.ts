@@ -9,17 +9,17 @@ export interface HookQuestion {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How a host runs a program at each prompt, and adds what it answers to the prompt. */
+/** How a host runs a program at each prompt, and adds its answer to the prompt. */
 interface PromptHook {
   /** The name of the event in the settings and messages of the host. */
   readonly event: string
   /** The environment variable with the folder of the project, if the host sets one: the agent may have changed its folder. */
   readonly folder?: string
-  /** The files of its hooks, if they are not in its settings file. */
+  /** The files of the host's hooks, if they are not in its settings file. */
   readonly files?: Host['files']
-  /** Its unit of time-outs, in milliseconds. */
+  /** The unit of time-outs in the file of hooks, in milliseconds. Default 1. */
   readonly unitMs?: number
-  /** The version of its file of hooks, for a host that wants one. The commands of such a file are not grouped. */
+  /** The version that the file of hooks must name, if any. Hooks in a file with a version are plain commands, without groups. */
   readonly fileVersion?: number
   /** Returns the text of a plugin that runs a command, for a host whose hooks are code: the file holds nothing else. */
   readonly plugin?: (words: readonly string[]) => string
@@ -72,7 +72,7 @@ export const promptHooks: Readonly<Record<string, PromptHook>> = {
   },
 }
 
-/** Parses the input of a hook. `undefined`: it is another event, or has no prompt. */
+/** Parses the input of a hook. `undefined` for another event, and for an input without a prompt or a folder. */
 export function parseQuestion(host: string, value: unknown, env: Environment): HookQuestion | undefined {
   const hook = promptHooks[host]
   if (hook === undefined || !isObject(value) || typeof value.prompt !== 'string') return undefined

@@ -22,7 +22,7 @@ export const json: SettingsEditor = {
     const eol = lineEndOf(text)
     if (rootOf(text) === undefined)
       return `${leadingComments(text)}${JSON.stringify(nestedValue(path, value), undefined, 2).replaceAll('\n', eol)}${eol}`
-    // A new key comes first: behind another one, the library would put it between that one and its comment.
+    // A new key comes first: behind another member, the library would put it between that member and the comment behind it.
     const options = { formattingOptions: styleOf(text), getInsertionIndex: () => 0 }
     return applyEdits(text, modify(text, [...path], value, options))
   },
@@ -35,7 +35,7 @@ export const json: SettingsEditor = {
   show: (path, value) => `${JSON.stringify(nestedValue(path, value), undefined, 2)}\n`,
 }
 
-/** Whether a text has a comment or a trailing comma, which a strict reader refuses. */
+/** Whether a text has an extension of JSON that its reader refuses, or another syntax error. */
 export function hasRefusedSyntax(
   text: string,
   refuses: { readonly comments: boolean; readonly trailingCommas: boolean },
@@ -51,11 +51,12 @@ function rootOf(text: string): Node | undefined {
   const [error] = errors
   if (error !== undefined)
     throw settingsError(text, error.offset, `this is not JSON (${printParseErrorCode(error.error)}). Fix it first.`)
-  if (root !== undefined && root.type !== 'object') throw settingsError(text, root.offset, 'this is not an object.')
+  if (root !== undefined && root.type !== 'object')
+    throw settingsError(text, root.offset, 'this is not an object. Put the settings into { }.')
   return root
 }
 
-/** The style of the first indented key of a text. */
+/** Returns the line ends of a text, and the indentation of its first indented key. */
 function styleOf(text: string): FormattingOptions {
   const indent = /^([ \t]+)"/m.exec(text)?.[1] ?? '  '
   return { insertSpaces: !indent.startsWith('\t'), tabSize: indent.length, eol: lineEndOf(text) }

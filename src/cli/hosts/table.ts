@@ -53,7 +53,7 @@ const codex: Host = {
     const bearer = variable === undefined ? '' : ` --bearer-token-env-var ${String(variable)}`
     return [{ label, text: `codex mcp add ${name} --url ${String(url)}${bearer}` }]
   },
-  next: 'Restart Codex; /mcp lists its servers. It reads the file of a project only where that is trusted.',
+  next: 'Restart Codex; /mcp lists its servers. It reads the file of a project only if the project is trusted.',
 }
 
 function codexLocal(launch: Extract<Launch, { transport: 'stdio' }>): JsonObject {
@@ -218,7 +218,8 @@ export const hosts: readonly Host[] = [
   zed,
 ]
 
-export const hostArgument = () => new Argument('<host>', 'the host').choices(ids).argParser(parseHost)
+export const hostArgument = () =>
+  new Argument('<host>', 'the host whose settings are changed').choices(ids).argParser(parseHost)
 
 const ids = hosts.map(({ id }) => id)
 
@@ -228,22 +229,22 @@ function parseHost(word: string): string {
   const meant = word.length < 3 ? [] : ids.filter((id) => id.includes(word.toLowerCase()))
   const near = meant.length > 0 ? meant : [nearestWord(word, ids)].filter((id) => id !== undefined)
   const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`
-  throw new InvalidArgumentError(`${hint} There are ${ids.join(', ')}.`.trim())
+  throw new InvalidArgumentError(`${hint} The hosts are: ${ids.join(', ')}.`.trim())
 }
 
 export const scopeOption = () =>
-  new Option('--scope <scope>', 'for you everywhere, or for the current folder as a project')
+  new Option('--scope <scope>', 'the settings to change: yours, or those of the current folder as a project')
     .choices(hostScopes)
     .default('user')
 
-/** @throws CommandError for a name that no host has. */
+/** Returns the host with an id, such as `claude-code`. @throws CommandError if there is none. */
 export function hostNamed(id: string): Host {
   const host = hosts.find((other) => other.id === id)
   if (host === undefined) throw usageError(`The host ${id} is unknown. The hosts are: ${ids.join(', ')}.`)
   return host
 }
 
-/** Returns the name of an entry in the form that the host accepts. */
+/** Returns the name of an entry in the form that the host accepts. @throws CommandError for characters that some host refuses. */
 export function entryName(host: Host, name: string): string {
   if (toHostServerName(name) !== name)
     throw usageError(`${JSON.stringify(name)} is not a name that every host accepts: use letters, digits, - and _.`)

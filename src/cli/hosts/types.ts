@@ -5,7 +5,7 @@ import { usageError } from '../terminal/exit.ts'
 /** A part of a value: literal text, an environment variable, or an input that the host asks its user for. */
 export type HostValuePiece = string | { readonly variable: string } | { readonly input: string }
 
-/** A value in which the host fills in secrets. */
+/** A value in which the host fills in environment variables and inputs. */
 export type HostValue = readonly HostValuePiece[]
 
 /** How a host reaches a server: it starts a command, or connects to a URL. */
@@ -43,7 +43,7 @@ export interface EntryLaunch {
   readonly url?: string
 }
 
-/** Another way to add a server to a host, without its file. */
+/** Another way to add a server to a host, such as a command or a link, and its label for people. */
 export interface AddInstructions {
   readonly label: string
   readonly text: string
@@ -72,10 +72,11 @@ export interface Host {
   readonly traces: { readonly programs: readonly string[]; readonly paths: (machine: Machine) => readonly string[] }
   /** Returns the path of keys to the servers. @param settings The parsed file. */
   serversAt(settings: unknown): readonly string[]
-  /** Returns the name in the form that the host accepts. */
+  /** Returns the name of an entry in the form that the host accepts. By default the name stays. */
   nameOf?(name: string): string
   /** Returns the entry for a launch. @throws CommandError for a value that the host has no notation for. */
   entryOf(launch: Launch, context: EntryContext, settings: unknown): HostEntry
+  /** Returns the command or URL of an entry; neither for an entry in another form. */
   foundIn(value: JsonObject): EntryLaunch
   /** Returns commands and links that add the same entry. They contain no secret, because a shell stores its history. */
   waysOf?(launch: Launch, entry: HostEntry, context: EntryContext): readonly AddInstructions[]
@@ -106,7 +107,7 @@ export function joinPath({ platform }: Pick<Machine, 'platform'>, ...parts: read
   return (platform === 'win32' ? win32 : posix).join(...parts)
 }
 
-/** Returns an environment variable; undefined if it is empty. */
+/** Returns an environment variable; undefined if it is unset or empty. */
 export function environmentValue({ env }: Machine, name: string): string | undefined {
   const value = env[name]
   return value === undefined || value === '' ? undefined : value
@@ -179,7 +180,7 @@ export function lineEndOf(text: string): string {
   return /\r?\n/.exec(text)?.[0] ?? '\n'
 }
 
-/** Returns the text to keep in front of the first value: comments, but not only white space. */
+/** Returns a text without values as the beginning of a file: its comments, with a line end. White space alone is dropped. */
 export function leadingComments(text: string): string {
   if (text.trim() === '') return ''
   return text.endsWith('\n') ? text : text + lineEndOf(text)
@@ -233,7 +234,7 @@ export function formatValue(
 function literal(text: string, title: string, fills: RegExp | undefined): string {
   if (fills?.test(text) !== true) return text
   throw usageError(
-    `${title} would take a part of ${JSON.stringify(text)} for a variable, and has no escape for it. Rename the file or folder.`,
+    `${title} would take a part of ${JSON.stringify(text)} for a variable, and has no escape for it. Choose another name or value.`,
   )
 }
 
@@ -247,7 +248,7 @@ export function formatValues(
 
 /**
  * Returns the words of a command line in the notation of a host. Paths in the project are relative to the project folder, if the
- * host has a variable for that.
+ * host has a placeholder for this folder.
  */
 export function formatCommand(
   { command }: Pick<Extract<Launch, { transport: 'stdio' }>, 'command'>,

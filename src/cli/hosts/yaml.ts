@@ -37,7 +37,7 @@ function parseYamlDocument(text: string): Document {
   return document
 }
 
-/** Texts with control characters are in double quotes, the only form that all parsers of YAML 1.1 and 1.2 read unchanged. */
+/** Puts texts with control characters in double quotes, the only form that all parsers of YAML 1.1 and 1.2 read unchanged. */
 function createYamlNode(document: Document, value: Json) {
   const node = document.createNode(value)
   visit(node, {

@@ -8,7 +8,7 @@ import type { View } from '../../core/view.ts'
 import type { AuditRecord } from '../../server/telemetry/audit.ts'
 import { commandFailure } from '../terminal/exit.ts'
 
-/** Which records are wanted. A record must match all that is given. */
+/** Conditions for records of an audit log. A record must meet all given ones. */
 export interface AuditQuery {
   /** The name or id of a token, the id of a principal or one of its parts, or an address. */
   readonly caller?: string
@@ -50,7 +50,7 @@ export async function findRecords(file: string, query: AuditQuery): Promise<Foun
         more++
       }
     } catch (error) {
-      // The server has rotated the log meanwhile.
+      // A rotated file may have vanished meanwhile, because the server rotated the log again.
       if (errorCodeOf(error) !== 'ENOENT' || part === file)
         throw commandFailure(`The audit log ${part} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
     }
@@ -77,7 +77,7 @@ function isQueryMatch(record: Partial<AuditRecord>, { caller, since, uri, verb, 
   return (verb === undefined || record.verb === verb) && (outcome === undefined || record.outcome === outcome)
 }
 
-/** The names by which a person may call the caller of a record. */
+/** Returns the names of the caller of a record, the most readable first: its label, parts of its id, the whole id, and its address. */
 export function callerNames({ label, principal, address }: Partial<AuditRecord>): readonly string[] {
   const parts = principal?.startsWith('[') ? jsonIn(principal) : undefined
   const own = Array.isArray(parts) ? parts.filter((part) => typeof part === 'string').slice(1) : []
@@ -122,7 +122,7 @@ export async function readRecordedContent(
   }
 }
 
-/** The URIs of a file in a commit: the ref before the path may have several segments. */
+/** Returns the possible URIs of a file in a commit: one for each number of segments that the ref before the path may have. */
 function inCommit(uri: string, commit: string | undefined, mounts: readonly string[]): readonly string[] {
   const mount = mounts.filter((address) => uri.startsWith(`${address}/`)).sort((a, b) => b.length - a.length)[0]
   if (commit === undefined || mount === undefined) return []

@@ -29,13 +29,13 @@ export interface MountReport {
   readonly milliseconds: number
   /** For a mount of a folder: the number of files that are left out, by reason. */
   readonly leftOut?: LeftOutCounts
-  /** For a mount of files: the examined texts with an unknown encoding. They are served as bytes. */
+  /** For a mount of files: the paths of examined texts with an unknown encoding. They are served as bytes. */
   readonly unknownEncodings?: readonly string[]
   /** The rules that match nothing, or just miss a path. */
   readonly ruleMisses?: readonly RuleMiss[]
 }
 
-/** Opens a mount, and tests it against the contract of providers. */
+/** Opens a mount, and tests at most `limit` entries against the contract of providers. `keep` receives the mount, which stays open. */
 export async function checkMount(
   planned: PlannedMount,
   limit: number,
@@ -58,7 +58,7 @@ export async function checkMount(
     const { problems, ...rest } = await checkTwice(mount, limit)
     if (problems.length > 0) await throwUnavailable(mount)
     const { leftOut, names = await listedNames(planned, mount, limit) } = await walkFolder(planned)
-    // A mount with prompts or tools has more names than those of its resources.
+    // Rules may also match the names of prompts and tools, which are not among these names.
     const isAll = names.complete && mount.provider.prompts === undefined && mount.provider.tools === undefined
     const misses = findRuleMisses(planned, names.seen, isAll)
     const unknownEncodings = await textsOfUnknownEncoding(planned, mount, limit)
@@ -73,7 +73,7 @@ export async function checkMount(
   }
 }
 
-/** The addresses of mounts whose rules hide names while files with several names are served: a hidden file is served by its other names. */
+/** Returns the addresses of mounts that hide names but serve hard links: a file hidden under one name is served by its other names. */
 export function mountsExposingHardLinks(mounts: readonly PlannedMount[]): readonly string[] {
   return mounts.flatMap(({ address, config }) => {
     if (!('hardlinks' in config) || config.hardlinks !== true) return []
@@ -86,7 +86,7 @@ export function mountsExposingHardLinks(mounts: readonly PlannedMount[]): readon
 /** Number of bytes at the beginning of a file that are examined for its encoding. */
 const encodingSampleBytes = 64 * 1024
 
-/** Returns the paths of texts with an unknown encoding. `undefined`: the mount has no files. */
+/** Returns the paths of texts with an unknown encoding, among the first `limit`. `undefined` for a source that decodes no texts. */
 async function textsOfUnknownEncoding(
   { config }: PlannedMount,
   { provider }: Mount,
@@ -112,7 +112,7 @@ interface MountNames {
   readonly complete: boolean
 }
 
-/** Walks the folder of a mount. Empty if the mount serves no folder. */
+/** Returns the names in the folder of a mount, and how many are left out. Both are missing if the mount serves no folder. */
 async function walkFolder(planned: PlannedMount): Promise<{ leftOut?: LeftOutCounts; names?: MountNames }> {
   const explainer = await openLeftOutExplainer(planned)
   if (explainer === undefined) return {}
@@ -126,7 +126,7 @@ async function walkFolder(planned: PlannedMount): Promise<{ leftOut?: LeftOutCou
   }
 }
 
-/** Returns the paths that a mount lists. They are all its paths only if it has no templates. */
+/** Returns the first `limit` paths that a mount lists; none if its rules have no globs. With templates the paths are not complete. */
 async function listedNames(planned: PlannedMount, { provider }: Mount, limit: number): Promise<MountNames> {
   if (!hasRuleGlobs(planned)) return { seen: [], complete: false }
   const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
@@ -157,7 +157,7 @@ async function checkTwice({ provider }: Mount, limit: number): Promise<Report> {
   return report.problems.length === 0 ? report : checkProvider(provider, {}, { limit })
 }
 
-/** Returns the addresses of the open mounts of which the principal sees nothing. */
+/** Returns the addresses of the open mounts of which the principal sees nothing. Closes all the mounts. */
 export async function mountsHiddenFrom(
   principal: Principal,
   mounts: readonly Mount[],

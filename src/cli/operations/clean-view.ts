@@ -3,8 +3,8 @@ import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import type { View } from '../../core/view.ts'
 
 /**
- * A view without the secrets that the process knows: they are removed from everything that it returns, as a server removes them from
- * its answers. Output of a command often goes to a model. In a URI the mark replaces the secret: the URI stays well-formed, and names no resource.
+ * Wraps a view, so that its answers have no secrets that the process knows, except in the URI that the caller asked for. The output of
+ * a command often goes to a model. In any other URI a mark replaces the secret: the URI stays well-formed, and names no resource.
  */
 export function cleanView(view: View, scrubber: Scrubber): View {
   const clean = <T>(value: T, own?: string): T => cleaned(value, scrubber, own) as T

@@ -4,12 +4,14 @@ import { fileURLToPath } from 'node:url'
 import { usageError } from '../terminal/exit.ts'
 import { escapeText } from '../terminal/text.ts'
 
-/** A header, from its name to the colon (RFC 9110, section 5.1). */
+/** Matches the name of a header and the colon after it (RFC 9110, section 5.1). */
 export const headerForm = /^[\w!#$%&'*+.^`|~-]+:/
 
 /**
  * Splits a command line into words at white space, as a shell does. Quotes ('…' and "…") and `\` work as in a shell; on Windows, `\`
  * only separates the names in a path. Variables and wildcards are not expanded, because there is no shell.
+ *
+ * @throws CommandError for an open quote, or a `\` at the end.
  */
 export function splitCommand(line: string, platform: NodeJS.Platform = process.platform): readonly string[] {
   const words: string[] = []
@@ -37,14 +39,15 @@ export function splitCommand(line: string, platform: NodeJS.Platform = process.p
 }
 
 /**
- * Joins words to a command line for the shell of a person: a POSIX shell, and on Windows `cmd.exe` or PowerShell. The result is safe to print: a word with characters that are unsafe in a terminal
- * is written as `$'a\x0ab'` (POSIX.1-2024, section 2.2.4; bash, zsh and ksh support it).
+ * Joins words to a command line for the shell of a person: a POSIX shell, and on Windows `cmd.exe` or PowerShell. The result is safe
+ * to print: for a POSIX shell, a word with characters that are unsafe in a terminal is written as `$'a\x0ab'` (POSIX.1-2024, section
+ * 2.2.4; bash, zsh and ksh support it), and on Windows with `\u` escapes.
  */
 export function joinCommand(words: readonly string[], platform: NodeJS.Platform = process.platform): string {
   return words.map(platform === 'win32' ? quotedForWindows : quoted).join(' ')
 }
 
-/** A word as programs on Windows read it: `"` and the backslashes before it are escaped in quotes. */
+/** Quotes a word as programs on Windows parse it: `"` and the backslashes before it are escaped. */
 function quotedForWindows(word: string): string {
   const shown = escapeText(word)
   if (/^[\w@+:./\\~-]+$/.test(shown)) return shown
@@ -69,7 +72,7 @@ export function packageVersion(): string {
   return readPackage().version
 }
 
-/** Whether `npx hikidashi` finds this package. While package.json says "private", npm refuses to publish it. */
+/** Whether `npx hikidashi` can find this package in the registry. npm refuses to publish it while package.json has "private". */
 export function isPublished(): boolean {
   return readPackage().private !== true
 }
@@ -81,7 +84,7 @@ export interface ServerToAdd {
   readonly url?: string
   /** The command line that starts the server on stdio. */
   readonly command: readonly string[]
-  /** The file of tokens, if the server requires tokens over HTTP. */
+  /** The token file, if the server requires tokens over HTTP. */
   readonly tokens?: string
 }
 
@@ -104,7 +107,7 @@ export function httpInstructions({ name, url = '', command, tokens }: ServerToAd
     tokens === undefined
       ? []
       : [
-          `It requires a token. Create one, and put it into ${tokenVariable} in the environment of the host:`,
+          `This server requires a token. Create one, and put it into ${tokenVariable} in the environment of the host:`,
           `  ${joinCommand(['hikidashi', 'token', 'add', '--tokens', tokens, '--name', 'my-host'])}`,
         ]
   return [
@@ -131,7 +134,7 @@ function startedByHost({ name, command: [program = '', ...args] }: ServerToAdd):
 hikidashi writes these entries for you: hikidashi add HOST (hikidashi hosts lists the names)`
 }
 
-/** Converts a name to one that every host accepts: letters, digits, `-` and `_`. */
+/** Converts a name to one that every host accepts: letters, digits, `-` and `_`. If none is left, it is `hikidashi`. */
 export function toHostServerName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'hikidashi'
 }

@@ -28,7 +28,7 @@ export async function completeLine(args: readonly string[], io: ProcessIo): Prom
     const lines = candidates.map(({ value, about }) => formatCandidate(value.slice(skipped), about))
     await io.out.write([...lines, ...(files === undefined ? [] : [`:${files}\n`])].join(''))
   } catch {
-    // Print no message. Candidates that were printed before the error are valid.
+    // The shell then completes nothing.
   }
 }
 
@@ -41,7 +41,7 @@ async function candidatesFor(words: readonly string[], io: ProcessIo) {
   if (kind === undefined) return { candidates: whole(fitting(wanted.candidates, typed)) }
   if (kind === 'files' || kind === 'folders') return { candidates: [], files: kind }
   const candidates = whole(await completeUris(wanted, io.secrets).catch(() => []))
-  // The user can write a path of this machine in place of a URI.
+  // A path of this machine may stand in place of a URI, so let the shell add files.
   const isPath = kind === 'uri' && !/^[A-Za-z][\w+.-]*:/.test(typed) && !wanted.given.has('url')
   return isPath ? { candidates, files: 'files' } : { candidates }
 }
@@ -102,7 +102,7 @@ async function completeUris(wanted: Completions, secrets: Secrets): Promise<read
   const roots = local.mounts.map(({ address }) => address)
   if (kind === 'address') return addresses(roots, typed)
   const mount = local.mounts.find(({ address }) => typed.startsWith(`${bare(address)}/`))
-  // If the current folder is served because nothing else is named, relative paths are completed.
+  // If the current folder is served by default, an empty word gets only the relative paths that the shell adds.
   if (mount === undefined) return local.assumed && typed === '' ? [] : addresses(roots, typed, '/')
   const kept = storeSettings(local)
   const store = kept === undefined ? undefined : lazyStore(kept, silent)
@@ -166,7 +166,7 @@ interface Completions {
   readonly given: ReadonlyMap<string, readonly string[]>
 }
 
-/** Determines the possible completions of the last word of a command line. The first word follows `hikidashi`. */
+/** Determines the possible completions of the last word of a command line. `words` are the words after `hikidashi`. */
 export function completeLastWord(program: Command, words: readonly string[]): Completions {
   const given = new Map<string, readonly string[]>()
   const typed = words.at(-1) ?? ''

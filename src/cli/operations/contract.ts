@@ -51,7 +51,7 @@ export async function checkContract(
       provider: mountSource(planned.config).name,
       examined,
       complete,
-      // Nothing is known here about the expected entries.
+      // The promise `expected` is about given entries, and none are given here.
       promises: promiseIds
         .filter((id) => id !== 'expected')
         .map((id) => ({

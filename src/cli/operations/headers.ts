@@ -5,7 +5,7 @@ import { usageError } from '../terminal/exit.ts'
 import type { Secrets } from '../terminal/secrets.ts'
 import { headerForm } from './command-line.ts'
 
-/** The options that give headers to the requests to a server. Every user of a machine can read the words of a command line, but not these. */
+/** The options that add headers to requests. Every user of a machine can read a command line, so only `header` has the value itself. */
 export interface HeaderOptions {
   readonly header?: readonly string[]
   /** Headers whose value is in an environment variable, each written `NAME=VARIABLE`. */
@@ -21,7 +21,7 @@ export function addHeaderOptions(command: Command): Command {
     )
     .option(
       '--header-env <name=variable>',
-      'with --url: send a header whose value is in a variable (repeatable)',
+      'with --url: send a header whose value is in an environment variable (repeatable)',
       addHeaderEnv,
     )
     .option('--header <header>', 'with --url: send a header that is not secret, "Name: value" (repeatable)', addHeader)
@@ -36,11 +36,13 @@ function addHeader(header: string, headers: readonly string[] = []): readonly st
 export function addHeaderEnv(pair: string, pairs: readonly string[] = []): readonly string[] {
   const [name = '', variable = ''] = splitPair(pair)
   if (!headerForm.test(`${name}:`) || variable === '')
-    throw new InvalidArgumentError('Write NAME=VARIABLE: the name of a header, and that of an environment variable.')
+    throw new InvalidArgumentError(
+      'Write NAME=VARIABLE: the name of a header, and the name of an environment variable.',
+    )
   return [...pairs, pair]
 }
 
-/** Returns the name of the header and that of the variable. No name of a header in use has an equals sign. */
+/** Splits `NAME=VARIABLE` at the first equals sign, which the name of a header cannot contain. Without one, the variable is empty. */
 export function splitPair(pair: string): readonly [string, string] {
   const at = pair.indexOf('=')
   return at === -1 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)]
@@ -57,7 +59,7 @@ export function requireUrl(options: HeaderOptions & { readonly url?: string }): 
 /**
  * Returns the headers that the options give. Values of variables and of the file become known secrets.
  *
- * @throws CommandError for a variable or a file without a value, and for a header that is given twice.
+ * @throws CommandError for a variable or a file without a valid value, and for a header that is given twice.
  */
 export function headersOf(
   { header = [], headerEnv = [], bearerFile }: HeaderOptions,

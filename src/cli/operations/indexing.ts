@@ -6,12 +6,12 @@ import type { MountProgress, Search } from '../../providers/search/index.ts'
 import type { Io } from '../terminal/io.ts'
 import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 
-/** Interval of the checks, in milliseconds. */
+/** Interval at which `waitForIndex` asks for the progress, in milliseconds. */
 const intervalMs = 100
 /** If no process feeds the index for this time, the existing index is searched. In milliseconds. */
 const feedTimeoutMs = 20_000
 
-/** Feeds a search, and resolves when each of its mounts is indexed, or does not answer. Shows the progress. */
+/** Feeds a search, and resolves when each of its mounts is indexed or does not answer, or if no process feeds it. Shows the progress. */
 export async function waitForIndex(search: Search, io: Pick<Io, 'saysToTerminal' | 'say' | 'out'>): Promise<void> {
   search.feed()
   const start = performance.now()
@@ -41,7 +41,7 @@ function progressOf(mounts: readonly MountProgress[]) {
   return { done, total: isCounted ? total : undefined, what: 'documents indexed' }
 }
 
-/** Interval at which the progress of the indexes is checked, in milliseconds. */
+/** Interval at which `reportIndexing` asks for the progress, in milliseconds. */
 const lookIntervalMs = 250
 /** Minimum duration of indexing that is reported, in milliseconds. */
 const minToldMs = 1000
@@ -56,7 +56,8 @@ export interface ServeIndexingOptions extends Pick<ProgressOptions, 'line' | 'no
 
 /**
  * Reports the progress of the first indexing until it is done: on a terminal in its last line, elsewhere as a log event every few
- * seconds. Indexing of less than a second is not reported. Resolves when the indexing is done, or when the signal aborts.
+ * seconds. Indexing of less than a second is not reported. Resolves when the indexing is done, when the signal aborts, or if a search
+ * cannot be opened.
  */
 export async function reportIndexing(catalog: Pick<Catalog, 'mounts'>, options: ServeIndexingOptions): Promise<void> {
   const { io, log, isStructured, signal, now = Date.now, ...rest } = options

@@ -57,7 +57,7 @@ export async function serveOtherProcess(
   socket.end(`${JSON.stringify(answer)}\n`)
 }
 
-/** Takes the first line from a socket; `undefined` if it does not come in time. */
+/** Takes the first line from a socket; `undefined` if it is too long, or does not come in time. */
 function firstLine(socket: Socket): Promise<string | undefined> {
   return new Promise((done) => {
     let read = Buffer.alloc(0)

@@ -55,7 +55,7 @@ const counted: Readonly<Record<LeftOutReason, string | readonly [one: string, se
   depth: 'too deep',
 }
 
-/** Explains why a path is left out, and names the rule. `asked`: the path that the user named, if it lies below that path. */
+/** Explains why a path is left out, and names the rule. `asked`: the path that the user named, which may lie below the one in `found`. */
 export function explainLeftOut(found: LeftOut, asked = found.path): string {
   const above = found.path !== asked && found.path !== `${asked}/` ? `${found.path} is not served: ` : ''
   return `${above}${ruleOf(found)}`
@@ -70,7 +70,7 @@ function ruleOf({ reason, line, glob, target, because }: LeftOut): string {
   return `${reasons[reason]}: ${target}${why}`
 }
 
-/** Formats the number of left out files by reason: `3 by .gitignore, 2 hard links`. Empty if there are none. */
+/** Formats the numbers of files that are left out, by reason: `3 by .gitignore, 2 hard links`. Empty if there are none. */
 export function formatLeftOutCounts({ counts, complete }: LeftOutCounts): string {
   const parts = Object.entries(counts)
     .sort(([, a], [, b]) => b - a)

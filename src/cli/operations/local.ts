@@ -132,7 +132,7 @@ async function planFoldersWhole(
   return { mounts: withoutSearch(mounts), complete: async () => withoutSearch(await complete()), withoutGit }
 }
 
-/** Whether a folder contains the default store of the folders. */
+/** Whether `folder` contains the default store of the served `folders`. */
 function holdsStoreOf(folders: readonly string[], folder: string): boolean {
   const state = stateFolder()
   if (isInside(state, folder)) return true

@@ -8,17 +8,17 @@ interface Installed {
   readonly registry: string
 }
 
-/** Maximum time and size of the answer of the registry. */
+/** Maximum time of the answer of the registry, in milliseconds, and its maximum size, in bytes. */
 const timeoutMs = 10_000
 const maxBytes = 1024 * 1024
 
-/** The registry that npm uses here, as far as the environment tells. */
+/** Returns the URL of the registry that npm uses, as far as environment variables tell. */
 export function registryIn(env: Readonly<Record<string, string | undefined>>): string {
   return env.npm_config_registry || env.NPM_CONFIG_REGISTRY || 'https://registry.npmjs.org/'
 }
 
 /**
- * Prints the installed version, and whether the registry has a newer one. Nothing else asks the registry.
+ * Prints the installed version, and whether the registry has a newer one. No other command asks the registry.
  *
  * @throws CommandError if the registry does not answer, or not as a registry does.
  */

@@ -53,7 +53,7 @@ function because({ factors }: Explanation): string {
 
 const reasons: Readonly<Record<OmittedItem['reason'], string>> = {
   budget: 'does not fit',
-  count: 'there are enough',
+  count: 'there are enough other resources',
   duplicate: 'has the same content as another',
   unreadable: 'cannot be read',
 }
@@ -77,7 +77,7 @@ export function formatDifferences(
   after: string | undefined,
 ): string {
   if (before === after) return 'Nothing has changed: the text of the context is the same.'
-  if (differences.length === 0 && before === undefined) return 'None of its resources has changed.'
+  if (differences.length === 0 && before === undefined) return 'None of the resources in the manifest has changed.'
   if (differences.length === 0) return 'The contents have not changed; only the form of the text has.'
   const lines = differences.map(({ uri, what, from, to }) => {
     const levels = from === to || from === undefined || to === undefined ? '' : ` (${from} → ${to})`
@@ -95,7 +95,7 @@ const words: Readonly<Record<Difference['what'], string>> = {
 
 /**
  * Counts the changes of each file in the git history, for mounted repositories and for mounted folders that are repositories.
- * `known`: the addresses of the mounts with counted changes.
+ * `known`: the addresses of the mounts with counted changes. `changes`: the number for a URI, `undefined` if it is not known.
  */
 export async function countFileChanges(mounts: readonly PlannedMount[], log: Log, timeoutMs = 3000) {
   const repositories = mounts.flatMap(repositoryOf)
@@ -138,7 +138,7 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
-/** Errors name the file. */
+/** Reads and parses a file. @throws CommandError, which names the file, if it cannot be read or parsed. */
 export async function parseTextFile<T>(file: string, parse: (text: string) => T): Promise<T> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw ioError('read', `The file ${file}`, error)

@@ -32,7 +32,7 @@ const timeoutMs = 10 * 60_000
 const maxObjectBytes = 1024 ** 3
 const maxFileBytes = 1024 ** 3
 const maxFiles = 200_000
-/** How often the size of the objects is examined while they come, in milliseconds. */
+/** Interval at which the size of the arriving objects is checked, in milliseconds. */
 const lookIntervalMs = 500
 
 /** Variables that would lead git to another repository (`git rev-parse --local-env-vars`). */
@@ -62,7 +62,7 @@ function isRef(text: string): boolean {
   )
 }
 
-/** The last two segments of a place, in plain letters. */
+/** Returns the last two segments of the path of a repository. `-` replaces unusual characters. */
 function repositoryName(place: string): string {
   const segments = place
     .replace(/^\w+:\/\/[^/]*/, '')
@@ -75,15 +75,14 @@ function repositoryName(place: string): string {
 
 /**
  * Fetches one commit of a repository, without its history, into the cache of the user, and returns its files. They are as they were
- * committed: links are texts, and no filter, hook or submodule runs. If the repository does not answer, the last copy is used, and
- * that is said.
+ * committed: links are texts, and no filter, hook or submodule runs. If the fetch fails, the last copy is used, and a message says so.
  *
- * @throws CommandError if git is missing, the repository cannot be read, or it exceeds a limit.
+ * @throws CommandError if there is no copy, and git is missing, the repository cannot be read, or it exceeds a limit.
  */
 export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<FetchedRepository> {
   const { url, ref, name } = parseRemote(text)
   const digest = createHash('sha256').update(`${url}\0${ref}`).digest('hex').slice(0, 16)
-  // Addresses of other mounts have the name of the folder.
+  // The folder has the name of the repository, because the addresses of some of its mounts contain the name of the folder.
   const folder = join(cacheFolder(), 'remote', digest, name.split('/').at(-1) ?? name)
   const repository = join(folder, '.git')
   /** Exists while the files of a commit are complete. */
@@ -119,7 +118,7 @@ export async function fetchRemote(text: string, io: Pick<Io, 'say'>): Promise<Fe
  * Waits until no living process has a lock, and takes it. The lock is a folder with one file, whose name is the id of the process. The
  * system renames a folder only onto an empty one, and only the file of a dead process is removed, so two processes never have the lock.
  *
- * @returns Releases the lock.
+ * @returns A function that releases the lock.
  * @throws CommandError if the other process does not release it.
  */
 async function lock(folder: string, io: Pick<Io, 'say'>): Promise<() => Promise<void>> {
@@ -221,7 +220,7 @@ function sentenceOf(error: Error & { readonly killed?: boolean }, stderr: string
 
 const tooManyFiles = `The repository has more than ${maxFiles.toLocaleString('en')} files, which is too much to fetch.`
 
-/** Refuses a commit with too many or too large files. @param list What `git ls-tree -r -l -z` wrote. */
+/** Refuses a commit whose files are too many, or too large together. @param list The output of `git ls-tree -r -l -z`. */
 function requireFewFiles(list: string): void {
   const entries = list.split('\0').slice(0, -1)
   if (entries.length > maxFiles) throw commandFailure(tooManyFiles)
@@ -246,7 +245,7 @@ async function withinSize<T>(packs: string, fetch: (signal: AbortSignal) => Prom
   }
 }
 
-/** In bytes. Files that are gone, and a folder that is missing, count as nothing. */
+/** Returns the size of all files in a folder, in bytes. Files that vanish, and a missing folder, count as nothing. */
 async function sumFileSizes(folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => [])
   const sizes = names.map((name) =>

@@ -86,7 +86,7 @@ function ruleGlobs(planned: PlannedMount): readonly RuleGlob[] {
       if (takesFolders && typeof item === 'string')
         return [ruleGlob(`${key}[${index}]`, item, true, key === 'exclude' ? createExclusion([item]) : undefined)]
       const globs = [memberOf(item, 'match') ?? []].flat().filter((glob) => typeof glob === 'string')
-      // Rules about tools and prompts are about no file.
+      // A glob that begins with `=` is about tools or prompts, not about files.
       return globs
         .filter((glob) => !glob.startsWith('='))
         .map((glob) => ruleGlob(`${key}[${index}].match`, glob, false))
@@ -137,7 +137,7 @@ function readingsOf({ glob, takesFolders }: RuleGlob, planned: PlannedMount): re
   ]
 }
 
-/** The glob in any letter case, with full-width and other compatible letters as plain ones. */
+/** Returns the glob without regard to letter case, with full-width and other compatible letters as plain ones. */
 function foldedReading(glob: string): Reading {
   const matches = compileGlob(glob.normalize('NFKC'), { ignoreCase: true })
   return { matches: (path) => matches(path.normalize('NFKC')) }

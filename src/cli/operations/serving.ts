@@ -41,7 +41,7 @@ interface AnnouncerOptions {
 
 const noConfig = 'the current folder has no hikidashi.json, so the folder itself is served'
 
-/** Creates the announcer of a running server. It tells a person how to use the server, or writes one event to the log. */
+/** Creates the announcer of a running server. It tells a person how to use the server, or writes events to the log for programs. */
 export function createAnnouncer({ say, log, server, addresses, assumed }: AnnouncerOptions) {
   const sentences = (where: string, ...more: readonly string[]) => {
     const headline = `hikidashi ${packageVersion()} serves ${pluralize(addresses.length, 'mount')} ${where}`
@@ -118,7 +118,7 @@ export function prepareService(local: LocalSetUp, open: () => Promise<OpenedCata
   }
 }
 
-/** Returns the views with the prompt `assemble_context`, and the tool of that name. All callers share one semaphore. */
+/** Adds the prompt `assemble_context`, unless it is disabled, and tools for contexts and changes. All callers share one semaphore. */
 function contextFor(
   { config }: LocalSetUp,
   catalog: ViewFactory,
@@ -185,7 +185,7 @@ export function tokenFileOption(auth: { readonly tokens?: string } | undefined):
   return auth?.tokens === undefined ? {} : { tokens: auth.tokens }
 }
 
-/** @throws CommandError if a setting that protects the service is left out: `audit`, or over HTTP `http`. */
+/** @throws CommandError if a setting that protects the service is left out: `audit`, or `http` unless `--stdio` is given. */
 export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeOptions): void {
   const needed = ['audit', ...(stdio ? [] : ['http'])]
   const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
@@ -195,7 +195,7 @@ export function refuseWithheld({ config }: LocalSetUp, { stdio }: ServeOptions):
   )
 }
 
-/** @throws CommandError if a mount serves the token file of `--tokens`, as the loader of the configuration refuses it. */
+/** @throws CommandError if a mount serves the token file of `--tokens`. The loader of a configuration checks `http.auth.tokens`. */
 export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: ServeOptions): Promise<void> {
   if (tokens === undefined) return
   const [{ servedFolderPath }, { servedFileFinding }] = await Promise.all([
@@ -208,15 +208,15 @@ export async function refuseServedTokens({ mounts }: LocalSetUp, { tokens }: Ser
     return folder !== undefined && isInside(file, folder)
   })
   if (serving === undefined) return
-  const { message, fix } = servedFileFinding([], `The file of tokens ${file}`, serving.address)
+  const { message, fix } = servedFileFinding([], `The token file ${file}`, serving.address)
   throw commandFailure(`${message} ${fix}`)
 }
 
 /** Returns a sentence about the options of `serve` that correct a refused option of the HTTP server; empty if there are none. */
 export function optionAdvice(option: string | number | undefined): string {
-  if (option === 'listen') return ' Choose another one: --http 0 takes a free port of the loopback interface.'
-  if (option === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach it: --insecure.'
-  return option === 'allowedHosts' ? ' Or name them here: --allow-host NAME.' : ''
+  if (option === 'listen') return ' Choose another address: --http 0 takes a free port of the loopback interface.'
+  if (option === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach the server: --insecure.'
+  return option === 'allowedHosts' ? ' Or name the hosts here: --allow-host NAME.' : ''
 }
 
 /** Returns the arguments with which a host starts the same service over stdio. */
@@ -238,7 +238,8 @@ export function argumentsFor(
 
 /**
  * Returns a function that tells whether a server that starts now would serve other mounts or settings, such as the skills of a new folder
- * or a new password in a file. With a source from outside the answer is always yes, because its code may have changed.
+ * or a new password in a file. With a source from outside hikidashi the answer is always yes, because its code may have changed. If
+ * the check itself fails, the answer is no.
  */
 export function createAgeCheck(local: LocalSetUp, plan: () => Promise<LocalSetUp>): () => Promise<boolean> {
   const textOf = async ({ config, mounts, complete }: LocalSetUp) =>

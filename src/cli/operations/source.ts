@@ -23,11 +23,11 @@ import { splitCommand } from './command-line.ts'
 import { addHeaderOptions, type HeaderOptions, headersOf, requireUrl } from './headers.ts'
 import { type LocalOptions, openLocalCatalog, requireLocalSetUp } from './local.ts'
 
-/** The options that choose the source of `ls`, `read`, `search` and similar commands: the local configuration, or a server. */
+/** The options that choose the source of `ls`, `read` and similar commands: the local configuration, a server, or a repository. */
 export interface SourceOptions extends Omit<LocalOptions, 'name'>, HeaderOptions {
   readonly url?: string
   readonly command?: string
-  /** A repository of another machine. */
+  /** A repository of another machine: `owner/repo#ref` of GitHub, or a URL of git. */
   readonly remote?: string
   readonly logLevel: (typeof logLevels)[number]
 }
@@ -36,7 +36,7 @@ export interface CommandSource {
   readonly view: View
   /** Catalog of a local view. */
   readonly catalog?: Catalog
-  /** Mounts of a local view. */
+  /** Mounts of a local view; empty for a server. */
   readonly mounts: readonly PlannedMount[]
   /** Parts of the local configuration that are left out because it is not trusted. */
   readonly withheld: readonly WithheldPart[]
@@ -52,8 +52,13 @@ export interface CommandSource {
 export function addSourceOptions(command: Command): Command {
   command
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
-    .addOption(new Option('--url <url>', 'look at this server instead').conflicts(['config', 'command']))
-    .addOption(new Option('--command <line>', 'start this server and look at it instead').conflicts(['config', 'url']))
+    .addOption(new Option('--url <url>', 'look at the MCP server at this URL instead').conflicts(['config', 'command']))
+    .addOption(
+      new Option('--command <line>', 'start an MCP server with this command line, and look at it instead').conflicts([
+        'config',
+        'url',
+      ]),
+    )
     .addOption(
       new Option(
         '--remote <repository>',
@@ -183,7 +188,7 @@ export async function withSource(
 ): Promise<void> {
   const log = createTextLog(io, options.logLevel)
   const isRemote = options.url !== undefined || options.command !== undefined
-  const progress = createProgress(io, { what: isRemote ? 'Connecting' : 'Opening what is mounted', besideOutput: true })
+  const progress = createProgress(io, { what: isRemote ? 'Connecting' : 'Opening the mounts', besideOutput: true })
   const source = await openSource(options, io, log).finally(progress.end)
   try {
     await use(source, log)

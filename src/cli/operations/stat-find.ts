@@ -48,7 +48,7 @@ export async function statUri(view: View, uri: string): Promise<StatResult | und
   }
 }
 
-/** A mount of a single resource is shown as that resource; any other mount as itself. */
+/** Returns the metadata of a mount. For a mount of a single resource, metadata from a read of the resource is added. */
 export async function resourceOfMount(view: View, mount: Resource): Promise<Resource> {
   try {
     const { items, nextCursor } = await view.directory({ uri: mount.uri })
@@ -112,7 +112,7 @@ async function countChildren(view: View, uri: string): Promise<StatResult['child
   }
 }
 
-/** Returns the metadata from a read, without its content. */
+/** Returns the metadata from a read, without the content; `undefined` if the URI does not exist. */
 async function readAs(view: View, uri: string): Promise<Resource | undefined> {
   try {
     const { contents } = await view.read(uri)

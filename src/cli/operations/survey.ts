@@ -24,7 +24,7 @@ interface DescribedApi {
   /** Path of the description, relative to the folder. */
   readonly file: string
   readonly url: string
-  /** URI templates of the GET requests. */
+  /** URI templates of the first GET requests that need no parameters outside their paths. */
   readonly templates: readonly string[]
 }
 
@@ -33,7 +33,7 @@ const openApiFiles = ['openapi.json', 'docs/openapi.json', 'api/openapi.json']
 const maxOpenApiBytes = 4 * 2 ** 20
 const maxTemplates = 8
 
-/** Finds the OpenAPI description of a folder that gives a URL and has a GET request without required query. */
+/** Finds the first OpenAPI description in a folder that gives an https URL and has a GET request for {@link DescribedApi.templates}. */
 async function apiIn(folder: string): Promise<DescribedApi | undefined> {
   for (const file of openApiFiles) {
     const found = describedBy(await jsonIn(folder, file, maxOpenApiBytes))
@@ -93,7 +93,7 @@ const maxHostFileBytes = 256 * 1024
 
 /**
  * Finds the servers in the host files of a folder. The values of their environment and headers, and possible secrets in their
- * arguments, are left out, because they belong in a secret store. Entries of hikidashi itself are left out too.
+ * arguments and URLs, are left out, because they belong in a secret store. Entries of hikidashi itself are left out too.
  */
 export async function serversIn(folder: string): Promise<readonly DescribedServer[]> {
   const found = new Map<string, DescribedServer>()

@@ -30,7 +30,7 @@ const lines = {
   ascii: { through: '|   ', none: '    ', branch: '|-- ', last: '`-- ' },
 } as const
 
-/** Maximum number of lines that are collected before they are written. */
+/** Maximum number of lines that are collected before they are written, unless the whole tree is collected. */
 const batch = 200
 
 /** Creates a printer of trees for people, with the facts of each node in columns to its left. */
@@ -136,7 +136,7 @@ function headingOf(columns: readonly PrintedColumn[], widths: readonly number[],
   )
 }
 
-/** Formats a number of tokens. An estimate begins with `~`. */
+/** Formats a number of tokens: `-` if it is not known. An estimate begins with `~`. */
 export function formatTokens(known: { readonly tokens?: number; readonly isEstimate: boolean } | undefined): string {
   if (known?.tokens === undefined) return '-'
   return `${known.isEstimate ? '~' : ''}${known.tokens.toLocaleString('en')}`

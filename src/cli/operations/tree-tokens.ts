@@ -11,10 +11,10 @@ import type { TokenCount } from './tree-walk.ts'
 const concurrency = 6
 /** Maximum size of a resource that is read, in bytes. Tokens of larger ones are estimated. */
 const maxBytes = maxCounted
-/** Mean number of bytes in a token, of text and code in UTF-8 in any language. */
+/** Assumed number of bytes in a token, for text and code in UTF-8. */
 const bytesPerToken = 4
 
-/** Creates a function that reads a resource and counts its tokens. The tokens of a resource that is too large are estimated. */
+/** Creates a function that reads a resource and counts its tokens. If it is too large or cannot be read, they are estimated. */
 export async function tokenCounter(
   view: View,
   encoding: Encoding,

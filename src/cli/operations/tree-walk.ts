@@ -7,7 +7,7 @@ import { CommandError, exitCodes, usageError } from '../terminal/exit.ts'
 import { type CommandSource, withSuggestion } from './source.ts'
 import { resourceOfMount } from './stat-find.ts'
 
-/** The number of tokens of a resource. `tokens` is left out if the resource is not text. */
+/** The number of tokens of a resource. `tokens` is left out if the resource is not text, or cannot be counted. */
 export interface TokenCount {
   readonly tokens?: number
   readonly isEstimate: boolean
@@ -24,7 +24,7 @@ export interface Totals {
   isEstimate: boolean
 }
 
-/** Position of a node: whether the node, and each node above it, is the last in its directory. Empty for a root. */
+/** Position of a node: for each node above it, from the root's child on, and for itself, whether it is the last in its directory. */
 export type TreePosition = readonly boolean[]
 
 /** Receives the nodes of a tree from top to bottom. Each `enter` is followed by a `leave` of the same directory. */
@@ -96,7 +96,7 @@ export async function walkTree(
         if (isShown) await visitor.add(node, here, found)
       }
     } catch (error) {
-      // A named node must exist; a listed node may have disappeared, or not answer.
+      // A root that the user named must exist and answer; a listed directory may have disappeared, or not answer.
       if (
         (position.length === 0 && options.isNamed) ||
         !(isMissingDirectory(error) || isResourceError(error, 'unavailable'))

@@ -34,7 +34,7 @@ export function withheldNote({ withheld, file }: Pick<Config, 'withheld' | 'file
   return `Left out, because this configuration was found in the current folder and you have not trusted it: ${parts.join('; ')}${more}. If you trust what it does: ${trustCommand(file)}`
 }
 
-/** Returns the effects of a part of a configuration, escaped for terminals: `starts the program ./server, reads ../notes`. */
+/** Formats the effects of a part of a configuration, escaped and shortened: `starts the program ./server, reads ../notes`. */
 export function formatEffects({ effects }: WithheldPart, maxChars = maxLength): string {
   const all = effects.map(({ kind, what }) => `${verbs[kind]} ${escapeText(what)}`)
   const text = [...new Set(all)].join(', ')
@@ -59,7 +59,7 @@ export function withheldJson({ name, part, effects }: WithheldPart) {
 
 /** Message when the trust in a configuration could not be stored. */
 export const trustNotSavedNote =
-  'that you trust this configuration could not be kept in the state folder. Name it with --config, or run: hikidashi trust'
+  'your trust in this configuration could not be stored in the state folder. Name the file with --config, or run: hikidashi trust'
 
 /**
  * Records that the user trusts a configuration that the user named, or that `init` wrote. Resolves to whether it was recorded.

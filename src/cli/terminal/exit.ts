@@ -35,7 +35,7 @@ export function usageError(message: string): CommandError {
   return new CommandError(exitCodes.usage, message)
 }
 
-/** Rethrows an error of a source, a file or a service as a failure: it is not a fault of the command line. */
+/** Throws a {@link ResourceError} as a failure, because it is not a fault of the command line; any other error unchanged. */
 export function rethrowAsFailure(error: unknown): never {
   throw isResourceError(error) ? commandFailure(error.message) : error
 }
@@ -103,7 +103,7 @@ export function installStopHandlers(log: Log) {
   return {
     signal: controller.signal,
     stopped: new Promise<undefined>((resolve) => controller.signal.addEventListener('abort', () => resolve(undefined))),
-    /** Restores the default handling of the signals. */
+    /** Removes the handlers of signals, exceptions and rejections. */
     done: () => {
       for (const name of Object.keys(signals)) process.off(name, onSignal)
       process.off('SIGUSR1', ignore)

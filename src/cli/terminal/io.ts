@@ -20,7 +20,7 @@ export interface Io {
   readonly sharing?: Sharing
 }
 
-/** Access to the clients of other processes, which join this one to be served by it. */
+/** Access to the clients of other processes. These processes join this one, which serves their clients. */
 export interface Sharing {
   /** The secret that seals the cursors of lists. A process that takes over from this one gets it too. */
   readonly cursorSecret: string
@@ -32,9 +32,9 @@ export interface Sharing {
   readonly own?: { readonly input: Readable; readonly output: Writable }
 }
 
-/** The outputs of the process itself. */
+/** The outputs of the process, with one for the error that ends a command. */
 export interface ProcessIo extends Io {
-  /** Prints an error, as `say` does. */
+  /** Prints an error as `say` does, after `hikidashi:`. */
   complain(text: string): void
 }
 
@@ -195,7 +195,7 @@ export async function writeJson(output: Output, value: unknown): Promise<void> {
 
 const units = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
 
-/** A size for people: `0 B`, `1023 B`, `1.5 KiB`, `12 MiB`. */
+/** Formats a number of bytes for people: `0 B`, `1023 B`, `1.5 KiB`, `12 MiB`. */
 export function formatSize(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`
   let value = bytes / 1024
@@ -208,7 +208,7 @@ export function formatSize(bytes: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`
 }
 
-/** A time in ISO 8601 (UTC), to the second for people. */
+/** Formats a time, in milliseconds since 1970, in ISO 8601 (UTC), to the second. */
 export function formatUtcTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z')
 }
@@ -218,12 +218,12 @@ export function resourceToJson({ modified, ...facts }: Resource): Readonly<Recor
   return modified === undefined ? facts : { ...facts, modified: new Date(modified).toISOString() }
 }
 
-/** A number with a word: `1 mount`, `2 mounts`. */
+/** Formats a number and a word with a regular plural: `1 mount`, `2 mounts`. */
 export function pluralize(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`
 }
 
-/** A number with a word, for large numbers and irregular plurals: `1 entry`, `1,203 entries`. */
+/** Formats a number with separators and a word, whose plural may be irregular: `1 entry`, `1,203 entries`. */
 export function formatCount(number: number, one: string, many: string = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`
 }

@@ -24,7 +24,7 @@ export interface LogOptions {
 const maxLine = 8192
 const reserved = new Set(['time', 'level', 'message'])
 
-/** The log of a command, for people: lines of text on standard error, without secrets. */
+/** Creates the log of a command, for people: lines of text on standard error, without secrets. */
 export function createTextLog({ secrets }: Pick<Io, 'secrets'>, level: LogOptions['level']): Log {
   return createLog({ level, format: 'text', write: writeError, scrubber: secrets })
 }

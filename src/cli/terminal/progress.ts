@@ -1,6 +1,6 @@
 import { type Io, type StatusLine, statusLine } from './io.ts'
 
-/** Shows progress on a terminal. It shows nothing in the first second, and erases itself at the end. */
+/** Shows progress: on a terminal after the first second, in a line that is erased at the end; elsewhere as whole lines, or not. */
 export type Progress = ReturnType<typeof createProgress>
 
 interface ProgressState {
@@ -119,7 +119,7 @@ function formatNumber(value: number): string {
   return value.toLocaleString('en')
 }
 
-/** A time to wait: `8 s`, `3 min`, `2 h`. */
+/** Formats a time to wait: `8 s`, `3 min`, `2 h`. */
 function formatWait(milliseconds: number): string {
   const seconds = Math.max(1, Math.round(milliseconds / 1000))
   if (seconds < 90) return `${seconds} s`

@@ -43,7 +43,7 @@ export function secretsOfProcess(): Secrets {
  * values, such as the password in a URL. Ordinary words are left out: {@link isDistinct}.
  */
 export function secretsInEnvironment(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
-  // Several variables often have the same value, such as the file of certificates.
+  // Several variables often have the same value, such as a file of certificates. Each value is searched once.
   const within = new Map<string, readonly string[]>()
   return Object.entries(environment)
     .flatMap(([name, value = '']) => {

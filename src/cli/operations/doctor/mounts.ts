@@ -22,7 +22,7 @@ import { readResourceText, searchMountsOf } from '../search-mounts.ts'
 import type { CheckReporter } from './findings.ts'
 
 /**
- * Opens each mount, checks its answers, and watches it for a moment.
+ * Opens each mount, checks its answers, and watches it for a moment. Then checks the access of clients and, if all is well, the index.
  *
  * @param lacking Addresses of the mounts that are skipped, because something that they need is missing, such as a secret.
  */
@@ -79,7 +79,7 @@ function diagnose(report: MountReport, { positionOf, withConfig }: CheckContext)
   if (away !== undefined)
     return failedResult(`${address} (${provider}): ${away}`, `Check that its source is up, and ${correct}`)
   if (first !== undefined) {
-    const more = problems.length === 1 ? '' : `, and ${problems.length - 1} more`
+    const more = problems.length === 1 ? '' : ` in ${problems.length} ways`
     const fix = `The source breaks its contract${more}. All findings: hikidashi check${withConfig} --json`
     return failedResult(`${address} (${provider}): ${formatProblem(first)}`, fix)
   }
@@ -116,7 +116,7 @@ async function checkChanges(mount: Mount, planned: PlannedMount, here: CheckCont
   const fix =
     watches === undefined
       ? 'Leave folders out with "exclude".'
-      : `sudo sysctl fs.inotify.max_user_watches=${Math.max(524_288, watches * 2)}\nTo keep it, write that into /etc/sysctl.d/60-inotify.conf. Or leave folders out with "exclude".`
+      : `sudo sysctl fs.inotify.max_user_watches=${Math.max(524_288, watches * 2)}\nTo keep this setting, write it into /etc/sysctl.d/60-inotify.conf. Or leave folders out with "exclude".`
   return warningResult(found, fix)
 }
 
@@ -207,25 +207,25 @@ export async function checkStore(
 function fixOfFile(file: string, { detail: { fault, reason } }: ResourceError): string {
   switch (fault ?? reason) {
     case 'platform':
-      return 'Do that, or keep the store in a database: "store": { "postgres": … }'
+      return 'Follow this advice, or keep the store in a database: "store": { "postgres": … }'
     case 'full':
       return `Free some space on the disk of ${file}, or keep the store elsewhere: "store": { "sqlite": … }`
     case 'read-only':
       return `Let this user write to ${dirname(file)}, or keep the store elsewhere: "store": { "sqlite": … }`
     case 'configuration':
-      return `Do that, or move ${file} away, with the results in it. hikidashi then creates a new file, and indexes again.`
+      return `Follow this advice, or move ${file} away, with the results in it. hikidashi then creates a new file, and indexes again.`
     default:
       return `Stop the other program that uses ${file}, or move the file away. hikidashi then creates a new file, and indexes again.`
   }
 }
 
-/** Makes a folder in a folder, and removes it. A folder of /proc seems writable, and is not. */
+/** @throws the system error if no folder can be made in a folder. `access` does not tell: a folder of /proc seems writable, and is not. */
 async function tryFolder(folder: string): Promise<void> {
   await rmdir(await mkdtemp(join(folder, '.hikidashi-')))
 }
 
 async function faultOfFile(file: string): Promise<string | undefined> {
-  // Opening the store creates the missing folders above it.
+  // Opening the store creates missing folders, so check the nearest folder that exists.
   for (let path = file; ; path = dirname(path)) {
     const code = await (path === file ? access(path, constants.W_OK) : tryFolder(path)).then(
       () => undefined,

@@ -24,17 +24,17 @@ interface MachineFacts {
 /** The versions of Node with which continuous integration tests every change. */
 const testedVersions = '20.19, 22, 24 and 26'
 
-/** Checks the requirements of hikidashi itself. */
+/** Checks the version of Node, the system and the clock. */
 export async function checkMachine(
   { tell }: CheckReporter,
   { version = process.versions.node, now = Date.now(), platform = process.platform }: MachineFacts = {},
 ): Promise<void> {
   const wanted = ownPackage().engines.node
   const found = `Node ${version}, hikidashi ${packageVersion()}, ${platform} ${process.arch}`
-  const fix = 'Install it from https://nodejs.org, or: nvm install 24'
+  const fix = 'Install Node from https://nodejs.org, or: nvm install 24'
   const { bun, deno } = process.versions
   const other = deno === undefined ? bun && `Bun ${bun}` : `Deno ${deno}`
-  if (!isWithin(version, wanted)) tell('node', failedResult(`${found}: it needs Node ${wanted}.`, fix))
+  if (!isWithin(version, wanted)) tell('node', failedResult(`${found}: hikidashi needs Node ${wanted}.`, fix))
   else if (other === undefined) tell('node', okResult(`${found} (tested with Node ${testedVersions})`))
   else tell('node', warningResult(`${found}, in ${other}: some features work only in Node (docs/platforms.md).`, fix))
   if (platform === 'win32') {

@@ -27,7 +27,7 @@ const maxBytes = 10 * 1024 * 1024
 /** Tolerated difference of the clocks, in milliseconds. */
 const maxSkewMs = 60_000
 
-/** Checks a server as a strict client would. */
+/** Checks a server as a strict client would; over HTTP also its clock, and whether it refuses requests of other web sites. */
 export async function checkServer(
   options: SourceOptions,
   { tell, doing }: CheckReporter,
@@ -64,7 +64,7 @@ async function checkGuard(url: string, tell: ReportCheck): Promise<void> {
   tell('guard', warningResult(found, fix))
 }
 
-/** The HTTP status of an answer; `undefined` if there is no answer. */
+/** Returns the HTTP status of the answer to `initialize` with given headers; `undefined` if there is no answer. */
 function statusFor(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
   const type = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   return new Promise((resolve) => {
@@ -95,12 +95,12 @@ async function checkClock(url: string, tell: ReportCheck): Promise<void> {
   }
 }
 
-/** Returns the origin and path of a URL, which contain no secrets. */
+/** Returns the origin and path of a URL, without the parts that often contain secrets: user, password and query. */
 function shownUrl(url: string): string {
   return URL.canParse(url) ? `${new URL(url).origin}${new URL(url).pathname}` : 'the server'
 }
 
-/** Checks the local configuration, from the file itself to each mount in it. */
+/** Checks the local configuration: the file itself, what its mounts need, each mount, and HTTP with its tokens. */
 export async function checkLocal(
   options: { readonly config?: string; readonly limit: number },
   findings: CheckReporter,

@@ -4,7 +4,7 @@ import { createSession } from './session.ts'
 import { connectToSocket, joinTimings, listenOnSocket, makePrivateFolder, removeStale } from './socket.ts'
 import { socketPathOf } from './socket-path.ts'
 
-/** Number of attempts at a path where another process makes or removes its socket meanwhile, and pause between them in milliseconds. */
+/** Number of attempts while other processes make or remove the socket at the same path, and pause between them in milliseconds. */
 const trial = { times: 40, pauseMs: 25 }
 
 /**
@@ -12,7 +12,8 @@ const trial = { times: 40, pauseMs: 25 }
  * if they have the same program, arguments, configuration and rights, and the same values of the variables that a server reads. This
  * module loads little code, because a process that joins only passes on messages.
  *
- * Resolves to `served` when another process has served the client to its end, and to `undefined` if this one serves alone.
+ * Resolves to `served` when another process has served the client to its end. Else this process serves: alone for `undefined`, or as
+ * the returned `Sharing` says.
  *
  * @param words The command line: `serve` and its arguments.
  */

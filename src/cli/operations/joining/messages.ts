@@ -5,7 +5,7 @@ export interface PassedMessage {
   readonly params?: Readonly<Record<string, unknown>>
 }
 
-/** The messages of a line; none for a text that is not JSON. */
+/** Returns the message in a line, or all messages of a batch; none for a text that is not JSON. */
 export function parseMessages(line: string): readonly PassedMessage[] {
   try {
     const value: unknown = JSON.parse(line)

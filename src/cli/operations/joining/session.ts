@@ -5,12 +5,12 @@ import { createStreamWriter, readLines, resumedMethod } from '../../../server/st
 import { type PassedMessage, parseMessages } from './messages.ts'
 import { connectToSocket, type GreetedConnection, joinTimings } from './socket.ts'
 
-/** Maximum length of a message from the server and from the client, in bytes. For the client, it is the limit that the server sets. */
+/** Maximum length of a message from the server and from the client, in bytes. A server has the same limit for its clients. */
 const maxLineBytes = { server: 64 * 1024 * 1024, client: 4 * 1024 * 1024 }
-/** When this number of servers have ended during a request, it gets an error and is not sent again: it may be the cause. */
+/** When this number of servers have ended during a request, the request gets an error and is not sent again: it may be the cause. */
 const maxServers = 2
 
-/** The requests of a client that have no answer yet, by the JSON of their ids. */
+/** Keeps the requests of a client that have no answer yet, by the JSON of their ids. */
 function createRequests() {
   const pending = new Map<string, string>()
   /** The number of servers that each request was sent to, by its id. */
@@ -208,11 +208,11 @@ function decodeUtf8(bytes: Uint8Array): string {
 
 /** The member of `_meta` with the id of a stream (2026-07-28). */
 const streamKey = 'io.modelcontextprotocol/subscriptionId'
-const tooLong = { code: -32700, message: 'The message is longer than the limit.' }
+const tooLong = { code: -32700, message: 'The message is longer than 4 MiB. Send a shorter one.' }
 const repeatedEnd = {
   code: -32603,
   message:
-    'Several servers have ended during this request, which may be the reason. Change it before you send it again.',
+    'Several servers have ended during this request, which may be the reason. Change the request before you send it again.',
 }
 const unknownEffect = {
   code: -32603,

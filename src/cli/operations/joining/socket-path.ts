@@ -12,7 +12,7 @@ const maxPathBytes = 103
 /** The largest configuration that is compared, in bytes. */
 const maxConfigBytes = 1024 * 1024
 
-/** The socket of a command line; `undefined` if it cannot be shared. Its name begins with the digest of its configuration or folder. */
+/** Returns the path of the socket for a command line; `undefined` if its server cannot be shared. {@link socketPathsOf} finds it. */
 export function socketPathOf(words: readonly string[]): string | undefined {
   const folders: string[] = []
   const rest: string[] = []
@@ -60,7 +60,7 @@ export function socketPathOf(words: readonly string[]): string | undefined {
   }
 }
 
-/** The sockets of running servers of a configuration, or of a folder without one, the newest first. */
+/** Returns the paths of all sockets for a configuration, or for a folder without one, the newest first. Some may be stale. */
 export function socketPathsOf(path: string): readonly string[] {
   const run = join(stateFolder(), 'run')
   try {
@@ -86,7 +86,7 @@ function spelledFolder(): readonly string[] {
   return shown === undefined || shown === cwd ? [] : [shown, cwd]
 }
 
-/** The variables that change what a server does. */
+/** The variables that every server depends on, also without a configuration. */
 const common =
   /^(?:HOME|TZ|TESSDATA_PREFIX|UV_\w+|XDG_\w+_HOME|GIT_CONFIG\w*|HIKIDASHI_\w+|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_\w+|USE_\w+))$/
 /** Further variables that matter only with a configuration, because some sources use them. */

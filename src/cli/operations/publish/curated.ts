@@ -29,7 +29,7 @@ const serverSettings = ['http', 'store', 'audit', 'replicas', 'cursorSecret'] as
  * @throws CommandError if it is faulty, holds a secret, or needs something of this machine.
  */
 export async function readBundledConfig(file: string, text: string): Promise<BundledConfig> {
-  // The secrets of the people who install the bundle are not known here.
+  // The secrets of the people who install the bundle are not known here, so each variable gets a placeholder.
   const env = new Proxy({}, { get: (_, name) => `value of ${String(name)}` })
   const loaded = await loadConfig(file, { env, admitsAbsent: true })
   if ('problems' in loaded) throw commandFailure(loaded.problems.map(formatConfigProblem).join('\n'))
@@ -57,7 +57,7 @@ export async function readBundledConfig(file: string, text: string): Promise<Bun
   }
 }
 
-/** Returns what a mount needs of the machine on which the bundle is made. */
+/** Returns a message for each reason why a mount does not work on another machine. */
 function faultsOf(address: string, mount: MountConfig, schemas: MountSchemas): readonly string[] {
   if (sourceNamed(mount.provider) === undefined)
     return [`${address} uses a source of your own, and its code would not be in the bundle. Leave the mount out.`]

@@ -14,7 +14,7 @@ export const bundledConfigPath = 'hikidashi.json'
 /** Path of the texts of another language in a bundle. */
 export const localePath = (locale: string) => `mcpb-resources/${locale}.json`
 
-/** Path of the mark in a bundle: a PNG of 512 × 512 pixels, as hosts require. */
+/** Path of the icon in a bundle: a PNG of 512 × 512 pixels, as hosts require. */
 export const iconPath = 'icon.png'
 
 /** The operating systems that a manifest can contain, by their names in Node. */
@@ -24,7 +24,7 @@ export interface BundleOptions {
   readonly author: string
   /** The operating systems that the bundle supports. A manifest cannot restrict the processor. */
   readonly platforms: readonly NodeJS.Platform[]
-  /** The configuration that it serves. Without one, it serves folders that the host asks its user for. */
+  /** The configuration that the bundle serves. Without one, it serves folders that the host asks its user for. */
   readonly curated?: BundledConfig
   /** Whether the host asks for folders beside the configuration, too. */
   readonly folders?: boolean
@@ -88,7 +88,7 @@ const askedFolders = {
   required: true,
 }
 
-/** A name in lower-case letters, digits and hyphens. */
+/** Returns a name in lower-case letters, digits and hyphens; `hikidashi` if nothing of the name is left. */
 export function slugOf(name: string): string {
   return (
     name
@@ -146,7 +146,7 @@ export interface OwnPackage {
   readonly mcpName?: string
 }
 
-/** The folder of this package. */
+/** Returns the folder of this package, without symbolic links. */
 export function ownFolder(): string {
   return realpathSync(fileURLToPath(new URL('../../../../', import.meta.url)))
 }
@@ -169,7 +169,7 @@ export interface ServerJsonOptions {
   readonly remotes?: readonly string[]
 }
 
-/** Returns the server.json of this package for the registry of MCP servers. @throws CommandError for values that it refuses. */
+/** Returns the server.json of this package for the registry of MCP servers. @throws CommandError for values that the registry refuses. */
 export function serverJson(own: OwnPackage, options: ServerJsonOptions): JsonObject {
   const name = nameFor(own, options.name)
   const { description = shortDescription, title = 'hikidashi', website = own.homepage, remotes = [] } = options
@@ -246,7 +246,7 @@ function repositoryFor({ repository }: OwnPackage, given: string | undefined): J
 
 function address(url: string, option: string): string {
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && new URL(url).username === '') return url
-  throw usageError(`${option} must be a URL that begins with https:// and has no user name.`)
+  throw usageError(`${option} must be a URL that begins with https:// or http://, and has no user name.`)
 }
 
 function checkLength(text: string, what: string): string {

@@ -73,7 +73,7 @@ interface BundleContents {
   readonly told?: (done: number, total: number) => void
 }
 
-/** Returns the files of the packages, each with its path in the bundle. */
+/** Returns the files of the packages, without builds of SQLite for other platforms, each with its path in the bundle. */
 async function listBundleFiles(
   packages: readonly PlacedPackage[],
   platforms: readonly string[],
@@ -145,7 +145,7 @@ async function manifestOf(folder: string): Promise<Manifest> {
   return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest
 }
 
-/** Returns the folder where Node finds a package. */
+/** Returns the real path of the package that Node finds from a folder; `undefined` if there is none. */
 function findPackage(name: string, from: string): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const found = join(folder, 'node_modules', name)
