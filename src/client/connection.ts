@@ -67,18 +67,12 @@ export interface Connection {
 /** The state of a connection that its requests and its transport share. */
 export interface ConnectionState {
   ended: boolean
-  /**
-   * Why an answer or the connection was cut off. It replaces the error of the next request that fails as `unavailable`, and is
-   * then cleared unless the connection has ended.
-   */
+  /** Why an answer or the connection was cut off: the error of the next request that fails as `unavailable`. */
   fault: ResourceError | undefined
   onEnd: () => void
 }
 
-/**
- * Maximum time-out of the request that probes the server's revision, in milliseconds. After it, a command is taken for an old
- * server, and a connection over HTTP fails.
- */
+/** Maximum time-out of the probe of the revision, in milliseconds. Then a command is taken for an old server, and HTTP fails. */
 const probeTimeoutMs = 10_000
 const firstModern = '2026-07-28'
 
@@ -225,10 +219,7 @@ function aboutOf(client: Client): About {
   }
 }
 
-/**
- * The SDK requires a schema for results. This one accepts everything, because the members are checked one by one later.
- * `normalizeMessage` has checked that a result is an object.
- */
+/** The schema of results, which the SDK requires. It accepts every object: the members are checked one by one later. */
 const anyObject: StandardSchemaV1<unknown, WireObject> = {
   '~standard': { version: 1, vendor: 'hikidashi', validate: (value: unknown) => ({ value: value as WireObject }) },
 }

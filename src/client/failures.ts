@@ -18,10 +18,7 @@ export function isAnswer(error: unknown): boolean {
   return isResourceError(error) && error.cause instanceof ProtocolError && error.cause.code !== streamEndedCode
 }
 
-/**
- * Whether a failed request is worth a retry on another connection: this one failed, or the server has forgotten its session (HTTP
- * 400 or 404). After a time-out, or another HTTP status, it is not.
- */
+/** Whether a failed request is worth a retry on another connection: this one failed, or its session is gone (HTTP 400 or 404). */
 export function isConnectionLost(error: unknown): boolean {
   if (!isResourceError(error, 'unavailable') || isAnswer(error)) return false
   // A retry would take as much memory again.
