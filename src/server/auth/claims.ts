@@ -92,7 +92,7 @@ export function withImpliedScopes(
   return [...all].sort()
 }
 
-/** Maximum number of URIs of a message that are checked. No method takes more. */
+/** Maximum number of URIs of a message that are checked: as many as one subscription has by default. */
 const maxUris = 1000
 
 /**

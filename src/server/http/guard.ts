@@ -75,7 +75,7 @@ function guardBy(allowed: ReadonlySet<string>, origins: ReadonlySet<string>, isO
   }
 }
 
-/** The host that the target of a request names, under a key of ours. */
+/** Key of the host that the target of a request names, on the request itself. */
 const targetHostKey = Symbol('host of the target')
 type WithTargetHost = IncomingMessage & { [targetHostKey]?: string }
 

@@ -42,7 +42,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   // Each stream adds a listener, and Node warns above ten.
   setMaxListeners(0, closing.signal)
 
-  /** Answers a request with one answer, after its notifications. */
+  /** Answers a request with one answer, after its notifications, or with a stream if its method has one. */
   const answer = async (
     message: Request,
     request: IncomingMessage,
@@ -241,7 +241,7 @@ function endWith(stream: EventStream, answer: Response): void {
   stream.end()
 }
 
-/** Sends an answer whose content is a stream. After a notification it is an event, which is made as a whole. */
+/** Sends an answer whose content is a stream. After a notification, the answer is one event, which is made as a whole. */
 export async function sendStreamed(
   response: ServerResponse,
   answer: Response,

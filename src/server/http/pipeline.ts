@@ -23,7 +23,7 @@ interface Pipeline {
 }
 
 /**
- * Handles the requests of each connection one after the other, in the order of their answers. An answer that closes the
+ * Handles the requests of each connection one after the other, so the answers are in the same order. An answer that closes the
  * connection drops the requests after it before any work is done for them. A client that sends on without waiting for answers is
  * not read until there is room: Node itself would buffer everything.
  *

@@ -36,7 +36,7 @@ export const eventMethodNames = ['events/list', 'events/poll', 'events/subscribe
 
 export type EventMethodName = (typeof eventMethodNames)[number]
 
-/** The declaration of the extension, and of its earlier sketch. */
+/** Returns the declaration of the extension; for the dialect `sketch` also that of the sketch. */
 export function eventCapabilities({ dialect = 'sep' }: EventOptions) {
   return { extension: { [eventsExtension]: {} }, ...(dialect === 'sketch' ? { events: {} } : {}) }
 }

@@ -66,7 +66,7 @@ export function toExhaustedError(error: unknown, dialect: EventDialect): unknown
   return eventError(dialect, 'exhausted', { limit: 'subscriptions', max: limit, reason, of })
 }
 
-/** @throws ResourceError `invalid` for a value that is not a whole number in the range. Null counts as absent. */
+/** A number above `most` becomes `most`; null counts as absent. @throws ResourceError `invalid` for no whole number, or one below `least`. */
 function readIntegerParam(params: Params, name: string, least: number, most: number): number | undefined {
   const value = params[name] ?? undefined
   if (value === undefined) return undefined

@@ -51,7 +51,7 @@ export type ExtraMethod = (params: Params, call: Call) => Promise<Result>
 const progressIntervalMs = 1000
 /** Maximum length of a progress token, in characters. A longer one gets no progress. */
 const maxTokenLength = 256
-/** Maximum length of a message, in characters. */
+/** Maximum length of the message in a progress notification, in characters. Longer ones are cut. */
 const maxMessageLength = 500
 
 /**

@@ -7,7 +7,7 @@ import { createEvent, withResolvers } from '../../core/kit/abort.ts'
  */
 export const resumedMethod = 'notifications/dev.hikidashi/resumed'
 
-/** Maximum size of what is written at once. */
+/** Maximum number of bytes that are written at once. */
 const pieceBytes = 256 * 1024
 
 /** Writes texts to a stream one after the other, with back-pressure. */

@@ -140,7 +140,7 @@ export function auditedPosting(posting: PostEndpoint, path: string, audit: Audit
   return { post: (value, context) => recorded('post', path, context, posting.post(value, context), () => ({})) }
 }
 
-/** Wraps a view so that each operation is recorded. */
+/** Wraps a view so that its operations are recorded, except reads with `probe` and subscriptions to lists. */
 export function auditedView(view: View, audit: Audit, facts: AuditedFacts): View {
   const { record, recorded } = createRecorder(audit, facts)
   const itemsOf = ({ items }: Page<unknown>): Answered => ({ items: items.length })

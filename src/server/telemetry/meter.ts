@@ -1,6 +1,6 @@
 import type { MetricFamily } from '../../core/log.ts'
 
-/** The counters and their meanings. They only grow, except those whose text says "just now", which are gauges. */
+/** The counters and gauges with their meanings. Each meaning follows "The number of". Counters only grow. */
 export const meterNames = {
   requests: 'requests that came over HTTP',
   refusedRate: 'requests over the rate limit of a principal (429)',
