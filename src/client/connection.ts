@@ -72,7 +72,7 @@ export interface ConnectionState {
   onEnd: () => void
 }
 
-/** Maximum time-out of the probe of the revision, in milliseconds. Then a command is taken for an old server, and HTTP fails. */
+/** Maximum time-out of the probe of the revision, in milliseconds. After it, a command counts as an old server; over HTTP, connecting fails. */
 const probeTimeoutMs = 10_000
 const firstModern = '2026-07-28'
 

@@ -140,7 +140,7 @@ function requesting(connection: Connection, lose: () => void): FeedTerms {
   }
 }
 
-/** Calls a function for each item, a few at a time. After a failure no further calls begin; it is thrown when those in flight have ended. */
+/** Calls a function for each item, a few at a time. After a failure no call begins; when those in flight have ended, the failure is thrown. */
 async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values()
   const failures: unknown[] = []

@@ -14,7 +14,7 @@ const bytesPerMessage = 16 * 1024
 const maxExcess = 20_000
 /**
  * Pause after each piece of data of a server over its budget, as a multiple of the time in which the piece was handled: such a
- * server gets about a quarter of the time. In milliseconds, the pause has a maximum.
+ * server gets about a quarter of the time. A pause has at most `maxRestMs` milliseconds.
  */
 const restTimes = 3
 const maxRestMs = 100

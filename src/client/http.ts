@@ -13,7 +13,7 @@ import { normalizeMessage } from './messages.ts'
 /** Called when an answer was cut off because it is too large. */
 export type OnTooLarge = (error: ResourceError) => void
 
-/** Maximum size of one message on the stream of {@link ServerStream}, in bytes: that stream carries no answers. */
+/** Maximum size of one message on a {@link ServerStream}, in bytes: such a stream carries no answers. */
 const maxNotificationBytes = 1024 * 1024
 
 /** Streamable HTTP: every revision from 2025-03-26 on. */
@@ -131,7 +131,7 @@ function readableEvents(
       const answer = normalizeMessage(message, asked)
       const isLong = data.length >= partLength && asked !== undefined && memberOf(answer, 'id') === asked
       if (isLong) hear?.(answer)
-      // The SDK still has to see that the request was answered. It ignores an answer that comes a second time.
+      // The SDK still has to see that the request was answered, and ignores an answer that comes a second time.
       text = JSON.stringify(isLong && hear !== undefined ? { jsonrpc: '2.0', id: asked, result: {} } : answer)
     }
     const lines = [

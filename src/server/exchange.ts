@@ -214,8 +214,7 @@ export function openEventStream(response: HttpResponse, headers: Headers = {}, h
   const timer = hasComments ? setInterval(() => write(': still here\n\n'), heartbeatIntervalMs) : undefined
   response.on('close', () => clearInterval(timer))
   return {
-    // JSON has no raw line breaks, so one line of data holds all of it.
-    /** Writes a message, with an id if one is given. Returns false when the reader is gone, or too slow. */
+    /** Writes a message as one line of data, since JSON has no raw line breaks. Returns false when the reader is gone, or too slow. */
     send: (message: unknown, event: string = 'message', id?: string): boolean => {
       const { answer } = response[limitsKey] ?? noLimits
       const data = typeof message === 'string' ? message : formatMessage(message, answer, response[linkKey])

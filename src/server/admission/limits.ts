@@ -23,7 +23,7 @@ export interface HttpLimits {
   /** Limits per principal, when clients are authenticated. */
   readonly perPrincipal: PrincipalLimits
   readonly connections: number
-  /** Maximum number of connections per address. Default 7 of 8. */
+  /** Maximum number of connections per address. Default: seven eighths of `connections`. */
   readonly connectionsPerAddress: number
   /** Sustained rate of new connections per address, per second; the burst is ten times as large. 0: no limit. */
   readonly newConnections: number

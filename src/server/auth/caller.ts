@@ -6,7 +6,7 @@ import type { LinkFor } from '../messages/messages.ts'
 /** An authenticated caller, for as long as its credentials are valid. */
 export interface Caller {
   readonly principal: Principal
-  /** Key of the share of the concurrency limits that it uses. */
+  /** Key of the share of the concurrency limits that the caller uses. */
   readonly share?: string
   /** Digest of the credentials. Undefined without authentication. */
   readonly credential?: string

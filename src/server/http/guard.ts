@@ -134,7 +134,7 @@ const versionHeader = 'MCP-Protocol-Version'
 export function requestFault(request: IncomingMessage, message: Request): WireError | undefined {
   const claimed = claimedRevision(message)
   const version = check(request, versionHeader, claimed)
-  // Check the version first: a client of another version must learn that, regardless of other faults.
+  // Check the version first: a client must learn that its version is not served, regardless of other faults.
   const isGiven = typeof claimed === 'string' && headerValues(request, versionHeader.toLowerCase()).length > 0
   const envelope = (isGiven ? version : undefined) ?? envelopeFault(message)
   const fault = envelope ?? version ?? check(request, 'Mcp-Method', message.method)

@@ -22,8 +22,8 @@ export interface HandlerOptions extends Omit<EndpointOptions, 'view' | 'log'> {
   /** Path of the MCP endpoint for clients, which the metadata of `auth` contains. Default `/mcp`. */
   readonly path?: string
   /**
-   * `given`: each call names the principal that the application has authenticated; a call without one gets a 401. Default:
-   * `auth` tells the principal or, without it, everyone is the one `principal`.
+   * `given`: each call names the principal that the application has authenticated; a call without one gets a 401. Default: with
+   * `auth`, the token tells the principal; without it, everyone is the one `principal`.
    */
   readonly principals?: 'given'
   /** Whether to serve other machines without authentication. Default: only requests from this machine. */

@@ -212,7 +212,7 @@ interface Head {
 
 const ok: Head = { status: 200 }
 
-/** Returns the HTTP status and headers of an error (2026-07-28, basic/transports): answers of methods have 200, including errors. */
+/** Returns the HTTP status and headers of an answer (2026-07-28, basic/transports). Errors that a method itself causes have 200. */
 function headOf(answer: Response): Head {
   const overload = statusOfOverload(answer)
   if (overload !== undefined) return overload
@@ -229,7 +229,7 @@ function headOf(answer: Response): Head {
   }
 }
 
-/** Answers for a stream that could not be opened. When other subscriptions exhaust a limit, the client may retry later. */
+/** Sends the answer for a stream that could not be opened. When other subscriptions exhaust a limit, the client may retry later. */
 function replyUnopened(response: ServerResponse, answer: Response): void {
   const { reason, of } = ('error' in answer ? answer.error.data : undefined) ?? {}
   const later = reason === 'too-many' && of !== 'subscription'

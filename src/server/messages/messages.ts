@@ -40,7 +40,7 @@ type Inbound =
 /** Maximum length of an id and of a method, in characters. */
 const maxName = 1024
 
-/** Returns the answer to a request that failed. An id of null: it is unknown. */
+/** Returns the answer to a request that failed. `id` is null when it is unknown. */
 export function errorAnswer(id: RequestId | null, error: WireError): Response {
   return { jsonrpc: '2.0', id, error }
 }

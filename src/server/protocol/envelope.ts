@@ -189,7 +189,7 @@ export function withRequiredMembers(method: string, result: Result, revision: Re
 export interface OpeningCatalog {
   /** The open catalog; undefined until it is open. */
   readonly opened: unknown
-  /** Waits until it is open. Throws ResourceError `unavailable` when it could not be opened. */
+  /** Waits until the catalog is open. Throws ResourceError `unavailable` when it could not be opened. */
   whenOpen(signal?: AbortSignal): Promise<unknown>
 }
 

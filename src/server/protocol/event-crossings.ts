@@ -168,7 +168,7 @@ async function readSeries(view: View, uri: string, { start, end, step }: Span, s
   const options = defined({ signal })
   const asked = `${uri}${uri.includes('?') ? '&' : '?'}start=${start}&end=${end}&step=${step}`
   const { contents } = await view.read(asked, options).catch(async (error: unknown) => {
-    // Other resources cannot be read at a time.
+    // Other resources do not know the parameters of time.
     if (isResourceError(error, 'invalid') && error.detail.reason === 'query') throw noSeries()
     if (isResourceError(error, 'not-found') && (await view.stat?.(uri, options)) !== undefined) throw noSeries()
     throw error

@@ -23,7 +23,7 @@ const faultNames: Readonly<Record<EventFault, string>> = {
   callback: 'CallbackEndpointError',
 }
 
-/** Returns an error of the extension, as `data` describes it. */
+/** Returns an error of the extension. `data` has the details for the client. */
 export function eventError(dialect: EventDialect, fault: EventFault, data: JsonObject): ProtocolError {
   return new ProtocolError(errorCodes[dialect][fault], faultNames[fault], data)
 }
@@ -80,7 +80,7 @@ export function occurrenceToWire(name: string, { id, time, data }: Occurrence) {
   return { eventId: id, name, timestamp: new Date(time).toISOString(), data }
 }
 
-/** The methods of the extension that are answered at once. */
+/** Returns the methods of the extension that have one answer, unlike `events/stream`. */
 export function answeringMethods({
   dialect = 'sep',
   webhooks,

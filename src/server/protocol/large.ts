@@ -120,7 +120,7 @@ export async function addLinkToError(error: unknown, uri: string, linkFor: LinkF
   if (!isResourceError(error, 'too-large') || error.detail.reason !== 'too-large' || uri.includes('?')) return error
   const link = linkFor(uri)
   if (link === undefined) return error
-  // A source without parts fails as it did: a link would always be answered with the same error.
+  // If the source has no parts, the error stays as it is: a request for the link would fail in the same way.
   const opened = await openBody(read, uri, {}, error).catch(() => undefined)
   if (opened === undefined) return error
   opened.release()

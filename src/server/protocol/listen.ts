@@ -86,7 +86,7 @@ export async function serveListenRequest(request: Request, options: StreamOption
   }
 }
 
-/** The error for a stream that the end of the server prevents. */
+/** The error for a stream that cannot be opened because the server is shutting down. */
 export const closingError: WireError = {
   code: wireErrorCodes.internal,
   message: 'The server is shutting down. Try again later.',

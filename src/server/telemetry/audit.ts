@@ -39,7 +39,7 @@ export interface AuditRecord {
     | 'call'
     | 'post'
     | 'refused'
-  /** Id of the subscription of a webhook. Its `uri` is the origin of the endpoint. */
+  /** Id of the subscription of a webhook. The `uri` of such a record is the origin of the endpoint. */
   readonly subscription?: string
   /** Subject of the request, if it has exactly one: a URI, a URI template, the name of a tool or a prompt, the path of a post. */
   readonly uri?: string

@@ -24,7 +24,7 @@ export const meterNames = {
 
 export type MeterName = keyof typeof meterNames
 
-/** Counters of handled and refused requests, as plain numbers. */
+/** Counters and gauges of the HTTP service, as plain numbers. */
 export type Meter = ReturnType<typeof createMeter>
 
 export function createMeter() {

@@ -107,7 +107,7 @@ export function newControlMessageId(type: string): string {
   return `msg_${type}_${randomBytes(12).toString('hex')}`
 }
 
-/** The category of a fault that clients get. Without a fault, the endpoint did not repeat the challenge. */
+/** Returns the category of a fault, as clients get it. Without a fault, the endpoint did not repeat the challenge. */
 export function faultCategory(fault: PostFault | undefined): string {
   return fault === undefined ? 'challenge_failed' : fault === 'gone' || fault === 'too_large' ? 'http_4xx' : fault
 }

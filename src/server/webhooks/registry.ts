@@ -69,7 +69,7 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
     if (Date.now() < one.until - 1000) void tellEnd(one, one.over.signal)
   }
 
-  /** Follows the credentials and the lifetime of a subscription. Returns a function that ends this. */
+  /** Follows the events, the credentials and the lifetime of a subscription. Returns a function that ends this. */
   const hold = (one: WebhookSubscription, caller: Caller | undefined): (() => void) => {
     const timer = setTimeout(() => remove(one), Math.min(one.until - Date.now(), 2 ** 31 - 1))
     timer.unref()

@@ -48,7 +48,7 @@ export function createContentLinks(
   now: () => number = Date.now,
 ) {
   const seal = createCursorSeal(secret, earlierSecrets)
-  /** By credential; the map is in the order of the last link. */
+  /** The grants by credential, in the order of the last link of each. */
   const grants = new Map<string, Grant>()
   const granted = new Set<string>()
 

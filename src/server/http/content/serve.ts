@@ -18,9 +18,9 @@ import { httpStatusForError, notFoundMessage } from '../other-routes.ts'
 import { type ContentLinks, contentPath } from './links.ts'
 
 /**
- * Parses the header `Range` (RFC 9110, section 14.2) for a body of `length` bytes: from `start`, up to but not including `end`. Undefined when
- * there is none that is understood: another unit, a malformed header, or several ranges; then the whole is sent. `unsatisfiable`: the range
- * begins after the end, or is empty.
+ * Parses the header `Range` (RFC 9110, section 14.2) for a body of `length` bytes: from `start`, up to but not including `end`. Undefined for
+ * no header, another unit, a malformed header, or several ranges: then the whole is sent. `unsatisfiable`: the range begins after the end,
+ * or is empty.
  */
 function parseRangeHeader(header: string | undefined, length: number) {
   const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '') ?? []
