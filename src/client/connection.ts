@@ -93,7 +93,7 @@ export async function openClient(
   const client = new Client({ name: 'hikidashi', version: versionOfPackage() }, options)
   client.onerror = (error) => {
     if (isResourceError(error, 'too-large')) state.fault = error
-    log('debug', 'the connection to a server has a fault', { error: error.message.slice(0, 500) })
+    log('debug', 'a connection to a server reports an error', { error: error.message.slice(0, 500) })
   }
   client.onclose = () => {
     state.ended = true

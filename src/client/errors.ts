@@ -29,7 +29,7 @@ const maxMessage = 500
 
 /**
  * Converts any failure of a remote server into a ResourceError. The message of a JSON-RPC error is kept, because it tells the
- * caller what to correct. An unknown method, a malformed answer and an HTTP status get a message of this client.
+ * caller what to correct, except for an unknown method. Other failures get a sentence of this client.
  */
 export function toResourceError(error: unknown, method: string): ResourceError {
   if (isResourceError(error)) return error
@@ -106,7 +106,7 @@ function fromSdk(error: SdkError, method: string): ResourceError {
   }
 }
 
-/** Since 2026-07-28 a server may send a JSON-RPC error with an HTTP status such as 404: the body then tells the failure. */
+/** Since 2026-07-28 a server may send a JSON-RPC error with an HTTP status such as 404. The body tells the failure, except for 401 and 403. */
 function fromHttp(error: SdkHttpError, method: string): ResourceError {
   const { status } = error
   const fault = status === 401 || status === 403 ? undefined : rpcErrorOf(error.data.text)

@@ -155,7 +155,7 @@ function urlFault(url: URL, error: unknown): ResourceError {
   if (status === 403)
     return cannot(`it refuses this client (HTTP 403). Send a token in the headers, or another token.${said}`)
   if (isUnreadable(refusal)) return cannot(`its first answer is malformed: ${refusal.message}.`)
-  if (said !== '') return cannot(`it refused to begin.${said}`)
+  if (said !== '') return cannot(`it refused the first request.${said}`)
   if (status >= 500) return cannot(`it answered with HTTP ${status}. Try again later, or look at its log.`)
   if (status !== 0) return cannot(`it answered with HTTP ${status}. Check that it is an MCP server.`)
   if (error instanceof SdkError && error.code === SdkErrorCode.ClientHttpUnexpectedContent)
@@ -191,13 +191,13 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
     )
   if (isUnreadable(error)) return sentence(`The first answer of the command ${command} is malformed: ${error.message}.`)
   if (error instanceof ProtocolError)
-    return sentence(`The command ${command} refused to begin: ${printableText(error.message)}.`)
+    return sentence(`The command ${command} refused the first request: ${printableText(error.message)}.`)
   if (error instanceof SdkError)
     return sentence(
       `The command ${command} ended before it spoke MCP. Run it by itself to see why, and check the command line.`,
     )
   return sentence(
-    `The command ${command} is not an MCP server that this client knows: ${printableText(messageOf(error))}.`,
+    `The command ${command} does not answer as an MCP server: ${printableText(messageOf(error))}.`,
   )
 }
 

@@ -83,11 +83,11 @@ export async function listenOnPort(server: Server, host: string, port: number, b
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why =
         error.code === 'EADDRINUSE'
-          ? 'the port is in use'
+          ? 'the port is in use. Set another port, or end the program that uses it'
           : error.code === 'EACCES'
-            ? 'it is not permitted'
+            ? 'the system does not permit it. Set another port'
             : error.code === 'EADDRNOTAVAIL'
-              ? 'this machine has no such address'
+              ? 'this machine has no such address. Set another host'
               : error.code
       reject(invalid(`Cannot listen on ${host}:${port}: ${why}.`, 'configuration', { option: 'listen' }))
     })

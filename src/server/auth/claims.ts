@@ -38,7 +38,7 @@ function timeFault({ exp, nbf, iat }: Claims, { maxAge }: Issuer): string | unde
   return undefined
 }
 
-/** A token that is bound to a key (RFC 9449, RFC 8705) is valid only with a proof, which this server does not support. */
+/** Returns the fault of a token that is no bearer token. One that is bound to a key (RFC 9449, RFC 8705) needs a proof, which is not supported. */
 function bindingFault({ cnf, token_type: type }: Claims): string | undefined {
   if (cnf !== undefined) return 'it is bound to a key'
   if (type !== undefined && !/^bearer$/i.test(String(type))) return 'it is not a bearer token'

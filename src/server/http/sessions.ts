@@ -131,7 +131,7 @@ export function createMailbox(prefix: string) {
     },
     /**
      * Sets the client's new stream, and sends the kept notifications after `lastId`. Returns false when the client may have missed
-     * some: `lastId` is missing or unknown, or notifications after it are no longer kept.
+     * some: `lastId` is unknown, notifications after it are no longer kept, or it is missing although there were notifications.
      */
     attach: (next: EventStream, lastId: string | undefined): boolean => {
       stream = next

@@ -21,7 +21,7 @@ const filterSchema = {
   uri: {
     type: 'string',
     description:
-      'A resource, a directory with everything in it, or the beginning of the addresses of mounts. By default everything.',
+      'The URI of a resource, of a directory for everything in it, or the beginning of the addresses of mounts. By default everything.',
   },
   glob: { type: 'string', description: 'A glob of the paths in each mount, such as "**/*.md". By default every path.' },
 } as const
@@ -98,14 +98,14 @@ const matched: EventType = {
 const crossed: EventType = {
   name: 'metric.crossed',
   description:
-    'A series of a metric, or of a query, crossed a threshold: its value is above or below it, and was not at the sample before.',
+    'A series of a metric, or of a query, crossed a threshold: its value is beyond the threshold, and was not at the sample before.',
   inputSchema: objectSchema(['uri'], {
     uri: {
       type: 'string',
       description:
-        'Series or a query of a mount of metrics, without a time: …/series/up?match={job="node"}, …/query?query=sum(up).',
+        'The URI of series, or of a query, of a mount of metrics, without a time: …/series/up?match={job="node"}, …/query?query=sum(up).',
     },
-    above: { type: 'number', description: 'The threshold, if values above it count. Either this or below is needed.' },
+    above: { type: 'number', description: 'The threshold, if values above it count. Give either above or below.' },
     below: { type: 'number', description: 'The threshold, if values below it count.' },
   }),
   payloadSchema: objectSchema(['uri', 'labels', 'value'], {

@@ -40,7 +40,7 @@ export async function openLarge(
     try {
       if (first !== undefined) {
         const ran = await gate.run(() => read(of, { signal: waiting.signal }), share)
-        if ('refused' in ran) throw new ResourceError('unavailable', 'Too many requests are in flight.')
+        if ('refused' in ran) throw new ResourceError('unavailable', 'Too many requests are in flight. Try again later.')
         return ran.value
       }
       // The first part needs no slot of its own: the request itself has one.
@@ -105,7 +105,7 @@ export async function collectAnswer(answer: Response): Promise<Response> {
   } catch {
     return errorAnswer(answer.id, {
       code: wireErrorCodes.internal,
-      message: 'The content could not be read to its end.',
+      message: 'The content could not be read to its end. Try again later.',
     })
   }
   return { ...answer, result: { ...answer.result, contents } }

@@ -110,10 +110,11 @@ async function serveClient(options: StdioOptions): Promise<void> {
 
   const signals = options.signal === undefined ? [stop.signal] : [stop.signal, options.signal]
   writer.failed.then(() => stop.abort())
-  for await (const lines of readLines(input, options.maxInput ?? 4 * 1024 * 1024, AbortSignal.any(signals))) {
+  const maxInput = options.maxInput ?? 4 * 1024 * 1024
+  for await (const lines of readLines(input, maxInput, AbortSignal.any(signals))) {
     for (const line of lines) {
       if (line === 'too-long') {
-        const message = 'The message is longer than the limit.'
+        const message = `The message is longer than ${maxInput} bytes.`
         await write(errorAnswer(null, { code: wireErrorCodes.parse, message })).catch(() => {})
         continue
       }

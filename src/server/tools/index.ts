@@ -256,7 +256,7 @@ function changedTool(changed: NonNullable<View['changed']>): Tool {
       'Lists the resources that were created, updated or deleted since an earlier call, each with its version. Call it once without arguments, and later with the `since` of the answer. read_resource with a version shows what is different in a text.',
     inputSchema: changedInput,
     outputSchema: objectSchema(['since', 'unknown', 'created', 'updated', 'deleted'], {
-      since: { type: 'string', description: 'Names the current state, for the next call.' },
+      since: { type: 'string', description: 'The name of the current state: the value of `since` for the next call.' },
       unknown: { type: 'boolean', description: 'Whether the earlier state is too old or unknown.' },
       created: changedSchema,
       updated: changedSchema,

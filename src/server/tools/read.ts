@@ -38,7 +38,7 @@ const contentSchema = objectSchema(['uri'], {
   uri: { type: 'string' },
   mimeType: { type: 'string' },
   text: { type: 'string' },
-  bytes: { type: 'integer', description: 'The size in bytes, if it is not text.' },
+  bytes: { type: 'integer', description: 'The size in bytes, if the content is not text.' },
   firstLine: { type: 'integer', description: 'The number of the first line that is shown.' },
   lastLine: { type: 'integer' },
   totalLines: { type: 'integer' },
@@ -50,7 +50,7 @@ const contentSchema = objectSchema(['uri'], {
     enum: ['unchanged', 'diff', 'whole'],
     description: 'With `since`: unchanged; diff, a unified diff; whole, the whole text.',
   },
-  reason: { type: 'string', description: 'Why there is no diff: the version is unknown, the whole is shorter, or it is not-text.' },
+  reason: { type: 'string', description: 'Why there is no diff: the version is unknown, the whole text is shorter, or the content is not text.' },
 })
 
 /** A content, or the part of it that the answer shows. */
@@ -77,7 +77,7 @@ export function readTool(view: View): Tool {
         type: 'array',
         items: objectSchema(['line', 'text'], { line: { type: 'integer' }, text: { type: 'string' } }),
       },
-      more: { type: 'integer', description: 'The number of further contents.' },
+      more: { type: 'integer', description: 'The number of contents that are left out.' },
     }),
     annotations: readOnlyHints,
     call: async (given, { signal }) => {

@@ -18,7 +18,7 @@ export const resourceSchema: JsonObject = objectSchema(['uri', 'name', 'type'], 
   mimeType: { type: 'string' },
   size: { type: 'integer', description: 'The size in bytes.' },
   lastModified: { type: 'string' },
-  _meta: { type: 'object', description: 'Of a mount: the kind of its data.' },
+  _meta: { type: 'object', description: 'For a mount, the kind of its data.' },
 })
 
 export const cursorSchema = { type: 'string', description: 'The nextCursor of the previous answer.' }
