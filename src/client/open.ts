@@ -196,9 +196,7 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
     return sentence(
       `The command ${command} ended before it spoke MCP. Run it by itself to see why, and check the command line.`,
     )
-  return sentence(
-    `The command ${command} does not answer as an MCP server: ${printableText(messageOf(error))}.`,
-  )
+  return sentence(`The command ${command} does not answer as an MCP server: ${printableText(messageOf(error))}.`)
 }
 
 /** Returns what the network reported and what to do; undefined when the error did not come from the network. */

@@ -222,7 +222,8 @@ export function createIntrospection(
   const ask = async (token: string): Promise<TokenVerdict> => {
     const body = `token=${formEncode(token)}&token_type_hint=access_token`
     const answered = await gate.run(() => fetchJson(url, { ...network, body, authorization }))
-    if ('refused' in answered) throw new ResourceError('unavailable', 'Too many tokens are introspected at once. Try again later.')
+    if ('refused' in answered)
+      throw new ResourceError('unavailable', 'Too many tokens are introspected at once. Try again later.')
     const claims = answered.value.value
     if (!isObject(claims) || typeof claims.active !== 'boolean')
       throw new ResourceError('unavailable', `The answer of ${url} to an introspection is malformed.`)

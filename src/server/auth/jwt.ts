@@ -167,7 +167,9 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
 
   const fetchOnce = (): Promise<FindKey> => {
     if (performance.now() - failedAt < failurePauseMs)
-      return Promise.reject(new ResourceError('unavailable', `The keys at ${url} could not be fetched a moment ago. Try again later.`))
+      return Promise.reject(
+        new ResourceError('unavailable', `The keys at ${url} could not be fetched a moment ago. Try again later.`),
+      )
     fetching ??= load()
     return fetching
   }

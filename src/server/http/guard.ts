@@ -102,7 +102,8 @@ export function mediaFault(request: IncomingMessage): string | undefined {
   const charsets = [...(params ?? '').matchAll(/;[ \t]*charset="?([^;"]*)/gi)].map(([, charset]) => charset?.trim())
   if (types.length !== 1 || params === undefined || charsets.some((charset) => !/^utf-?8$/i.test(charset ?? '')))
     return 'The Content-Type is not application/json in UTF-8.'
-  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return 'A Content-Encoding is not supported. Send the body unencoded.'
+  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+    return 'A Content-Encoding is not supported. Send the body unencoded.'
   return undefined
 }
 

@@ -29,7 +29,8 @@ const filterSchema = {
 const changeSchema = {
   uri: {
     type: 'string',
-    description: 'The URI of the changed resource, or, with a final slash, of a directory in which anything may have changed.',
+    description:
+      'The URI of the changed resource, or, with a final slash, of a directory in which anything may have changed.',
   },
   listed: {
     type: 'boolean',

@@ -40,7 +40,8 @@ export async function openLarge(
     try {
       if (first !== undefined) {
         const ran = await gate.run(() => read(of, { signal: waiting.signal }), share)
-        if ('refused' in ran) throw new ResourceError('unavailable', 'Too many requests are in flight. Try again later.')
+        if ('refused' in ran)
+          throw new ResourceError('unavailable', 'Too many requests are in flight. Try again later.')
         return ran.value
       }
       // The first part needs no slot of its own: the request itself has one.

@@ -50,7 +50,10 @@ const contentSchema = objectSchema(['uri'], {
     enum: ['unchanged', 'diff', 'whole'],
     description: 'With `since`: unchanged; diff, a unified diff; whole, the whole text.',
   },
-  reason: { type: 'string', description: 'Why there is no diff: the version is unknown, the whole text is shorter, or the content is not text.' },
+  reason: {
+    type: 'string',
+    description: 'Why there is no diff: the version is unknown, the whole text is shorter, or the content is not text.',
+  },
 })
 
 /** A content, or the part of it that the answer shows. */

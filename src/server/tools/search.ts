@@ -216,7 +216,9 @@ async function searchInMount(
     const { contents } = await view.read(uri, { signal })
     const [content] = contents
     const found = content !== undefined && 'text' in content ? parseSearchAnswer(content.text) : undefined
-    return found === undefined ? { error: invalid('The search of the mount gave no valid answer.', 'unreadable') } : { found }
+    return found === undefined
+      ? { error: invalid('The search of the mount gave no valid answer.', 'unreadable') }
+      : { found }
   } catch (error) {
     signal.throwIfAborted()
     if (!isResourceError(error)) throw error
