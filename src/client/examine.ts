@@ -104,10 +104,7 @@ async function templates(connection: Connection): Promise<CheckResult> {
     } catch (error) {
       if (!isResourceError(error)) throw error
       const shown = printableText(String(uriTemplate))
-      return failedResult(
-        `The template ${shown} is malformed. ${error.message}`,
-        'Write the template as RFC 6570 defines it.',
-      )
+      return failedResult(`The template ${shown} is malformed. ${error.message}`, 'Write it as RFC 6570 defines it.')
     }
   return okResult(counted(listed.items.length, 'template'))
 }
@@ -188,10 +185,7 @@ async function subscribe(connection: Connection, resources: readonly WireObject[
       const { honoredFilter, close } = await connection.listen({ resourceSubscriptions: [uri] })
       await close()
       if ((honoredFilter.resourceSubscriptions ?? []).length === 0)
-        return warningResult(
-          `Changes of ${printableText(uri)} are not reported.`,
-          'Read the resource again to notice changes.',
-        )
+        return warningResult(`Changes of ${printableText(uri)} are not reported.`, 'Read it again to notice changes.')
     }
     return okResult('a resource can be subscribed to')
   } catch (error) {

@@ -13,15 +13,12 @@ const maxMs = 10_000
 const findInput = objectSchema(['uri', 'pattern'], {
   uri: { type: 'string', description: 'The URI of the resource, as it was listed or found.' },
   pattern: { type: 'string', description: 'A regular expression in the syntax of RE2, matched in each line.' },
-  literal: {
-    type: 'boolean',
-    description: 'Whether the pattern is plain text instead of a regular expression. By default false.',
-  },
+  literal: { type: 'boolean', description: 'Whether the pattern is plain text to find. By default false.' },
   ignore_case: { type: 'boolean', description: 'Whether upper and lower case make no difference. By default false.' },
   context: {
     ...limitSchema(contexts.otherwise, contexts.most),
     minimum: 0,
-    description: 'Lines to show before and after each match. By default 0.',
+    description: 'Lines around each match. By default 0.',
   },
   limit: limitSchema(limits.otherwise, limits.most),
   from: { type: 'integer', minimum: 1, description: 'The number of the line to begin at. By default 1.' },
@@ -32,10 +29,7 @@ const linesSchema = { type: 'array', items: { type: 'string' } }
 const matchSchema = objectSchema(['line', 'text', 'start', 'end'], {
   line: { type: 'integer', description: 'The number of the line, from 1.' },
   text: { type: 'string', description: 'The text of the line; of a long line, the part around the match.' },
-  start: {
-    type: 'integer',
-    description: 'The position at which the first match begins in `text`, in characters from 0.',
-  },
+  start: { type: 'integer', description: 'The position of the first match in `text`, in characters from 0.' },
   end: { type: 'integer' },
   before: linesSchema,
   after: linesSchema,
