@@ -15,11 +15,7 @@ const findInput = objectSchema(['uri', 'pattern'], {
   pattern: { type: 'string', description: 'A regular expression in the syntax of RE2, matched in each line.' },
   literal: { type: 'boolean', description: 'Whether the pattern is plain text to find. By default false.' },
   ignore_case: { type: 'boolean', description: 'Whether upper and lower case make no difference. By default false.' },
-  context: {
-    ...limitSchema(contexts.otherwise, contexts.most),
-    minimum: 0,
-    description: 'Lines around each match. By default 0.',
-  },
+  context: { ...limitSchema(contexts.otherwise, contexts.most), minimum: 0, description: 'Lines around each match.' },
   limit: limitSchema(limits.otherwise, limits.most),
   from: { type: 'integer', minimum: 1, description: 'The number of the line to begin at. By default 1.' },
   cursor: { type: 'string', description: 'The `next` of the previous answer. Leave the other arguments the same.' },
