@@ -23,7 +23,7 @@ const joinMs = 10
  * Creates the subscriptions of a view of a server. When changes may have been missed because a connection was lost, every
  * listener is notified that everything it listens to has changed.
  *
- * @param maxFailures The link is given up after this many failures in a row.
+ * @param maxFailures Number of failures in a row after which the link ends.
  */
 export function createRemoteChanges(link: ServerLink, maxFailures: number) {
   let changed = new Set<string>()
@@ -86,7 +86,7 @@ interface SteadyOptions {
   /** Returns the set of changes that the listeners want now. */
   readonly wanted: () => ChangeSet
   readonly hear: Parameters<Connection['hear']>[0]
-  /** Called when changes may have been missed. Nobody knows which. */
+  /** Called when changes may have been missed. It is not known which. */
   readonly onGap: () => void
   /** Maximum number of failures in a row. The feed ends after them; after a refusal it ends at once. */
   readonly maxFailures: number
@@ -99,7 +99,8 @@ const stableMs = 30_000
 
 /**
  * Creates a feed that outlives the streams and connections that carry it. After a loss it is restored with exponential backoff:
- * first on the same connection, then on a new one. A connection that ends while no changes are wanted is not reopened.
+ * first on the same connection if that is still open, then on a new one. A connection that ends while no changes are wanted is
+ * not reopened.
  */
 function createSteadyFeed(link: ServerLink, options: SteadyOptions) {
   const { closing, log } = link
@@ -166,7 +167,7 @@ function createSteadyFeed(link: ServerLink, options: SteadyOptions) {
     if (!isIdle()) log('warn', 'the connection for changes was lost: connecting again', {})
     for (let isFirst = true; !closing.aborted && !isIdle(); isFirst = false) {
       if (failures >= maxFailures) {
-        giveUp(unavailableError(`The connection was lost ${failures} times in a row, and is not opened again.`))
+        giveUp(unavailableError(`The connection was lost ${failures} times in a row. Connect again.`))
         break
       }
       const pauseMs = Math.min(maxRetryMs, firstRetryMs * 2 ** failures++) * (0.5 + Math.random() / 2)
@@ -210,7 +211,7 @@ function createSteadyFeed(link: ServerLink, options: SteadyOptions) {
     /**
      * Requests the wanted set of changes from the server, and resolves to the set that the server agreed to.
      *
-     * @throws ResourceError when the server agrees to nothing, or the connection is being reopened.
+     * @throws ResourceError when the request fails, or the connection is over or being reopened.
      */
     ask,
     close: () => {

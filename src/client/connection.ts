@@ -18,7 +18,7 @@ import type { ServerStream } from './http.ts'
 import type { About, RequestOptions } from './target.ts'
 import type { WireObject } from './wire.ts'
 
-/** The limits of a connection, with the defaults filled in. */
+/** The options of a connection, with the defaults filled in. */
 export interface ConnectionSettings {
   readonly timeoutMs: number
   readonly maxBytes: number
@@ -53,7 +53,7 @@ export interface Connection {
   listen?(filter: SubscriptionFilter): Promise<McpSubscription>
   /**
    * Opens the stream on which the server sends messages of its own accord. Resolves to `undefined` when the server has none.
-   * Undefined when the connection itself carries such messages.
+   * Undefined when the connection itself carries such messages, and since 2026-07-28, which has {@link listen} instead.
    */
   openStanding?(): Promise<ServerStream | undefined>
   /** Sets the listener of all notifications of the server. It replaces the previous one. */
@@ -67,12 +67,12 @@ export interface Connection {
 /** The state of a connection that its requests and its transport share. */
 export interface ConnectionState {
   ended: boolean
-  /** Why an answer was cut off. It is the error of the request that fails next, and is then cleared unless the connection has ended. */
+  /** Why an answer or the connection was cut off: the error of the next request that fails as `unavailable`. */
   fault: ResourceError | undefined
   onEnd: () => void
 }
 
-/** Time-out of the request that probes the server's revision, in milliseconds. After it, the server is taken for an old one. */
+/** Maximum time-out of the probe of the revision, in milliseconds. After it, a command counts as an old server; over HTTP, connecting fails. */
 const probeTimeoutMs = 10_000
 const firstModern = '2026-07-28'
 
@@ -80,7 +80,7 @@ export function newState(): ConnectionState {
   return { ended: false, fault: undefined, onEnd: () => {} }
 }
 
-/** Connects a client over a transport. Throws the errors of the SDK unchanged. */
+/** Connects a client over a transport. Throws the errors of the SDK unchanged, or the reason of the aborted signal. */
 export async function openClient(
   transport: Transport,
   mode: 'auto' | 'legacy',
@@ -93,7 +93,7 @@ export async function openClient(
   const client = new Client({ name: 'hikidashi', version: versionOfPackage() }, options)
   client.onerror = (error) => {
     if (isResourceError(error, 'too-large')) state.fault = error
-    log('debug', 'the connection to a server has a fault', { error: error.message.slice(0, 500) })
+    log('debug', 'a connection to a server reports an error', { error: error.message.slice(0, 500) })
   }
   client.onclose = () => {
     state.ended = true
@@ -219,7 +219,7 @@ function aboutOf(client: Client): About {
   }
 }
 
-/** Schema of the answer that the SDK requires. It accepts everything: the fields are checked one by one later. JSON-RPC guarantees an object. */
+/** The schema of results, which the SDK requires. It accepts every object: the members are checked one by one later. */
 const anyObject: StandardSchemaV1<unknown, WireObject> = {
   '~standard': { version: 1, vendor: 'hikidashi', validate: (value: unknown) => ({ value: value as WireObject }) },
 }
@@ -229,7 +229,7 @@ function versionOfPackage(): string {
   return String((JSON.parse(file) as { version?: unknown }).version)
 }
 
-/** The link to a server: one connection at a time, and a new one after it was lost. */
+/** The link to a server, over one connection at a time: `reopen` replaces a lost one. */
 export type ServerLink = ReturnType<typeof createServerLink>
 
 /** @param open Opens a connection; rejects when the signal aborts. */

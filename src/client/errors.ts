@@ -11,8 +11,8 @@ export const rpcErrorCodes = {
 } as const
 
 /**
- * JSON-RPC error code with which this client answers its own request when the connection ends before the answer. Servers use the codes from
- * -32000 on for errors of their own.
+ * JSON-RPC error code with which this client answers its own request when the connection ends before the answer. It is far from
+ * -32000, from which servers count down for errors of their own.
  */
 export const streamEndedCode = -32_097
 
@@ -28,8 +28,8 @@ export function tooLargeError(limit: number): ResourceError {
 const maxMessage = 500
 
 /**
- * Converts any failure of a remote server into a ResourceError. The server's message is kept when it is about the request,
- * because it tells the caller what to correct; every other failure gets a message of this client.
+ * Converts any failure of a remote server into a ResourceError. The message of a JSON-RPC error is kept, because it tells the
+ * caller what to correct, except for an unknown method. Other failures get a sentence of this client.
  */
 export function toResourceError(error: unknown, method: string): ResourceError {
   if (isResourceError(error)) return error
@@ -49,7 +49,7 @@ export function unavailableError(message: string, cause?: unknown): ResourceErro
   return new ResourceError('unavailable', message, {}, { cause })
 }
 
-/** Reason in the detail of an error: the command exceeded its memory limit. */
+/** `fault` of an error: the command exceeded its memory limit. */
 export const memoryFault = 'memory'
 
 /** Returns the error of a command that was killed because it exceeded its memory limit. */
@@ -106,7 +106,7 @@ function fromSdk(error: SdkError, method: string): ResourceError {
   }
 }
 
-/** Since 2026-07-28 a server may send a JSON-RPC error with an HTTP status other than 200, such as 404. */
+/** Since 2026-07-28 a server may send a JSON-RPC error with an HTTP status such as 404. The body tells the failure, except for 401 and 403. */
 function fromHttp(error: SdkHttpError, method: string): ResourceError {
   const { status } = error
   const fault = status === 401 || status === 403 ? undefined : rpcErrorOf(error.data.text)
@@ -138,12 +138,12 @@ export function httpFault(status: number): string {
   }
 }
 
-/** 0: the failure came without an HTTP status. */
+/** Returns the HTTP status of a failure; 0 when it has none. */
 export function errorHttpStatus(error: unknown): number {
   return error instanceof SdkHttpError ? error.status : 0
 }
 
-/** Returns the code of the operating system's error that caused an error, such as ECONNREFUSED. Codes of the SDK are ignored. */
+/** Returns the `code` of an error or of its causes, such as ECONNREFUSED; undefined when none has a code. Codes of the SDK are ignored. */
 export function systemCode(error: unknown): string | undefined {
   for (const at of causesOf(error))
     if (!(at instanceof SdkError) && 'code' in at && typeof at.code === 'string') return at.code
@@ -179,7 +179,7 @@ export function printableText(text: string): string {
   return line.length > maxMessage ? `${line.slice(0, maxMessage).toWellFormed()}...` : line
 }
 
-/** Returns the link to the whole content in the error of a read that is too large. `endpoint`: URL of the MCP endpoint. */
+/** Returns the link to the whole content in the error of a read that is too large; undefined without one. `endpoint`: URL of the MCP endpoint. */
 export function contentLinkOf({ cause }: Error, endpoint: string): URL | undefined {
   return cause instanceof ProtocolError ? contentLinkIn(cause.data, endpoint) : undefined
 }

@@ -44,7 +44,8 @@ export async function* eventsOf(
       onPiece()
       parser.feed(decoder.decode(value, { stream: true }))
       yield* events.splice(0)
-      if (isTooLong) throw new ResourceError('unavailable', 'The server sends an event that is longer than the limit.')
+      if (isTooLong)
+        throw new ResourceError('unavailable', `The server sends an event of more than ${maxLength} characters.`)
     }
   } finally {
     await reader.cancel().catch(() => {})

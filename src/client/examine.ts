@@ -14,15 +14,15 @@ import { cursorOf, type WireObject } from './wire.ts'
 /** Maximum number of pages of a list that are checked. */
 const maxPages = 50
 const maxReads = 3
-/** Maximum size of a resource that is read, in bytes. Larger ones are skipped. */
+/** Maximum size of a resource that is read, in bytes. Resources that declare a larger size are skipped. */
 const maxReadBytes = 1024 * 1024
 /** Maximum number of schema violations that are reported for one answer. */
 const maxFaults = 3
 
 /**
- * Checks a server as a strict client would: whether it answers, which capabilities it declares, whether its answers match the
- * schemas of the specification (with the messages of the SDK), whether its pages end, and how it answers for a URI that does not
- * exist. It only reads. Checks that depend on a failed one are left out.
+ * Checks a server as a strict client would: whether it answers, which capabilities it declares, whether its lists and a few
+ * resources match the schemas of the specification, whether its pages end, whether it accepts a subscription, and how it answers
+ * for a URI that does not exist. Nothing is changed. Without a connection, or without resources, the other checks are left out.
  */
 export async function examineServer(target: Target, limits: ConnectionSettings, tell: ReportCheck): Promise<void> {
   let connection: Connection
@@ -61,8 +61,8 @@ function capabilities({ about, hasResources, tells }: Connection): CheckResult {
   const named = about.capabilities.map(printableText).join(', ') || 'none'
   if (!hasResources)
     return warningResult(
-      `It has no resources, only: ${named}.`,
-      'Use its tools, or declare the capability "resources" in it.',
+      `The server has no resources, only: ${named}.`,
+      'Use its tools, or declare the capability "resources" in the server.',
     )
   const told = [tells.updated ? ['changes of resources'] : [], tells.listed ? ['changes of the list'] : []].flat()
   return okResult(`${named}; it reports ${told.join(' and ') || 'no changes'}`)
@@ -146,7 +146,7 @@ async function readListing(
   }
 }
 
-const conform = 'Correct it in the server: https://modelcontextprotocol.io/specification has the schema.'
+const conform = 'Correct the answer of the server: https://modelcontextprotocol.io/specification has the schema.'
 
 async function checkResourceReads(
   connection: Connection,
@@ -173,7 +173,7 @@ async function checkResourceReads(
   return okResult(`${small.length} of the resources that are listed`)
 }
 
-/** Checks that a server accepts a subscription. Undefined if it declares no notifications of changes, or lists no resource. */
+/** Checks that a server accepts a subscription. Undefined if it declares no subscriptions, or lists no resource. */
 async function subscribe(connection: Connection, resources: readonly WireObject[]): Promise<CheckResult | undefined> {
   const uri = nonEmptyText(resources[0]?.uri)
   if (!connection.tells.updated || uri === undefined) return undefined
@@ -190,12 +190,12 @@ async function subscribe(connection: Connection, resources: readonly WireObject[
     return okResult('a resource can be subscribed to')
   } catch (error) {
     if (!isResourceError(error)) throw error
-    const found = `It declares subscriptions, but refuses one. ${error.message}`
+    const found = `The server declares subscriptions, but refuses one. ${error.message}`
     return failedResult(found, 'Accept subscriptions, or do not declare "subscribe".')
   }
 }
 
-/** Checks the answer for a missing URI. The specification requires an error with its own code that names the URI, never an empty answer. */
+/** Checks the answer for a missing URI. The specification requires the error -32602 (before 2026-07-28: -32002), never an empty answer. */
 async function unknown(connection: Connection): Promise<CheckResult> {
   const uri = `hikidashi-examination://${randomBytes(8).toString('hex')}/nothing`
   try {

@@ -8,7 +8,7 @@ export function isUnknownMethod(error: unknown): boolean {
   return isResourceError(error, 'internal') && error.detail.code === rpcErrorCodes.methodNotFound
 }
 
-/** Whether the server refused a request because its headers differ from its body. It has not run it. */
+/** Whether the server refused a request, and did not run it, because its headers differ from its body. */
 export function isHeaderMismatch(error: unknown): boolean {
   return isResourceError(error, 'internal') && error.detail.code === rpcErrorCodes.headerMismatch
 }
@@ -18,7 +18,7 @@ export function isAnswer(error: unknown): boolean {
   return isResourceError(error) && error.cause instanceof ProtocolError && error.cause.code !== streamEndedCode
 }
 
-/** Whether a request is worth a retry on another connection: this one has ended, or the server has forgotten its session. */
+/** Whether a failed request is worth a retry on another connection: this one failed, or its session is gone (HTTP 400 or 404). */
 export function isConnectionLost(error: unknown): boolean {
   if (!isResourceError(error, 'unavailable') || isAnswer(error)) return false
   // A retry would take as much memory again.
@@ -29,8 +29,8 @@ export function isConnectionLost(error: unknown): boolean {
 }
 
 /**
- * Returns the words with which the server itself refused a request, if a caller can act on them. Undefined for any other failure,
- * and for an answer that the server has nothing there, does not know the method or is busy.
+ * Returns the message of a refused request, if a caller can act on it. Undefined for any other failure: among others, a missing
+ * resource, an unknown method, a header mismatch, and a server that is busy or cannot be reached.
  */
 export function refusalOf(error: unknown): string | undefined {
   if (isResourceError(error, 'invalid')) return error.message

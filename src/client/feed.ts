@@ -23,12 +23,11 @@ export function createNotificationFeed(connection: Connection, onLost: () => voi
   void connection.ended.then(lose)
   const feed = connection.listen === undefined ? requesting(connection, lose) : listening(connection, lose)
   return {
-    // Request only the notifications that the server declared.
     /**
-     * Replaces the wanted set. Notifications for members of both the old and the new set are not missed. Resolves to the set that
-     * the server agreed to, which may be larger, once it notifies about it.
+     * Replaces the wanted set, without the notifications that the server did not declare. Those for members of both the old and
+     * the new set are not missed. Resolves to the set that the server agreed to, which may be larger, once it notifies about it.
      *
-     * @throws ResourceError when the server agrees to nothing; then the old set stays in force.
+     * @throws ResourceError when a request fails; then the old set stays in force.
      */
     ask: ({ uris, list, prompts, tools }: ChangeSet): Promise<ChangeSet> =>
       feed.ask({
@@ -80,7 +79,7 @@ function listening({ listen }: Connection, lose: () => void): FeedTerms {
 
 const maxInFlight = 8
 
-/** The feed before revision 2026-07-28: one request for each URI, and over HTTP a stream for the notifications. */
+/** The feed before revision 2026-07-28: one request for each URI, and over Streamable HTTP a stream for the notifications. */
 function requesting(connection: Connection, lose: () => void): FeedTerms {
   const { request, openStanding } = connection
   const asked = new Set<string>()
@@ -136,12 +135,12 @@ function requesting(connection: Connection, lose: () => void): FeedTerms {
       if (asked.size === 0 && !hasLists) silence()
       return { uris: new Set(asked), list, prompts, tools }
     },
-    // The server learns that subscriptions are over when the connection ends.
+    // No request ends the subscriptions: the server drops them when the connection ends.
     close: silence,
   }
 }
 
-/** Calls a function for each item, a few at a time. Stops at the first failure, after the calls in flight. */
+/** Calls a function for each item, a few at a time. After a failure no call begins; when those in flight have ended, the failure is thrown. */
 async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values()
   const failures: unknown[] = []

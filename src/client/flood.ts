@@ -8,13 +8,13 @@ export type FloodLimit = ReturnType<typeof createFloodLimit>
 /** Token bucket: rate in messages per second, and burst in messages. */
 const perSecond = 200
 const burst = 2000
-/** A longer message counts as several: one for each of this number of bytes. */
+/** A message counts as one, and as one more for every time that it contains this number of bytes. */
 const bytesPerMessage = 16 * 1024
 /** Maximum number of messages beyond the budget. After them the connection is cut. */
 const maxExcess = 20_000
 /**
- * Pause after each piece of work of a server over its budget, as a multiple of the time of that work: the server is then read a
- * quarter of the time.
+ * Pause after each piece of data of a server over its budget, as a multiple of the time in which the piece was handled: such a
+ * server gets about a quarter of the time. A pause has at most `maxRestMs` milliseconds.
  */
 const restTimes = 3
 const maxRestMs = 100
@@ -55,7 +55,7 @@ export function createFloodLimit(onCut: () => void, now = () => performance.now(
   }
 
   return {
-    /** Counts the messages of a transport from now on. Closes it when they exceed the budget for too long. */
+    /** Counts the unasked messages of a transport from now on. Closes it when they exceed the budget by too many. */
     watch: (transport: Transport) => {
       const asked = new Set<string | number>()
       const send = transport.send.bind(transport)
@@ -70,7 +70,7 @@ export function createFloodLimit(onCut: () => void, now = () => performance.now(
         else count(transport)
         if (!isCut) hear?.(message, extra)
       }
-      // The SDK sets the listener again after it has negotiated the revision.
+      // The SDK sets the listener again after it has negotiated the revision: a setter counts for that one too.
       Object.defineProperty(transport, 'onmessage', {
         configurable: true,
         get: () => (hear === undefined ? undefined : counted),
@@ -97,7 +97,7 @@ export function createFloodLimit(onCut: () => void, now = () => performance.now(
   }
 }
 
-/** Makes the listeners of a stream of lines handle a few lines in each turn of the event loop. The stream is paused meanwhile. */
+/** Makes the present `data` listeners of a stream handle a few lines in each turn of the event loop. The stream is paused meanwhile. */
 export function paceLines(stream: Readable, flood: FloodLimit): void {
   const listeners = stream.listeners('data') as ((chunk: Buffer) => void)[]
   stream.removeAllListeners('data')

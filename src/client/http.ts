@@ -13,7 +13,7 @@ import { normalizeMessage } from './messages.ts'
 /** Called when an answer was cut off because it is too large. */
 export type OnTooLarge = (error: ResourceError) => void
 
-/** Maximum size of one message on the standing stream, in bytes. It carries only notifications. */
+/** Maximum size of one message on a {@link ServerStream}, in bytes: such a stream carries no answers. */
 const maxNotificationBytes = 1024 * 1024
 
 /** Streamable HTTP: every revision from 2025-03-26 on. */
@@ -34,7 +34,7 @@ export function streamableHttp(
       return isStanding ? new Response(null, { status: 405 }) : bounded(input, init)
     },
   })
-  // When the stream of an answer ends without the answer, the SDK leaves the request waiting for its time-out. Fail it at once.
+  // When the stream of an answer ends without the answer, the SDK leaves the request waiting for its time-out. Here it fails at once.
   // The SDK handles the end of `subscriptions/listen` itself.
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
@@ -102,13 +102,16 @@ function boundedFetch(maxBytes: number, onTooLarge: OnTooLarge, flood: FloodLimi
   }
 }
 
-/** Returns the id of the JSON-RPC request that is posted. */
+/** Returns the id of the JSON-RPC request in a POST; undefined when there is none. */
 function requestIdIn(init: RequestInit | undefined): string | number | undefined {
   const id = typeof init?.body === 'string' ? memberOf(jsonIn(init.body), 'id') : undefined
   return typeof id === 'string' || typeof id === 'number' ? id : undefined
 }
 
-/** Makes the messages of an event stream readable, and hands a long answer over. Everything else in the stream is unchanged. */
+/**
+ * Brings the messages of an event stream into the form that the SDK accepts. A long answer to the request `asked` goes to `hear`
+ * instead. The fields `id`, `event` and `retry` are kept; comments lose their text.
+ */
 function readableEvents(
   asked: string | number | undefined,
   hear: Hear | undefined,
@@ -128,7 +131,7 @@ function readableEvents(
       const answer = normalizeMessage(message, asked)
       const isLong = data.length >= partLength && asked !== undefined && memberOf(answer, 'id') === asked
       if (isLong) hear?.(answer)
-      // The SDK still has to see that the request was answered. It ignores an answer that comes a second time.
+      // The SDK still has to see that the request was answered, and ignores an answer that comes a second time.
       text = JSON.stringify(isLong && hear !== undefined ? { jsonrpc: '2.0', id: asked, result: {} } : answer)
     }
     const lines = [
@@ -232,7 +235,7 @@ async function openStanding(
     return { ended, close: () => controller.abort() }
   }
   controller.abort()
-  // Without a session, a 404 does not mean that one has ended.
+  // In a session, 404 means that the session has ended; without one, that the server has no such stream.
   const hasNone = [200, 202, 204, 400, 405, 406, 501].includes(status) || (status === 404 && sessionId === undefined)
   if (hasNone) return undefined
   throw new ResourceError('unavailable', httpFault(status), { status })
@@ -257,6 +260,6 @@ export async function readEvents(body: ByteStream, onData: (data: string) => voi
   try {
     for await (const data of eventsOf(body)) onData(data)
   } catch {
-    // The stream was cut off, or an event was too large: treat both as its end.
+    // The stream was cut off, or an event was too large: the stream ends here.
   }
 }

@@ -28,7 +28,7 @@ export interface ConnectOptions {
 }
 
 const mebibyte = 1024 * 1024
-/** Maximum number of restarts of a command in a row: more would not help one that always ends. */
+/** Maximum number of restarts of a command in a row: more would not help a command that always ends. */
 const maxStarts = 5
 
 /**
@@ -36,13 +36,14 @@ const maxStarts = 5
  * it the command's process: its input is closed; when it does not exit within 2 s it gets a SIGTERM, and 2 s later a SIGKILL.
  * Processes that the command has started and leaves behind get the same signals, except on Windows.
  *
- * A server without resources has an empty listing. For a server that shows no tree, the view derives one from its listing, which
- * it then reads as a whole.
+ * A server without resources has an empty listing. For a server that cannot read directories, the view derives a tree from the
+ * whole listing.
  *
  * When the server notifies about changes, so does the view. A lost stream, session or process is opened again with exponential
- * backoff, for as long as anything is listened to; every listener is then notified that everything it listens to has changed.
+ * backoff, for as long as anything is listened to (a process at most 5 times in a row, and nothing after HTTP 401 or 403); every
+ * listener is then notified that everything it listens to has changed.
  *
- * @throws ResourceError `unavailable` when the connection cannot be opened, `invalid` for a URL that is not http or https.
+ * @throws ResourceError as {@link openConnection}, and `invalid` for a target without `url` and `command`.
  */
 export async function connect(target: Target, options: ConnectOptions = {}): Promise<RemoteView> {
   requireTarget(target)
@@ -50,7 +51,7 @@ export async function connect(target: Target, options: ConnectOptions = {}): Pro
   const isUrl = 'url' in target
   const limits = (signal: AbortSignal): ConnectionSettings => ({
     timeoutMs: options.timeoutMs ?? 30_000,
-    // The SDK's buffer for the output of a process takes time in proportion to the square of its length.
+    // A line of a command is parsed in one turn of the event loop, an answer over HTTP in several.
     maxBytes: options.maxBytes ?? (isUrl ? 64 : 10) * mebibyte,
     memoryBytes: options.memoryBytes ?? childLimits.remoteCommand().memoryBytes,
     stderr: options.stderr ?? 'log',

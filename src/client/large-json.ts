@@ -15,11 +15,11 @@ const listDepth = 3
 export async function parseLarge(text: string, leastLength = partLength): Promise<unknown> {
   if (text.length < leastLength) return JSON.parse(text)
   const lists: unknown[][] = []
-  /** The text, with the number of each list in its place, in brackets. */
+  /** The text, in which the content of each list is replaced by the number of the list. */
   let frame = ''
   let framed = 0
   let depth = 0
-  /** The list that is open, where its next part begins, and whether that is behind a comma. */
+  /** The open list, the position at which its next part begins, and whether a comma precedes that position. */
   let list: unknown[] | undefined
   let begun = 0
   let isBehindComma = false

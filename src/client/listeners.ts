@@ -160,8 +160,8 @@ function changeFor({ uris, list, prompts, tools }: Listening, batch: Notificatio
 }
 
 /**
- * The URIs that are listened to, each with the number of its listeners. They are kept as the server spells them; for comparison,
- * {@link uriKey} makes one key of all spellings.
+ * Counts the listeners of each URI. The URIs are kept as the listeners spell them; {@link uriKey} finds the other spellings of a
+ * changed URI.
  */
 export function createUriCounts() {
   const counts = new Map<string, number>()
@@ -198,7 +198,7 @@ export function createUriCounts() {
   }
 }
 
-/** Returns a key that all spellings of a URI share, since servers differ in the characters that they escape. */
+/** Returns a key that all spellings of a URI share: servers differ in the characters that they escape, and in a final slash. */
 export function uriKey(uri: string): string {
   const bare = uri.endsWith('/') ? uri.slice(0, -1) : uri
   return bare
@@ -221,7 +221,7 @@ export interface ChangeStream {
  * Manages the one stream that carries all changes of a server. Another set of changes needs a new stream, which replaces the old.
  *
  * @param open Opens a stream. Resolves to undefined when the server sends no notifications.
- * @param onLost Called when the current stream ends by itself.
+ * @param onLost Called when the current stream ends although this client did not close it.
  * @param spare A stream of up to 2 × wanted + `spare` URIs is kept, because that costs less than a new one.
  */
 export function createChangeStreamManager(
@@ -242,7 +242,7 @@ export function createChangeStreamManager(
     /**
      * Opens a stream for a set of changes, unless the current one covers it. Resolves to the set that the server agreed to.
      *
-     * @throws ResourceError when the server agrees to nothing; then the old stream stays.
+     * @throws ResourceError when the stream cannot be opened; then the old stream stays.
      */
     ask: async (wanted: ChangeSet): Promise<ChangeSet> => {
       if (current !== undefined && suffices(current, wanted, spare)) return current.told

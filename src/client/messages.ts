@@ -35,7 +35,7 @@ export function normalizeMessage(value: unknown, asked?: RequestId): unknown {
   return { jsonrpc: '2.0', id: answered, result: resultIn(result as WireObject) }
 }
 
-/** Returns the member of an answer that cannot be read, and why. */
+/** Returns why an answer cannot be read, such as `error is not an object`; undefined when it can. */
 function answerFault({ jsonrpc, result, error }: WireObject): string | undefined {
   if (jsonrpc !== '2.0') return 'jsonrpc is not "2.0"'
   if (error !== undefined && error !== null) {
@@ -70,7 +70,7 @@ function handshakeFault({ protocolVersion, supportedVersions, serverInfo, capabi
   return missing === undefined ? undefined : `result.serverInfo.${missing} is not a string`
 }
 
-/** Returns a result without the optional members that are null. Lists are read by their readers, to which null is an empty list. */
+/** Returns a result without the nulls that the SDK refuses. The other members are read in wire.ts, which accepts null. */
 function resultIn(result: WireObject): WireObject {
   if (isHandshake(result)) return { ...(withoutNulls(result) as WireObject), capabilities: capabilitiesIn(result) }
   const { _meta, resultType, ...rest } = result
@@ -85,7 +85,7 @@ function capabilitiesIn({ capabilities }: WireObject): unknown {
   return withoutNulls(capabilities ?? {})
 }
 
-/** Returns a value without the members that are null, at any depth. */
+/** Returns a value without the members of objects that are null, at any depth. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isObject(value)) return value

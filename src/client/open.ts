@@ -32,7 +32,8 @@ const goodbyeTimeoutMs = 2000
 /**
  * Opens a connection to a server.
  *
- * @throws ResourceError `unavailable` when the connection cannot be opened, `invalid` for a URL that is not http or https.
+ * @throws ResourceError `unavailable` when the connection cannot be opened, `invalid` for a URL that is not http or https,
+ * `too-large` when the first answer of a command is too long.
  */
 export function openConnection(target: Target, limits: ConnectionSettings): Promise<Connection> {
   return 'url' in target ? openUrl(target, limits) : openCommand(target, limits)
@@ -105,7 +106,7 @@ async function openCommand(target: CommandTarget, limits: ConnectionSettings): P
   const isHopeless = systemCode(first.error) !== undefined || isTimeout(first.error) || isResourceError(first.error)
   const second = isHopeless ? first : await start('legacy')
   if ('connection' in second) return second.connection
-  // This side ended the connection: report its reason.
+  // This client ended the connection, for this reason.
   if (isResourceError(second.error)) throw second.error
   throw commandFault(target.command, second.error, second.words)
 }
@@ -127,15 +128,15 @@ function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     throw invalid(
-      `${JSON.stringify(text)} is not a URL. Write the URL of an MCP server, such as http://127.0.0.1:8787/mcp.`,
+      `${JSON.stringify(text)} is not an http or https URL. Write the URL of an MCP server, such as http://127.0.0.1:8787/mcp.`,
       'uri',
     )
   return url
 }
 
 /**
- * Returns the error of a connection that could not be opened: what was tried, what happened, and what to do. Its code is always
- * `unavailable`, for every cause. It holds no secret of the URL: only its origin and path.
+ * Returns the error of a connection that could not be opened: what was tried, what happened, and what to do. Its kind is
+ * `unavailable` for every cause. Of the URL it holds only the origin and the path, so no secret in a query.
  */
 function urlFault(url: URL, error: unknown): ResourceError {
   const shown = `${url.origin}${url.pathname}`
@@ -154,7 +155,7 @@ function urlFault(url: URL, error: unknown): ResourceError {
   if (status === 403)
     return cannot(`it refuses this client (HTTP 403). Send a token in the headers, or another token.${said}`)
   if (isUnreadable(refusal)) return cannot(`its first answer is malformed: ${refusal.message}.`)
-  if (said !== '') return cannot(`it refused to begin.${said}`)
+  if (said !== '') return cannot(`it refused the first request.${said}`)
   if (status >= 500) return cannot(`it answered with HTTP ${status}. Try again later, or look at its log.`)
   if (status !== 0) return cannot(`it answered with HTTP ${status}. Check that it is an MCP server.`)
   if (error instanceof SdkError && error.code === SdkErrorCode.ClientHttpUnexpectedContent)
@@ -190,14 +191,12 @@ function commandFault(command: string, error: unknown, words: string): ResourceE
     )
   if (isUnreadable(error)) return sentence(`The first answer of the command ${command} is malformed: ${error.message}.`)
   if (error instanceof ProtocolError)
-    return sentence(`The command ${command} refused to begin: ${printableText(error.message)}.`)
+    return sentence(`The command ${command} refused the first request: ${printableText(error.message)}.`)
   if (error instanceof SdkError)
     return sentence(
       `The command ${command} ended before it spoke MCP. Run it by itself to see why, and check the command line.`,
     )
-  return sentence(
-    `The command ${command} is not an MCP server that this client knows: ${printableText(messageOf(error))}.`,
-  )
+  return sentence(`The command ${command} does not answer as an MCP server: ${printableText(messageOf(error))}.`)
 }
 
 /** Returns what the network reported and what to do; undefined when the error did not come from the network. */
@@ -218,7 +217,7 @@ function networkFault(url: URL, error: unknown): string | undefined {
     default:
       if (speaksNoTls(code)) return `it does not speak https (${code}). Try http.`
       if (/CERT|SIGNED|SIGNATURE|ISSUER/.test(code))
-        return `its certificate is not trusted (${code}). Name a file with its authority in NODE_EXTRA_CA_CERTS.`
+        return `its certificate is not trusted (${code}). Set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority.`
       return `it cannot be reached (${code}). Check the host, the port and the network.`
   }
   const messages = causesOf(error).map(({ message }) => message)

@@ -5,15 +5,15 @@ import type { WireObject } from './wire.ts'
 const maxProduct = 1e9
 /** Maximum time of a check. References may apply parts of a schema to one value any number of times. */
 const maxCheckMs = 1000
-/** Maximum depth of a value. The errors of the validator name each level, with the path to it. */
+/** Maximum depth of a value: an error of the validator repeats the path at each level, so its length grows with the square of the depth. */
 const maxDepth = 200
 
 /**
  * Returns how the structured result of a tool breaks the schema that its server declares. Undefined when no violation is found.
  *
  * Some keywords are not checked: patterns, unique items and dynamic references, because their check may take any time, and formats,
- * because they are only annotations. Nothing is checked for a value that is nested too deep, for a schema with a reference that leads
- * out of it or to itself, or when the check takes too long.
+ * because they are only annotations. Keywords such as `not`, whose result depends on these, are then not checked either. Nothing is
+ * checked if the value is too deep, both are too long, a reference leads out of the schema or to itself, or the check takes too long.
  */
 export async function findOutputViolation(schema: WireObject, structured: unknown): Promise<string | undefined> {
   if (isDeeperThan(maxDepth, structured)) return undefined
@@ -38,12 +38,12 @@ export async function findOutputViolation(schema: WireObject, structured: unknow
 /** Keywords whose members are schemas by name, and keywords with values that are not schemas. */
 const named = new Set(['properties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'])
 const values = new Set(['const', 'enum', 'default', 'examples'])
-/** Keywords that are not checked. */
+/** Keywords that are not checked, because a check of them may take any time. */
 const unchecked = new Set(['pattern', 'patternProperties', 'uniqueItems', '$dynamicRef', '$recursiveRef'])
-/** Keywords that accept more values when a schema in them, or beside them, accepts fewer. */
+/** Keywords that can refuse a valid value when a schema in them, or beside them, is checked only in part. */
 const inverse = new Set(['not', 'if', 'then', 'else', 'maxContains', 'unevaluatedItems', 'unevaluatedProperties'])
 
-/** Whether a keyword of a schema is not checked. */
+/** Whether a schema has, at any depth, a keyword that is not checked. */
 function isUncheckedInPart(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.some(isUncheckedInPart)
   if (!isObject(schema)) return false

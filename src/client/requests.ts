@@ -39,7 +39,7 @@ export type Requests = ReturnType<typeof createRequests>
 
 /**
  * @param decode Decodes base64. A browser passes its own function.
- * @param convertItems Converts the items of lists. A process that serves others passes a function that yields to them.
+ * @param convertItems Converts the items of lists. A server passes a function that yields the event loop meanwhile.
  */
 export function createRequests(ask: SendRequest, decode = decodeBase64, convertItems?: ConvertItems) {
   const pageOf = async <T>(
@@ -78,8 +78,8 @@ export function createRequests(ask: SendRequest, decode = decodeBase64, convertI
 }
 
 /**
- * Derives a tree from a flat list of URIs, for servers that cannot read directories. The URIs belong to the server: they are never
- * parsed, decoded or rewritten, only compared as text and split at slashes.
+ * The functions below derive a tree from a flat list of URIs, for servers that cannot read directories. The URIs belong to the
+ * server: they are not decoded or normalized, only compared as text and split at slashes.
  */
 
 /** The root of a URI: `file:///`, `https://host/`, `memo://` (for `memo://today`, which has no path), `note:`. */

@@ -168,7 +168,7 @@ function startCommand({ command, args = [], env, cwd, stderr }: StdioServerParam
   return child as CommandTransportChild
 }
 
-/** Passes the messages in the output of a command to its transport. A longer line than `maxBytes` ends the connection. */
+/** Passes the messages in the output of a command to its transport. A line longer than `maxBytes` ends the connection. */
 function hearMessages(stdout: Readable, transport: Transport, flood: FloodLimit, maxBytes: number): void {
   const linesIn = createLineReader(maxBytes)
   const report = (error: unknown) => transport.onerror?.(error instanceof Error ? error : new Error(String(error)))

@@ -38,8 +38,8 @@ export interface RemoteView extends Omit<View, 'tools'> {
   /** The tools of the server. Undefined when the server declares none. */
   readonly remoteTools?: RemoteTools
   /**
-   * Resolves when the connection is over for good, with the reason: the view was closed, the server refuses this client, or its
-   * command has ended. A connection that is lost while anything is listened to is reopened, and is not over.
+   * Resolves when the connection is over for good, with the reason: the view was closed, the server refuses this client, the
+   * connection ended while nothing was listened to, or it was lost too often. Another lost connection is reopened.
    */
   readonly over: Promise<ResourceError>
   readonly about: About

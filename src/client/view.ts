@@ -29,7 +29,7 @@ const gatheredMs = 2000
 
 /** The first revision in which a completion request carries the values of the variables that are filled in already. */
 const contextSince = '2025-06-18'
-/** The first revision in which an empty cursor leads to another page. Before it, servers mean the end of the list. */
+/** The first revision in which an empty cursor leads to another page. In earlier ones it means the end of the list. */
 const emptyCursorSince = '2026-07-28'
 
 export function createRemoteView(link: ServerLink, changes: RemoteChanges): RemoteView {
@@ -157,7 +157,7 @@ type Paged = <P extends { readonly nextCursor?: string }>(
   get: (cursor: string | undefined) => Promise<P>,
 ) => Promise<P>
 
-/** A list whose cursor repeats ends there, with a warning. So does one with an empty cursor, before such a cursor was legal. */
+/** A list ends at a cursor that repeats, with a warning; in old revisions it also ends, without a warning, at an empty cursor. */
 function createPaged(link: ServerLink): Paged {
   return async (cursor, get) => {
     const position = parseCursor(cursor)
@@ -240,8 +240,8 @@ function createGathering(
 
 /**
  * Position of a walk through the pages of a server. A cursor of this client consists of the server's cursor and of the data that
- * detects a cycle: the number of pages so far, and the hash of an earlier cursor. They travel in the cursor because a view holds
- * no state.
+ * detects a cycle: the number of pages so far, and the hash of an earlier cursor. The cursor carries these data because a view
+ * holds no state.
  */
 interface WalkPosition {
   /** The server's own cursor; undefined for the first page. */
@@ -250,7 +250,7 @@ interface WalkPosition {
   readonly mark: string
 }
 
-/** Maximum number of pages of a listing. No real listing has as many. */
+/** Maximum number of pages of a listing. A longer listing is taken for an endless one. */
 const maxPages = 100_000
 
 const start: WalkPosition = { pages: 0, mark: '' }

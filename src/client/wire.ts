@@ -48,7 +48,7 @@ export async function resourcePageOf(
 }
 
 /**
- * Returns the children of a directory. The Skills extension omits the final `/` of directories, and a view requires it.
+ * Returns the children of a directory. Adds the final `/` of directories, which the Skills extension omits.
  *
  * @throws ResourceError `internal` for an answer without resources.
  */
@@ -209,14 +209,14 @@ export function contentLinkIn(data: unknown, base: string): URL | undefined {
   return url.origin === new URL(base).origin ? url : undefined
 }
 
-/** Returns a name for a resource that has none: the last segment of its URI, decoded if that is possible. */
+/** Returns a name for a resource that has none: the last segment of its URI, decoded if that is possible, else the whole URI. */
 export function lastSegment(uri: string): string {
   const path = uri.replace(/[?#].*$/s, '').replace(/\/+$/, '')
   const segment = path.slice(Math.max(path.lastIndexOf('/'), path.indexOf(':')) + 1)
   return (decodeIfValid(segment) || uri).toWellFormed()
 }
 
-/** Returns a list of an answer. Null is an empty list, as servers in Go write it. */
+/** Returns a list of an answer. Null is an empty list, as servers in Go write it. @throws ResourceError `internal` for no list. */
 export function listOf(answer: WireObject, name: string): readonly unknown[] {
   const list = answer[name] ?? (name in answer ? [] : undefined)
   if (!Array.isArray(list)) throw malformedAnswer(`it has no ${name}`)

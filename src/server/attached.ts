@@ -34,7 +34,7 @@ export interface MethodCaller {
   close(): Promise<void>
 }
 
-/** Answers requests as a channel does: with its time-out, redaction and audit, and only with errors of the protocol. */
+/** Creates a caller that answers as a channel does: with a time-out, redaction and audit, and only with errors of the protocol. */
 export function createMethodCaller(view: View, options: AttachedOptions): MethodCaller {
   const { tools, principal, log, scrubber, audit, timeoutMs, revision, tell } = options
   const given = tools === true ? resourceTools(view) : tools === false ? [] : tools

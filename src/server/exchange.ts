@@ -11,7 +11,7 @@ import {
   wireErrorCodes,
 } from './messages/messages.ts'
 
-/** The end of a target that counts for nothing when its endpoint is found: a final slash of the path, and the query. */
+/** The end of a request target that does not matter for the choice of the endpoint: a final slash of the path, and the query. */
 export const ignoredTargetEnd = /\/?(?:\?.*)?$/
 
 /** Returns every value of a header, unchanged: Node keeps only one value of some headers. `name` is in lower case. */
@@ -22,7 +22,7 @@ export function headerValues({ rawHeaders }: IncomingMessage, name: string): rea
   return values
 }
 
-/** Headers of every answer: no cache stores it, and no browser guesses another type. */
+/** Headers of an answer, unless its own headers replace them: no cache stores it, and no browser guesses another type. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
 
 /** Maximum length of an answer, in bytes, and maximum time in which its client must read it, in milliseconds. */
@@ -52,7 +52,7 @@ export function offerLink(
     (response as HttpResponse)[linkKey] = () => linkFor(uri)
 }
 
-/** Resolves when an answer is sent and its reader has taken it, or is gone. Never rejects. */
+/** Resolves when the system has taken a whole answer for the client, or the client is gone. Never rejects. */
 export function waitUntilSent(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (response.writableFinished || response.destroyed) return resolve()
@@ -103,8 +103,8 @@ async function replyStreamed(response: HttpResponse, status: number, body: unkno
 const groupBytes = 48 * 1024
 
 /**
- * Sends a message whose one content is a stream, in base64, as fast as the client takes it. The answer has no length: if the source fails, or the
- * client is gone, the connection is cut before its last chunk, so no client takes it for complete.
+ * Sends a message whose one content is a stream, in base64, as fast as the client takes it. The answer has no Content-Length: if the source
+ * fails, the connection is cut before the last chunk, so no client takes the answer for complete.
  *
  * @param refuse Answers with an error, for a message that would be longer than `limit` bytes.
  */
@@ -120,7 +120,7 @@ export async function writeStreamed(
     const isTooLong = around + base64Length(blob.length) > limit
     if (isTooLong || response.headersSent || response.destroyed) {
       if (isTooLong) refuse(tooLongError(limit))
-      // The source may hold a connection open for it.
+      // The source may hold a connection open until its stream ends.
       await blob[blobStreamKey][Symbol.asyncIterator]().return?.()
       return
     }
@@ -154,17 +154,17 @@ export async function writeStreamed(
 
 type Headers = Readonly<Record<string, string>>
 
-/** Sends a file of a page, whose headers include its caching. For HEAD, Node leaves the body out. */
+/** Sends bytes, such as a file of a page. For HEAD, Node leaves the body out. */
 export function replyFile(response: ServerResponse, status: number, bytes: Uint8Array, headers: Headers): void {
   if (response.headersSent || response.destroyed) return
-  // Without a body, the length would be that of a body that is not sent.
+  // With these statuses no body is sent, so no length may be announced.
   const length = status === 304 || status === 204 ? {} : { 'Content-Length': bytes.length }
   response.writeHead(status, { ...common, ...length, ...headers })
   response.end(bytes)
   cutWhenSlow(response)
 }
 
-/** Sends a text that is not a message. For HEAD, Node leaves the body out. */
+/** Sends a text other than JSON-RPC. For HEAD, Node leaves the body out. */
 export function replyText(response: ServerResponse, text: string, type: string): void {
   replyFile(response, 200, Buffer.from(text), { 'Content-Type': type })
 }
@@ -175,7 +175,7 @@ export function replyEmpty(response: ServerResponse, status: number, headers: He
   response.end()
 }
 
-/** Sends a refusal that concerns no single message, so it has no id. */
+/** Sends a JSON-RPC error without an id, because the refusal concerns no single message. */
 export function refuse(response: ServerResponse, status: number, message: string, headers?: Headers): void {
   replyJson(response, status, errorAnswer(null, { code: wireErrorCodes.invalidRequest, message }), headers)
 }
@@ -214,14 +214,13 @@ export function openEventStream(response: HttpResponse, headers: Headers = {}, h
   const timer = hasComments ? setInterval(() => write(': still here\n\n'), heartbeatIntervalMs) : undefined
   response.on('close', () => clearInterval(timer))
   return {
-    // JSON has no raw line breaks, so one line of data holds all of it.
-    /** Writes a message, with an id if one is given. Returns false when the reader is gone, or too slow. */
+    /** Writes a message as one line of data, since JSON has no raw line breaks. Returns false when the reader is gone, or too slow. */
     send: (message: unknown, event: string = 'message', id?: string): boolean => {
       const { answer } = response[limitsKey] ?? noLimits
       const data = typeof message === 'string' ? message : formatMessage(message, answer, response[linkKey])
       return write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`)
     },
-    /** Resolves when the reader has taken everything written. Rejects when it is gone. */
+    /** Resolves when there is room for another message. Rejects when the reader is gone. */
     ready: async () => {
       if (response.writableNeedDrain) await drained(response)
       if (response.destroyed || response.writableEnded) throw new Error('the reader of the stream is gone')
@@ -261,7 +260,7 @@ function cutWhenSlow(response: HttpResponse, bytes = response.writableLength): v
   }
 }
 
-/** Resolves when the client has received the data, or has disconnected. */
+/** Resolves when there is room for more data, or the client has disconnected. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (response.destroyed) return resolve()

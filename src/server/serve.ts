@@ -22,11 +22,11 @@ import { type Audit, auditedTool, auditedView } from './telemetry/audit.ts'
 export interface ServeOptions extends Identity {
   readonly view: (principal: Principal) => View
   readonly log: Log
-  /** The principal without authentication. */
+  /** The principal without authentication. Default {@link localPrincipal}. */
   readonly principal?: Principal
   /** Known secrets: they are removed from every answer. */
   readonly scrubber?: Scrubber
-  /** Receives a record of every request. */
+  /** Receives the audit records of requests. */
   readonly audit?: Audit
   /** Returns the current tools of a principal. Default none. */
   readonly tools?: (principal: Principal) => readonly Tool[]
@@ -47,7 +47,7 @@ export interface ServeOptions extends Identity {
   readonly opening?: OpeningCatalog
 }
 
-/** Options that a transport adds. */
+/** The options of a transport: those of the caller, and those that the transport adds. */
 export interface ServedOptions extends ServeOptions {
   /** Transport in the audit log. Default `stdio`. */
   readonly transport?: 'http' | 'stdio'
@@ -226,7 +226,7 @@ function createTelemetry(
     histograms.set(metric, known)
     return known
   }
-  /** Whether an instrumentation of HTTP has begun a span in the trace already. It is then the parent. */
+  /** Whether an instrumentation of HTTP has begun a span in the trace already. That span is then the parent. */
   const isActive = ({ traceparent }: TraceContext) =>
     trace.getSpanContext(context.active())?.traceId === traceparent.split('-')[1]
 

@@ -81,7 +81,7 @@ describe('a hidden resource and an absent one (O6)', () => {
     const uris = forbidden().flatMap((uri) => [uri, `${uri}/SKILL.md`])
     const shapes = await shapesOf(arena.wire(name), uris, 'skills/get')
     expect([...shapes.values()]).toHaveLength(1)
-    expect([...shapes.keys()][0]).toContain('No skill is served there')
+    expect([...shapes.keys()][0]).toContain('No skill is served at this URI')
   })
 
   eachWire(wireNames)('O6: get the same answer when they are read, over %s', async (name) => {

@@ -54,7 +54,7 @@ describe('a server over HTTP', () => {
   })
 
   test.each([
-    [400, 'Cannot connect to URL: it refused to begin. It said: No such host'],
+    [400, 'Cannot connect to URL: it refused the first request. It said: No such host'],
     [
       403,
       'Cannot connect to URL: it refuses this client (HTTP 403). Send a token in the headers, or another token. It said: No such host',

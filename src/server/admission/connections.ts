@@ -18,9 +18,9 @@ interface SocketOptions {
 }
 
 /**
- * Watches the connections of a service, below the level of requests.
+ * Limits and watches the connections of a service, below the level of requests.
  *
- * @returns Closes the connections without a request.
+ * @returns A function that closes the connections without a request.
  */
 export function watchSockets(server: Server, options: SocketOptions): () => void {
   const { liveness, addresses, meter, onRefused, answering, room } = options
@@ -67,7 +67,7 @@ const clientErrors: ReadonlyMap<string | undefined, string> = new Map([
   ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
 ])
 
-/** Ends a connection with a last status. It closes both halves, even if the client keeps its own open. */
+/** Answers with a last status, and closes both halves of the connection, even if the client keeps its own open. */
 function hangUp(socket: Duplex, status: string, headers = ''): void {
   if (!socket.writable) return void socket.destroy()
   const head = `HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`
@@ -76,18 +76,18 @@ function hangUp(socket: Duplex, status: string, headers = ''): void {
 
 /**
  * @param backlog Maximum number of connections that wait to be accepted; the system drops further ones.
- * @throws ResourceError `invalid` when it cannot listen there.
+ * @throws ResourceError `invalid` when the server cannot listen on the address.
  */
 export async function listenOnPort(server: Server, host: string, port: number, backlog: number): Promise<AddressInfo> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why =
         error.code === 'EADDRINUSE'
-          ? 'the port is in use'
+          ? 'the port is in use. Set another port, or end the program that uses it'
           : error.code === 'EACCES'
-            ? 'it is not permitted'
+            ? 'the system does not permit it. Set another port'
             : error.code === 'EADDRNOTAVAIL'
-              ? 'this machine has no such address'
+              ? 'this machine has no such address. Set another host'
               : error.code
       reject(invalid(`Cannot listen on ${host}:${port}: ${why}.`, 'configuration', { option: 'listen' }))
     })
@@ -160,7 +160,7 @@ export function createConnectionLimit(
   }
 }
 
-/** Rate limits per network address, for clients that are not authenticated yet. */
+/** Rate limits per network address, which hold before a client is authenticated. */
 export type AddressRateLimits = ReturnType<typeof createAddressRateLimits>
 
 /** Creates the rate limits of new connections and of bad tokens. */
@@ -186,7 +186,7 @@ export function createAddressRateLimits({ newConnections, badTokens }: ServedLim
   }
 }
 
-/** Returns an IPv4 address unchanged, and for an IPv6 address its 64-bit network, all of which one client may own. */
+/** Returns an IPv4 address, also if it is mapped to IPv6; for another IPv6 address its 64-bit network, all of which one client may own. */
 export function clientNetworkOf(address: string): string {
   const [, v4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
   if (v4 !== undefined || !address.includes(':')) return v4 ?? address
@@ -200,12 +200,12 @@ export function clientNetworkOf(address: string): string {
 type Liveness = ReturnType<typeof createLiveness>
 
 /**
- * Cuts connections whose peer has stopped reading: it is asleep, or gone without notice, which TCP itself would detect after a
- * quarter of an hour. The kernel's send queues are in /proc/net/tcp, so this works on Linux; elsewhere nothing is cut, and the
+ * Cuts connections whose peer has stopped reading: the peer is asleep, or gone without notice, which TCP itself would detect after
+ * a quarter of an hour. The kernel's send queues are in /proc/net/tcp, so this works on Linux; elsewhere nothing is cut, and the
  * kernel's own time-out applies.
  *
- * A watched stream writes something periodically. When bytes are queued, and none were taken since the previous check, a number
- * of times in a row, then nobody reads them, even if more were written meanwhile.
+ * If bytes are queued at several checks in a row, and the peer took none in between, it has stopped reading, even if more were
+ * written meanwhile. A stream must write something periodically, so that bytes are queued.
  *
  * @param intervalMs Period of the checks, in milliseconds.
  * @param looks Number of checks in a row without progress before a connection is cut.

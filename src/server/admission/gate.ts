@@ -19,7 +19,7 @@ export interface TaskHandle {
   turn(): Promise<void>
 }
 
-/** Number of large answers that are made at once. Each costs several times its size in memory. */
+/** Maximum number of large answers that are made at once. Each costs several times its size in memory. */
 const largeSlots = 4
 /** How long a large answer keeps its slot while its reader does not take it, in milliseconds. */
 const maxKeptMs = 3000
@@ -28,7 +28,7 @@ const smallFirstMs = 20
 
 /**
  * Limits how many tasks run and how many wait, and refuses the rest at once. A task that turns out to be large continues in a
- * semaphore of its own with few slots, so that small tasks do not wait for it.
+ * second semaphore with few slots, so that small tasks do not wait for large ones.
  *
  * @param most Limits of one share. Default: no limits of its own.
  */
@@ -108,7 +108,7 @@ export function createGate(concurrent: number, waiting: number, most: SlotCount 
 export type Gate = ReturnType<typeof createGate>
 
 function largeAnswerLimitError(): ResourceError {
-  return new ResourceError('unavailable', 'too many large answers are in flight', { retryAfter: 1 })
+  return new ResourceError('unavailable', 'Too many large answers are in flight. Try again later.', { retryAfter: 1 })
 }
 
 /** Why there is no slot: the share is exhausted, or the whole semaphore. */
@@ -117,7 +117,7 @@ export type NoSlotReason = Extract<ErrorReason, 'share' | 'busy'>
 interface SlotCount {
   /** Maximum number of claims that hold a slot at once. */
   readonly concurrent: number
-  /** Maximum number of claims that wait for one. */
+  /** Maximum number of claims that wait for a slot. */
   readonly waiting: number
 }
 

@@ -23,7 +23,7 @@ export interface HttpLimits {
   /** Limits per principal, when clients are authenticated. */
   readonly perPrincipal: PrincipalLimits
   readonly connections: number
-  /** Maximum number of connections per address. Default 7 of 8. */
+  /** Maximum number of connections per address. Default: seven eighths of `connections`. */
   readonly connectionsPerAddress: number
   /** Sustained rate of new connections per address, per second; the burst is ten times as large. 0: no limit. */
   readonly newConnections: number
@@ -55,7 +55,7 @@ export type GivenLimits = Partial<Omit<HttpLimits, 'perPrincipal'>> & {
   readonly perPrincipal?: Partial<PrincipalLimits>
 }
 
-/** Complete limits. Without limits per principal, all clients count as one. */
+/** Complete limits. Undefined limits per principal: clients are not authenticated, so they cannot be told apart. */
 export type ServedLimits = Omit<HttpLimits, 'perPrincipal'> & { readonly perPrincipal: PrincipalLimits | undefined }
 
 export const defaultLimits: HttpLimits = {
@@ -144,7 +144,7 @@ export function createRateLimit({ perSecond, burst, now = () => performance.now(
   }
 }
 
-/** A rate limit of an operator; the burst is ten times as large. Undefined: no limit. */
+/** Creates the rate limit for a sustained rate; the burst is ten times as large. Undefined for no rate, and for a rate of 0: no limit. */
 export function createSustainedRateLimit(perSecond: number | undefined) {
   return perSecond ? createRateLimit({ perSecond, burst: perSecond * burst }) : undefined
 }
@@ -198,7 +198,7 @@ export function createRefusalAudit(audit: Audit | undefined) {
   }
 
   return {
-    /** Records a refusal, unless the rate limit is exceeded. Never a token, nor any other header. */
+    /** Records a refusal, unless the rate limit is exceeded. No record has a token or another header. */
     add: ({ outcome, status, principal, address, body }: RefusedRequest) => {
       const who = principal ?? address ?? ''
       if (ofOne.take(`${outcome} ${who}`) > 0 || ofAll.take('') > 0) {

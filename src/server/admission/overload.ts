@@ -31,7 +31,7 @@ export function statusOfOverload(
 }
 
 /**
- * Counts and records an answer if it reports an overload by this client, or of the server. Other answers are ignored.
+ * Counts and records an answer if it refuses a request for lack of a slot. Other answers are ignored.
  *
  * @param body The body of the request.
  */

@@ -6,13 +6,13 @@ import type { LinkFor } from '../messages/messages.ts'
 /** An authenticated caller, for as long as its credentials are valid. */
 export interface Caller {
   readonly principal: Principal
-  /** Key of the share of the concurrency limits that it uses. */
+  /** Key of the share of the concurrency limits that the caller uses. */
   readonly share?: string
   /** Digest of the credentials. Undefined without authentication. */
   readonly credential?: string
   /** Whether the credentials can be checked again by their digest alone ({@link Verifier.restore}). */
   readonly isRestorable?: boolean
-  /** Time at which the credentials expire, in milliseconds since 1970. Undefined without authentication. */
+  /** Time at which the credentials expire, in milliseconds since 1970; `Infinity`: never. Undefined without authentication. */
   readonly expires?: number
   /** Creates links to contents that are too large for an answer. Undefined when there are none. */
   readonly linkFor?: LinkFor | undefined
@@ -34,7 +34,7 @@ export function lifetimeSignal(caller: Caller, other: AbortSignal) {
   const signal: AbortSignal = controller.signal
   const end = () => controller.abort()
   const forget = caller.untilEnd(() => controller.abort(credentialsEnded))
-  // Any number of streams may end with the service.
+  // Each stream adds a listener, and Node warns above ten.
   setMaxListeners(0, other)
   other.addEventListener('abort', end)
   if (other.aborted) end()
@@ -51,7 +51,7 @@ export function lifetimeSignal(caller: Caller, other: AbortSignal) {
 /** Maximum delay of a timer in Node, in milliseconds. */
 const maxTimerMs = 2 ** 31 - 1
 
-/** Calls a function at a time, in milliseconds since 1970, however far away. Returns a function that cancels it. */
+/** Calls a function at a time, in milliseconds since 1970, however far away; `Infinity`: never. Returns a function that cancels the call. */
 export function callAt(time: number, call: () => void): () => void {
   let timer: NodeJS.Timeout | undefined
   const wait = () => {
@@ -87,7 +87,7 @@ export function createSessionOwner(first: Principal): SessionOwner {
 /** The rights of a valid token. */
 export interface Grant {
   readonly principal: Principal
-  /** Time of expiry, in milliseconds since 1970. */
+  /** Time of expiry, in milliseconds since 1970; `Infinity`: never. */
   readonly expires: number
 }
 
@@ -103,6 +103,7 @@ export type TokenVerdict = { readonly grant: Grant } | { readonly fault: string 
 
 /** Verifies the tokens of one kind. */
 export interface Verifier {
+  /** Whether a token is of this kind, valid or not. */
   takes(token: string): boolean
   /**
    * @param digest The digest of the token, if it is known.
@@ -119,7 +120,7 @@ export interface Verifier {
   watch?(token: string, grant: Grant, end: () => void): () => void
 }
 
-/** The hash of a token may be stored and compared; its first characters may be logged. */
+/** Returns the SHA-256 of a token, in hexadecimal. It may be stored and compared; its first characters may be logged. */
 export function hashToken(token: string): string {
   return hash('sha256', token)
 }

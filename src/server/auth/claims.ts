@@ -7,7 +7,10 @@ export type Claims = Readonly<Record<string, unknown>>
 /** Maximum length of a principal's name, in characters. */
 const maxSubject = 1024
 
-/** Checks the claims of a token whose issuer is already verified: times, binding, client. Returns the principal and the expiry. */
+/**
+ * Checks the claims of a token whose issuer is already verified: times, binding, client. Returns the principal and the expiry, or
+ * the fault. `implies`: the narrower scopes that a scope implies.
+ */
 export function judgeClaims(
   claims: Claims,
   issuer: Issuer,
@@ -20,7 +23,7 @@ export function judgeClaims(
   const roles = [...new Set((issuer.roles ?? []).flatMap((rule) => rolesBy(rule, claims)))].sort()
   const principal = { id, roles, scopes: withImpliedScopes(scopesIn(claims), implies) }
   const exp = claims.exp === undefined ? Number.POSITIVE_INFINITY : Number(claims.exp) * 1000
-  // A token that is accepted only because of the leeway expires at its end.
+  // A token that is accepted only because of the leeway expires at the end of the leeway.
   return { grant: { principal, expires: exp > Date.now() ? exp : exp + leewayMs } }
 }
 
@@ -35,7 +38,7 @@ function timeFault({ exp, nbf, iat }: Claims, { maxAge }: Issuer): string | unde
   return undefined
 }
 
-/** Returns the fault of a token that is bound to a key (RFC 9449, RFC 8705): it is valid only with a proof, which this server does not support. */
+/** Returns the fault of a token that is no bearer token. One that is bound to a key (RFC 9449, RFC 8705) needs a proof, which is not supported. */
 function bindingFault({ cnf, token_type: type }: Claims): string | undefined {
   if (cnf !== undefined) return 'it is bound to a key'
   if (type !== undefined && !/^bearer$/i.test(String(type))) return 'it is not a bearer token'
@@ -56,7 +59,7 @@ function principalId({ sub, client_id: client }: Claims, { issuer }: Issuer): st
   return JSON.stringify(sub === undefined ? [issuer, 'client', name] : [issuer, name])
 }
 
-/** Reads `scope` (RFC 9068) or `scp`: a text separated by spaces, or an array. Names are compared literally. */
+/** Reads `scope` (RFC 9068) or `scp`: a text separated by spaces, or an array. */
 function scopesIn({ scope, scp }: Claims): readonly string[] {
   const given = scope ?? scp
   return claimWords(given).filter((word) => word !== '')
@@ -89,7 +92,7 @@ export function withImpliedScopes(
   return [...all].sort()
 }
 
-/** Maximum number of URIs of a message that are checked. No method takes more. */
+/** Maximum number of URIs of a message that are checked: as many as one subscription has by default. */
 const maxUris = 1000
 
 /**

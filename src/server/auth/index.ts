@@ -31,9 +31,9 @@ interface AuthorizerOptions extends AuthorizationOptions {
 const maxToken = 16 * 1024
 
 /**
- * Authenticates callers: the resource server of OAuth 2.1 (section 5), with the rules of MCP for it (basic/authorization).
+ * Creates the authentication of callers, as a resource server of OAuth 2.1 (section 5) with the rules of MCP (basic/authorization).
  *
- * @throws ResourceError `invalid` for options that would admit nobody, or anybody.
+ * @throws ResourceError `invalid` for options with which tokens cannot be checked, such as an issuer without keys.
  */
 export async function createAuthorizer(options: AuthorizerOptions) {
   const { issuers = [], log } = options
@@ -116,7 +116,7 @@ export type Authorizer = Awaited<ReturnType<typeof createAuthorizer>>
 
 const refuse = (why: string) => invalid(why, 'configuration')
 
-/** Returns the resource for which the issuers' tokens must be. Tokens of this server's own file have no audience. */
+/** Returns the resource for which the issuers' tokens must be. Empty without issuers: tokens of this server's own file have no audience. */
 function tokenAudience({ issuers = [], resource, url }: AuthorizerOptions): string {
   const named = resource ?? url
   if (named !== undefined) return canonicalResource(named)
@@ -145,7 +145,7 @@ async function createVerifiers(options: AuthorizerOptions, resource: string): Pr
   const asked = issuers.filter((issuer): issuer is AskedIssuer => issuer.introspection !== undefined)
   if (asked.length > 1)
     throw refuse(
-      'Two issuers have introspection. An opaque token does not name its issuer, and only its issuer may see it.',
+      'Several issuers have "introspection". Leave one: an opaque token does not name its issuer, and no other server may see it.',
     )
   return [
     ...(tokens === undefined ? [] : [await createTokenVerifier(tokens, log)]),
@@ -158,8 +158,8 @@ async function createVerifiers(options: AuthorizerOptions, resource: string): Pr
 type Credentials = { readonly token: string } | 'none' | 'malformed'
 
 /**
- * Returns the token in the header `Authorization`. A token in the query is ignored like any other parameter (it is in too many
- * logs by then). Together with one in the header it is malformed: it would be ambiguous.
+ * Returns the token in the header `Authorization`. A token in the query is ignored like any other parameter, because too many logs
+ * have it by then. A request with a token in both is malformed: it is ambiguous.
  */
 function credentialsOf(request: IncomingMessage): Credentials {
   const values = headerValues(request, 'authorization')
@@ -176,8 +176,8 @@ const burstSize = 20
 const intervalMs = 3000
 
 /**
- * Creates the log of refused tokens, with a rate limit: a burst at first, then one entry per interval. It has the beginning of a
- * token's digest: the token itself is never written.
+ * Creates the log of refused tokens, with a rate limit: a burst at first, then one entry per interval. An entry has the beginning
+ * of a token's digest, never the token itself.
  */
 function createRefusalLog(log: Log) {
   let left = burstSize
@@ -222,10 +222,11 @@ export function createIntrospection(
   const ask = async (token: string): Promise<TokenVerdict> => {
     const body = `token=${formEncode(token)}&token_type_hint=access_token`
     const answered = await gate.run(() => fetchJson(url, { ...network, body, authorization }))
-    if ('refused' in answered) throw new ResourceError('unavailable', 'Too many tokens are introspected at once')
+    if ('refused' in answered)
+      throw new ResourceError('unavailable', 'Too many tokens are introspected at once. Try again later.')
     const claims = answered.value.value
     if (!isObject(claims) || typeof claims.active !== 'boolean')
-      throw new ResourceError('unavailable', `There is no answer to an introspection at ${url}`)
+      throw new ResourceError('unavailable', `The answer of ${url} to an introspection is malformed.`)
     return claims.active ? judge(claims) : { fault: 'the issuer says that it is not active' }
   }
 

@@ -37,7 +37,7 @@ export async function createJwtVerifier(
   )
   const verdictOn = createMemo<TokenVerdict>(maxCached)
 
-  /** Verifies a token. If several keys match, such as two with the same `kid`, tries each of them. */
+  /** Verifies a token. If several keys match, such as two with the same `kid`, tries up to `maxTried` of them. */
   const verified = async (token: string, find: FindKey, options: JWTVerifyOptions) => {
     try {
       return await jwtVerify(token, find, options)
@@ -102,7 +102,7 @@ export async function createJwtVerifier(
   }
 }
 
-/** Returns the issuer that a token names. It is not verified yet: it only selects the keys to verify the token with. */
+/** Returns the issuer that a JWT names; undefined for another token. The issuer is not verified: it only selects the keys. */
 export function issuerOf(token: string): string | undefined {
   const claims = jsonIn(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
   return isObject(claims) && typeof claims.iss === 'string' ? claims.iss : undefined
@@ -146,7 +146,7 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
     try {
       const { value, ahead = 0 } = await fetchJson(url, network)
       if (!isObject(value) || !Array.isArray(value.keys) || (value.keys.length > 0 && !value.keys.some(isObject)))
-        throw new ResourceError('unavailable', `There are no keys at ${url}`)
+        throw new ResourceError('unavailable', `There is no valid key set (JWKS) at ${url}.`)
       if (Math.abs(ahead) > maxAheadMs)
         log('warn', 'the clock of this machine and that of the issuer differ', {
           jwks: url,
@@ -159,7 +159,7 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
       failedAt = performance.now()
       log('warn', 'the keys of an issuer cannot be fetched', { error, jwks: url })
       if (isResourceError(error)) throw error
-      throw new ResourceError('unavailable', `There are no keys at ${url}`)
+      throw new ResourceError('unavailable', `There is no valid key set (JWKS) at ${url}.`)
     } finally {
       fetching = undefined
     }
@@ -167,7 +167,9 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
 
   const fetchOnce = (): Promise<FindKey> => {
     if (performance.now() - failedAt < failurePauseMs)
-      return Promise.reject(new ResourceError('unavailable', `${url} did not answer a moment ago`))
+      return Promise.reject(
+        new ResourceError('unavailable', `The keys at ${url} could not be fetched a moment ago. Try again later.`),
+      )
     fetching ??= load()
     return fetching
   }

@@ -5,13 +5,13 @@ import { isObject } from '../../core/kit/object.ts'
 /** Members of a JWK that only the signer may know (RFC 7518, section 6). */
 const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
 
-/** Least RSA exponent, and the bits that an exponent and a modulus may have (FIPS 186-5, section 5.1; OpenSSL reads no longer modulus). */
+/** Least RSA exponent, and the bits that an exponent and a modulus may have (FIPS 186-5, section 5.1; OpenSSL reads no modulus that is longer). */
 const leastExponent = 65_537n
 const maxExponentBits = 256
 const modulusBits = { least: 2048, most: 16_384 }
 /** Upper bound of the factors that are tried on a modulus. */
 const smallFactor = 1000n
-/** Steps of Fermat's method, each of which tries one half of the sum of two factors. */
+/** Number of steps of Fermat's method. Each step tries a number as half of the sum of two factors. */
 const fermatSteps = 100n
 
 interface EdwardsCurve {

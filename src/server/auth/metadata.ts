@@ -6,7 +6,7 @@ import { ignoredTargetEnd, refuseMethod, replyEmpty, replyJson } from '../exchan
 const wellKnown = '/.well-known/oauth-protected-resource'
 
 /**
- * The metadata of a protected resource (RFC 9728): the issuers whose tokens this server accepts.
+ * Creates the metadata of a protected resource (RFC 9728), which name the issuers whose tokens this server accepts.
  *
  * @param resource URL of the protected resource. It never comes from a request.
  * @param path Path of the MCP endpoint in this server: a proxy in front of it may use another one.
@@ -22,10 +22,10 @@ export function createMetadata(resource: string, path: string, issuers: readonly
   const paths = new Set(['', path, resourcePath].map((path) => (wellKnown + path).replace(ignoredTargetEnd, '')))
   return {
     url: `${origin}${wellKnown}${resourcePath}`,
-    /** Answers a request for it. Returns false for any other request. */
+    /** Answers a request for the metadata. Returns false for any other request. */
     serve: (request: IncomingMessage, response: ServerResponse): boolean => {
       if (!paths.has((request.url ?? '').replace(ignoredTargetEnd, ''))) return false
-      // Any web page may read it: it contains only public facts.
+      // Any web page may read the metadata: they contain only public facts.
       const open = { 'Access-Control-Allow-Origin': '*' }
       if (request.method === 'GET') replyJson(response, 200, document, open)
       else if (request.method === 'HEAD') replyEmpty(response, 200, open)
@@ -107,7 +107,7 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
       'invalid_token',
       scopes,
     ),
-    /** @param scopes All scopes that the operation requires, including those that the token has. */
+    /** @param needed All scopes that the operation requires, including those that the token has. */
     insufficient: (needed: readonly string[]): Refusal =>
       refusal('scope', 403, 'The token lacks a required scope.', 'insufficient_scope', needed),
     /** The validity of the token cannot be decided at the moment. */

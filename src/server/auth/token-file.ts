@@ -41,8 +41,8 @@ export const absentFileMark = 'absent'
 /**
  * Reads the tokens of a file. A missing file has none.
  *
- * @throws ResourceError `invalid` for a file that does not contain tokens, that others may write, or that belongs to another user
- * than that of this process or root.
+ * @throws ResourceError `invalid` for a file that cannot be read, does not contain tokens, can be written by others, or belongs to
+ * another user than that of this process or root.
  */
 export async function readTokenFile(file: string): Promise<TokenFile> {
   let handle: FileHandle
@@ -82,7 +82,7 @@ export function markOf(stat: { dev: bigint; ino: bigint; size: bigint; mtimeNs: 
   return [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(':')
 }
 
-/** Values that were mistaken for secrets before: the empty text, and the text that an unset variable turns into. */
+/** Hashes of texts that are no tokens: the empty text, those that an unset variable turns into, and the prefix alone. */
 const worthless = new Set(['', 'undefined', 'null', prefix].map(hashToken))
 
 function parseTokens(text: string): readonly StoredToken[] | undefined {

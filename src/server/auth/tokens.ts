@@ -11,8 +11,8 @@ import { absentFileMark, isOwnToken, markOf, readTokenFile, type StoredToken, ty
 const checkIntervalMs = 500
 
 /**
- * Creates the verifier of this server's own tokens, from a file that may change at any time: a token that is removed from it is
- * invalid at once. While the file exists but cannot be read, all tokens are invalid.
+ * Creates the verifier of this server's own tokens, from a file that may change at any time: the next request with a token that
+ * was removed is refused. While the file exists but cannot be read, no token is accepted.
  *
  * @throws ResourceError `invalid` when the file is invalid at the start.
  */

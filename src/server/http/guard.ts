@@ -75,7 +75,7 @@ function guardBy(allowed: ReadonlySet<string>, origins: ReadonlySet<string>, isO
   }
 }
 
-/** The host that the target of a request names, under a key of ours. */
+/** Key of the host that the target of a request names, on the request itself. */
 const targetHostKey = Symbol('host of the target')
 type WithTargetHost = IncomingMessage & { [targetHostKey]?: string }
 
@@ -102,7 +102,8 @@ export function mediaFault(request: IncomingMessage): string | undefined {
   const charsets = [...(params ?? '').matchAll(/;[ \t]*charset="?([^;"]*)/gi)].map(([, charset]) => charset?.trim())
   if (types.length !== 1 || params === undefined || charsets.some((charset) => !/^utf-?8$/i.test(charset ?? '')))
     return 'The Content-Type is not application/json in UTF-8.'
-  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return 'A Content-Encoding is not supported.'
+  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+    return 'A Content-Encoding is not supported. Send the body unencoded.'
   return undefined
 }
 
@@ -134,7 +135,7 @@ const versionHeader = 'MCP-Protocol-Version'
 export function requestFault(request: IncomingMessage, message: Request): WireError | undefined {
   const claimed = claimedRevision(message)
   const version = check(request, versionHeader, claimed)
-  // Check the version first: a client of another version must learn that, regardless of other faults.
+  // Check the version first: a client must learn that its version is not served, regardless of other faults.
   const isGiven = typeof claimed === 'string' && headerValues(request, versionHeader.toLowerCase()).length > 0
   const envelope = (isGiven ? version : undefined) ?? envelopeFault(message)
   const fault = envelope ?? version ?? check(request, 'Mcp-Method', message.method)

@@ -22,8 +22,8 @@ export interface HandlerOptions extends Omit<EndpointOptions, 'view' | 'log'> {
   /** Path of the MCP endpoint for clients, which the metadata of `auth` contains. Default `/mcp`. */
   readonly path?: string
   /**
-   * `given`: each call names the principal that the application has authenticated; a call without one gets a 401. Default:
-   * everyone is the one `principal`, or the one of `auth`.
+   * `given`: each call names the principal that the application has authenticated; a call without one gets a 401. Default: with
+   * `auth`, the token tells the principal; without it, everyone is the one `principal`.
    */
   readonly principals?: 'given'
   /** Whether to serve other machines without authentication. Default: only requests from this machine. */
@@ -52,7 +52,7 @@ export interface Handler {
   readonly fetch: (request: Request, call?: HandlerCall) => Promise<Response>
   /** Counters of handled and refused requests. */
   readonly meter: Meter
-  /** Accepts no new requests, ends the streams, and waits for the requests in flight. */
+  /** Accepts no new requests, ends the streams, and waits for the requests in flight, up to the limit `drain`. */
   readonly close: () => Promise<void>
 }
 

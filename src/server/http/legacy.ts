@@ -164,7 +164,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     }
   }
 
-  /** Makes a stream the one of a session, until the connection closes or the caller's access ends. */
+  /** Makes a stream the event stream of a session, until the connection closes or the caller's access ends. */
   const attach = (
     session: HttpSession,
     stream: EventStream,
@@ -262,7 +262,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   }
 }
 
-/** In these revisions errors have 200, except for a body that is not a message. */
+/** Returns the HTTP status of an answer. In these revisions errors have 200, except for a body that is not a message. */
 function httpStatusForAnswer(answer: unknown): number {
   if (!isObject(answer) || answer.id !== null || !isObject(answer.error)) return 200
   return answer.error.code === wireErrorCodes.invalidRequest ? 400 : 200

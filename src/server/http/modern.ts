@@ -42,7 +42,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   // Each stream adds a listener, and Node warns above ten.
   setMaxListeners(0, closing.signal)
 
-  /** Answers a request with one answer, after its notifications. */
+  /** Answers a request with one answer, after its notifications, or with a stream if its method has one. */
   const answer = async (
     message: Request,
     request: IncomingMessage,
@@ -212,7 +212,7 @@ interface Head {
 
 const ok: Head = { status: 200 }
 
-/** Returns the HTTP status and headers of an error (2026-07-28, basic/transports): answers of methods have 200, including errors. */
+/** Returns the HTTP status and headers of an answer (2026-07-28, basic/transports). Errors that a method itself causes have 200. */
 function headOf(answer: Response): Head {
   const overload = statusOfOverload(answer)
   if (overload !== undefined) return overload
@@ -229,7 +229,7 @@ function headOf(answer: Response): Head {
   }
 }
 
-/** Answers for a stream that could not be opened. When other subscriptions exhaust a limit, the client may retry later. */
+/** Sends the answer for a stream that could not be opened. When other subscriptions exhaust a limit, the client may retry later. */
 function replyUnopened(response: ServerResponse, answer: Response): void {
   const { reason, of } = ('error' in answer ? answer.error.data : undefined) ?? {}
   const later = reason === 'too-many' && of !== 'subscription'
@@ -241,7 +241,7 @@ function endWith(stream: EventStream, answer: Response): void {
   stream.end()
 }
 
-/** Sends an answer whose content is a stream. After a notification it is an event, which is made as a whole. */
+/** Sends an answer whose content is a stream. After a notification, the answer is one event, which is made as a whole. */
 export async function sendStreamed(
   response: ServerResponse,
   answer: Response,

@@ -40,7 +40,7 @@ export function serveHealth(request: IncomingMessage, response: ServerResponse, 
   else refuseMethod(response, 'GET, HEAD')
 }
 
-/** Returns the number of degraded mounts by reason. Only the log names the mounts, since anyone may send this request. */
+/** Returns the number of degraded mounts by reason, and not their names, since anyone may send this request. */
 function countDegraded(mounts: readonly DegradedMount[]) {
   const degraded: Record<string, number> = {}
   for (const { degradation } of mounts) degraded[degradation] = (degraded[degradation] ?? 0) + 1
@@ -100,7 +100,7 @@ export async function servePosting(
 /** The message for a missing path, and for one that the caller may not know of. */
 export const notFoundMessage = 'Nothing is served at this path.'
 
-/** For answers outside of MCP. */
+/** Returns the HTTP status for an error, for answers outside of MCP. */
 export function httpStatusForError(error: unknown): number {
   if (!isResourceError(error)) return 500
   switch (error.kind) {
@@ -122,9 +122,9 @@ export const metricsPath = '/metrics'
 
 /**
  * Serves metrics in the text format of Prometheus. Without authentication, only direct connections from this machine get them:
- * requests through a proxy come from elsewhere. All others get the answer for a missing path.
+ * requests through a proxy come from elsewhere. Other connections get the answer for a missing path.
  *
- * @param entrance Authenticates callers, whose metrics these are. Undefined without authentication.
+ * @param entrance Authenticates the callers. Undefined without authentication.
  * @param roles Only callers with one of these roles get the metrics. Undefined: all authenticated callers.
  */
 export function createMetricsEndpoint(measurements: MetricsRegistry, entrance?: Entrance, roles?: readonly string[]) {

@@ -7,9 +7,9 @@ import type { Meter } from '../telemetry/meter.ts'
 
 /** Maximum number of requests on one connection that wait for earlier answers. Beyond it, the connection is not read. */
 const maxWaiting = 16
-/** Maximum including the requests that were already read: one chunk can hold more than a hundred. Beyond it, the connection is cut. */
+/** Maximum number of them with those that were read already: one chunk can hold more than a hundred. Beyond it, the connection is cut. */
 const maxRead = 512
-/** Number of waiting requests on all connections together above which the connections with too many of them are cut. */
+/** If so many requests wait on all connections together, a connection with `maxWaiting` of them is cut at its next request. */
 const maxWaitingInAll = 16_384
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
@@ -18,12 +18,12 @@ interface Pipeline {
   /** Whether one of its requests is being handled. */
   busy: boolean
   paused: boolean
-  /** The answer that is being made or sent: an idle connection keeps nothing of its requests in memory. */
+  /** The answer that is being made or sent. Undefined while there is none, so that an idle connection keeps no answer in memory. */
   answering: ServerResponse | undefined
 }
 
 /**
- * Handles the requests of each connection one after the other, in the order of their answers. An answer that closes the
+ * Handles the requests of each connection one after the other, so the answers are in the same order. An answer that closes the
  * connection drops the requests after it before any work is done for them. A client that sends on without waiting for answers is
  * not read until there is room: Node itself would buffer everything.
  *

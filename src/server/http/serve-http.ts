@@ -66,7 +66,7 @@ export interface HttpService {
   readonly url: string
   /** Counters of handled and refused requests. */
   readonly meter: Meter
-  /** Accepts no new requests, answers those in flight, and ends. */
+  /** Accepts no new requests, answers those in flight within the limit `drain`, and ends. */
   close(): Promise<void>
 }
 
@@ -91,7 +91,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const liveness = createLiveness(limits.stalled / (looks + 1), looks)
   const mcpRoute = path.replace(ignoredTargetEnd, '')
   const routes = new Set([mcpRoute, ...(options.sse ? ['/sse', '/messages'] : [])])
-  let guard: Guard = () => ({ status: 403, message: 'Not ready' })
+  let guard: Guard = () => ({ status: 403, message: 'The server is not ready yet. Try again later.' })
   let draining = false
   const scrubAnswer = createAnswerScrubber(options.scrubber)
   const links = options.contentLinks === false ? undefined : createContentLinks(options.contentLinks ?? {}, limits.path)

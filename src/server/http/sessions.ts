@@ -12,7 +12,7 @@ export interface HttpSession {
   readonly connection: Connection
   /** The stream for notifications, while the client holds one open. */
   stream: EventStream | undefined
-  /** The notifications, in revisions in which streams come and go. */
+  /** The notifications. Undefined for HTTP+SSE, whose one stream lasts as long as the session. */
   readonly mailbox: Mailbox | undefined
 }
 
@@ -130,8 +130,8 @@ export function createMailbox(prefix: string) {
       })
     },
     /**
-     * Sets the client's new stream. Returns false when notifications after `lastId` are no longer kept, or never were, so the
-     * client has missed some.
+     * Sets the client's new stream, and sends the kept notifications after `lastId`. Returns false when the client may have missed
+     * some: `lastId` is unknown, notifications after it are no longer kept, or it is missing although there were notifications.
      */
     attach: (next: EventStream, lastId: string | undefined): boolean => {
       stream = next

@@ -40,7 +40,7 @@ type Inbound =
 /** Maximum length of an id and of a method, in characters. */
 const maxName = 1024
 
-/** Returns the answer to a request that failed. An id of null: it is unknown. */
+/** Returns the answer to a request that failed. `id` is null when it is unknown. */
 export function errorAnswer(id: RequestId | null, error: WireError): Response {
   return { jsonrpc: '2.0', id, error }
 }
@@ -143,7 +143,7 @@ export function optionalString(params: Params, name: string): string | undefined
 
 const maxArguments = 100
 
-/** @throws ResourceError `invalid` for a value that is not an object of strings. */
+/** @throws ResourceError `invalid` for a value other than an object of up to 100 strings, each with up to `longest` characters. */
 export function stringsIn(given: unknown, where: string, longest: number): ReadonlyMap<string, string> {
   if (!isObject(given)) throw invalid(`${where} is not an object.`, 'params')
   const entries = Object.entries(given)
@@ -189,7 +189,7 @@ export function invalidParams(message: string): WireError {
   return { code: wireErrorCodes.invalidParams, message }
 }
 
-/** An error that a method returns unchanged, for errors with a code of the protocol. Its message is for people, and short. */
+/** An error with a code of JSON-RPC or MCP. The client gets it unchanged, except that a long message is cut. */
 export class ProtocolError extends Error {
   readonly code: number
   readonly data: Readonly<Record<string, unknown>> | undefined
@@ -247,10 +247,10 @@ function retryAfterOf({ detail: { retryAfter } }: ResourceError): { readonly ret
   return typeof retryAfter === 'number' ? { retryAfter } : {}
 }
 
-/** Maximum length of the error message of an embedding program's method, in characters. */
+/** Maximum length of the message of a {@link ProtocolError}, in characters. */
 const maxMessageLength = 500
 
-/** The error of an embedding program's method, as it is sent. */
+/** Converts a {@link ProtocolError} to its form for clients, with a message of limited length. */
 export function protocolErrorToWire({ code, message, data }: ProtocolError): WireError {
   const short = message.length > maxMessageLength ? `${message.slice(0, maxMessageLength)}…` : message
   return { code, message: short, ...(isObject(data) ? { data } : {}) }

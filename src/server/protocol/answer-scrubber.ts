@@ -11,7 +11,7 @@ import { isObject, protocolKeys, type Request, type Response, revisions } from '
  */
 export type AnswerScrubber = (response: Response, request: Request) => Response
 
-/** Creates the step. Without a secret to remove it does nothing. */
+/** Creates an {@link AnswerScrubber}. Without a secret to remove, it returns answers unchanged. */
 export function createAnswerScrubber(scrubber: Scrubber | undefined): AnswerScrubber {
   if (scrubber === undefined || scrubber.isEmpty === true) return (response) => response
   return (response, request) => {

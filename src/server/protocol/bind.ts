@@ -251,7 +251,7 @@ const skillMethods: Readonly<Record<string, Method>> = {
     const uri = requiredString(params, 'uri')
     const found = await skills?.get(uri, { signal }).catch(fallbackTo(undefined, 'not-found'))
     // The extension requires this code in every revision. The answers for an absent skill and a denied one are identical.
-    if (found === undefined) throw new ProtocolError(wireErrorCodes.invalidParams, 'No skill is served there')
+    if (found === undefined) throw new ProtocolError(wireErrorCodes.invalidParams, 'No skill is served at this URI')
     return { skill: found.skill, ...cacheHintFields(found.cache, revision) }
   },
 }

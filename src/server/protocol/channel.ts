@@ -82,7 +82,7 @@ export interface Channel {
   readonly revision: Revision | undefined
   /** Notifies the client that everything it listens to may have changed, since it may have missed notifications. */
   retell(): void
-  /** Cancels the requests in flight. */
+  /** Ends the subscription, and cancels the requests in flight. */
   close(): Promise<void>
 }
 
@@ -122,7 +122,7 @@ const lengthy = new Set([
 /** Methods that 2026-07-28 has removed: in that revision they do not exist, even if older clients have them. */
 const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'])
 
-/** Methods that only 2026-07-28 has. */
+/** Methods of the Events extension, which only 2026-07-28 has. */
 const modernOnly = new Set(['events/list', 'events/poll', 'events/subscribe', 'events/unsubscribe'])
 
 const freePass: TaskHandle = { room: async () => {}, turn: async () => {} }

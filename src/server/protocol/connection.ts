@@ -251,7 +251,7 @@ export function createConnection(
     get pending(): number {
       return inFlight.size
     },
-    /** Number of them that are streams of changes, which get their answer at their end. */
+    /** Number of open streams of changes. They count as pending, because they get their answer at their end. */
     get listening(): number {
       return listening
     },
@@ -263,7 +263,7 @@ export function createConnection(
   }
 }
 
-/** In bytes; undefined when the answer cannot be written because it is nested too deeply. */
+/** Returns the size of an answer as JSON, in bytes; undefined when it cannot be written because it is nested too deeply. */
 function answerSize(answer: Response): number | undefined {
   try {
     return Buffer.byteLength(formatJson(answer))

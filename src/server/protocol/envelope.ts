@@ -22,7 +22,7 @@ import {
 /** The result of a method: the member `result` of a JSON-RPC response. */
 export type Result = Record<string, unknown>
 
-/** Returns the revision that a message declares in its `_meta` (since 2026-07-28); undefined in older messages. */
+/** Returns the revision that a message declares in its `_meta` (since 2026-07-28), unchecked; undefined in older messages. */
 export function claimedRevision({ params }: { readonly params?: unknown }): unknown {
   return isObject(params) && isObject(params._meta) ? params._meta[protocolKeys.protocolVersion] : undefined
 }
@@ -189,7 +189,7 @@ export function withRequiredMembers(method: string, result: Result, revision: Re
 export interface OpeningCatalog {
   /** The open catalog; undefined until it is open. */
   readonly opened: unknown
-  /** Waits until it is open. Throws ResourceError `unavailable` when it could not be opened. */
+  /** Waits until the catalog is open. Throws ResourceError `unavailable` when it could not be opened. */
   whenOpen(signal?: AbortSignal): Promise<unknown>
 }
 
@@ -199,7 +199,7 @@ export function untilReadyFor(opening: OpeningCatalog, method: string): Promise<
   return opening.whenOpen()
 }
 
-/** Waits until a post can be handled. Resolves to false after a time-out, when it has answered the request. */
+/** Waits until the catalog is open. Resolves to false when it is not open in time, or cannot be opened: the request is then answered. */
 export async function waitUntilOpen(
   opening: OpeningCatalog | undefined,
   response: ServerResponse,

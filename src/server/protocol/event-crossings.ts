@@ -46,7 +46,7 @@ interface Crossing {
 }
 
 /**
- * Finds the points at which a series came to be beyond the threshold. A series that is read for the first time was not beyond it.
+ * Finds the points at which a series came to be beyond the threshold. Before its first point, a series counts as not beyond it.
  *
  * @param limit Maximum number of crossings. When there are more, the state is that after the last one.
  */
@@ -168,7 +168,7 @@ async function readSeries(view: View, uri: string, { start, end, step }: Span, s
   const options = defined({ signal })
   const asked = `${uri}${uri.includes('?') ? '&' : '?'}start=${start}&end=${end}&step=${step}`
   const { contents } = await view.read(asked, options).catch(async (error: unknown) => {
-    // Other resources cannot be read at a time.
+    // Other resources do not know the parameters of time.
     if (isResourceError(error, 'invalid') && error.detail.reason === 'query') throw noSeries()
     if (isResourceError(error, 'not-found') && (await view.stat?.(uri, options)) !== undefined) throw noSeries()
     throw error
@@ -197,14 +197,14 @@ function pointsIn({ labels, points }: Readonly<Record<string, unknown>>): readon
   })
 }
 
-/** Separates the position of the change log from the state, and the parts of this. */
+/** Separates the position of the change log from the state, and the parts of the state. */
 const separator = '~'
 
 function positionOf(position: string, { at, beyond, isBehind }: Evaluated): string {
   return [position, String(at), beyond.join(''), isBehind ? '1' : '0'].join(separator)
 }
 
-/** Parses a position. The state is undefined for any other text. */
+/** Parses a position. The state is undefined if the text has no valid one. */
 function parsePosition(text: string): { readonly position: string; readonly state: Evaluated | undefined } {
   const [position = '', at = '', keys = '', isBehind = ''] = text.split(separator)
   const isState = /^\d{1,12}(\.\d{1,9})?$/.test(at) && /^[01]$/.test(isBehind) && keys.length <= keyLength * maxKeys

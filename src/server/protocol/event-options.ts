@@ -17,7 +17,7 @@ export interface EventOptions {
   readonly webhooks?: WebhookMethods | undefined
 }
 
-/** Gives a subscription the view and the caller that it has without a request of its client. */
+/** Finds the view and the caller of a webhook subscription when there is no request of its client. */
 export interface SubscriptionService {
   viewOf(principal: Principal): Promise<View>
   /** Returns the caller with some credentials, by their digest. Undefined when they are not valid any more. */
@@ -31,12 +31,12 @@ export interface WebhookMethods {
   resume(service: SubscriptionService): Promise<void>
 }
 
-/** The methods of the extension that are answered at once. */
+/** The methods of the extension that have one answer, unlike `events/stream`. */
 export const eventMethodNames = ['events/list', 'events/poll', 'events/subscribe', 'events/unsubscribe'] as const
 
 export type EventMethodName = (typeof eventMethodNames)[number]
 
-/** The declaration of the extension, and of its earlier sketch. */
+/** Returns the declaration of the extension; for the dialect `sketch` also that of the sketch. */
 export function eventCapabilities({ dialect = 'sep' }: EventOptions) {
   return { extension: { [eventsExtension]: {} }, ...(dialect === 'sketch' ? { events: {} } : {}) }
 }

@@ -109,7 +109,7 @@ async function sendEvents({ asked, reader, position, send, news, signal, onOpen,
     return send(kind, params)
   }
   while (!signal.aborted) {
-    // Only what is older than the stream can be too old.
+    // `maxAgeMs` concerns only events from before the stream, which the first read has.
     const page = { limit, ...defined({ maxAgeMs: isFirst ? asked.maxAgeMs : undefined }) }
     const read = await reader.since(cursor, page, { signal }).catch(async (error: unknown) => {
       if (isFirst || signal.aborted) throw error

@@ -21,7 +21,7 @@ const filterSchema = {
   uri: {
     type: 'string',
     description:
-      'A resource, a directory with everything in it, or the beginning of the addresses of mounts. By default everything.',
+      'The URI of a resource, of a directory for everything in it, or the beginning of the addresses of mounts. By default everything.',
   },
   glob: { type: 'string', description: 'A glob of the paths in each mount, such as "**/*.md". By default every path.' },
 } as const
@@ -29,11 +29,12 @@ const filterSchema = {
 const changeSchema = {
   uri: {
     type: 'string',
-    description: 'The changed resource, or, with a final slash, a directory in which anything may have changed.',
+    description:
+      'The URI of the changed resource, or, with a final slash, of a directory in which anything may have changed.',
   },
   listed: {
     type: 'boolean',
-    description: 'Whether it may have been added or removed, or its listed facts may have changed.',
+    description: 'Whether the resource may have been added or removed, or its listed facts may have changed.',
   },
 } as const
 
@@ -45,7 +46,7 @@ async function readerOf(view: View, filter: Parameters<NonNullable<View['history
 const changed: EventType = {
   name: 'resource.changed',
   description:
-    'A resource was added, changed or removed. Changes of one resource in quick succession are one event, which has the latest.',
+    'A resource was added, changed or removed. Changes of one resource in quick succession are one event, with the time of the latest.',
   inputSchema: objectSchema([], filterSchema),
   payloadSchema: objectSchema(['uri', 'listed'], changeSchema),
   open: async (view, given, options) => {
@@ -59,7 +60,7 @@ const stored: EventType = {
   name: 'result.stored',
   description: 'A record was stored, or replaced, in a mount that stores results.',
   inputSchema: objectSchema([], { uri: filterSchema.uri }),
-  payloadSchema: objectSchema(['uri'], { uri: { type: 'string', description: 'The stored record.' } }),
+  payloadSchema: objectSchema(['uri'], { uri: { type: 'string', description: 'The URI of the stored record.' } }),
   open: async (view, given, options) => {
     const { text } = createArgumentReader(given, stored.inputSchema)
     const reader = await readerOf(view, defined({ uri: text('uri'), records: true }), options)
@@ -98,20 +99,20 @@ const matched: EventType = {
 const crossed: EventType = {
   name: 'metric.crossed',
   description:
-    'A series of a metric, or of a query, crossed a threshold: its value is above or below it, and was not at the sample before.',
+    'A series of a metric, or of a query, crossed a threshold: its value is beyond the threshold, and was not at the sample before.',
   inputSchema: objectSchema(['uri'], {
     uri: {
       type: 'string',
       description:
-        'Series or a query of a mount of metrics, without a time: …/series/up?match={job="node"}, …/query?query=sum(up).',
+        'The URI of series, or of a query, of a mount of metrics, without a time: …/series/up?match={job="node"}, …/query?query=sum(up).',
     },
-    above: { type: 'number', description: 'The threshold, if values above it count. Either this or below is needed.' },
+    above: { type: 'number', description: 'The threshold, if values above it count. Give either above or below.' },
     below: { type: 'number', description: 'The threshold, if values below it count.' },
   }),
   payloadSchema: objectSchema(['uri', 'labels', 'value'], {
     uri: { type: 'string', description: 'The subscribed URI.' },
     labels: { type: 'object', description: 'The labels of the series.' },
-    value: { type: ['number', 'string'], description: 'The value: a number, "+Inf" or "-Inf".' },
+    value: { type: ['number', 'string'], description: 'The value of the sample: a number, "+Inf" or "-Inf".' },
   }),
   open: async (view, given, options) => {
     const { required, number } = createArgumentReader(given, crossed.inputSchema)

@@ -23,7 +23,7 @@ const faultNames: Readonly<Record<EventFault, string>> = {
   callback: 'CallbackEndpointError',
 }
 
-/** Returns an error of the extension, as `data` describes it. */
+/** Returns an error of the extension. `data` has the details for the client. */
 export function eventError(dialect: EventDialect, fault: EventFault, data: JsonObject): ProtocolError {
   return new ProtocolError(errorCodes[dialect][fault], faultNames[fault], data)
 }
@@ -66,7 +66,7 @@ export function toExhaustedError(error: unknown, dialect: EventDialect): unknown
   return eventError(dialect, 'exhausted', { limit: 'subscriptions', max: limit, reason, of })
 }
 
-/** @throws ResourceError `invalid` for a value that is not a whole number in the range. Null counts as absent. */
+/** A number above `most` becomes `most`; null counts as absent. @throws ResourceError `invalid` for no whole number, or one below `least`. */
 function readIntegerParam(params: Params, name: string, least: number, most: number): number | undefined {
   const value = params[name] ?? undefined
   if (value === undefined) return undefined
@@ -80,7 +80,7 @@ export function occurrenceToWire(name: string, { id, time, data }: Occurrence) {
   return { eventId: id, name, timestamp: new Date(time).toISOString(), data }
 }
 
-/** The methods of the extension that are answered at once. */
+/** Returns the methods of the extension that have one answer, unlike `events/stream`. */
 export function answeringMethods({
   dialect = 'sep',
   webhooks,

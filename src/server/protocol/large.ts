@@ -22,8 +22,8 @@ export interface AnswerSender {
 const streamedBytes = 8 * 1024 * 1024
 
 /**
- * Opens a large content as a stream of its parts, of up to 1 MiB each: a part is read when the client has taken the one before, as every read is. Access,
- * version and length are checked for each part.
+ * Opens a large content as a stream of its parts, of up to 1 MiB each: a part is read when the client has taken the one before.
+ * Access, version and length are checked for each part.
  *
  * @returns Undefined for a text, for a source without parts, and for a smaller content: they are read as a whole.
  */
@@ -40,7 +40,8 @@ export async function openLarge(
     try {
       if (first !== undefined) {
         const ran = await gate.run(() => read(of, { signal: waiting.signal }), share)
-        if ('refused' in ran) throw new ResourceError('unavailable', 'Too many requests are in flight.')
+        if ('refused' in ran)
+          throw new ResourceError('unavailable', 'Too many requests are in flight. Try again later.')
         return ran.value
       }
       // The first part needs no slot of its own: the request itself has one.
@@ -105,7 +106,7 @@ export async function collectAnswer(answer: Response): Promise<Response> {
   } catch {
     return errorAnswer(answer.id, {
       code: wireErrorCodes.internal,
-      message: 'The content could not be read to its end.',
+      message: 'The content could not be read to its end. Try again later.',
     })
   }
   return { ...answer, result: { ...answer.result, contents } }
@@ -120,7 +121,7 @@ export async function addLinkToError(error: unknown, uri: string, linkFor: LinkF
   if (!isResourceError(error, 'too-large') || error.detail.reason !== 'too-large' || uri.includes('?')) return error
   const link = linkFor(uri)
   if (link === undefined) return error
-  // A source without parts fails as it did: a link would always be answered with the same error.
+  // If the source has no parts, the error stays as it is: a request for the link would fail in the same way.
   const opened = await openBody(read, uri, {}, error).catch(() => undefined)
   if (opened === undefined) return error
   opened.release()

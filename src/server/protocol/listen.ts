@@ -37,8 +37,8 @@ const idKey = protocolKeys.subscriptionId
 /**
  * Serves one `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions) until it ends.
  *
- * First every URI is checked and armed, then the list is acknowledged, and only then notifications are sent; changes in between
- * are sent right after. The acknowledgement names the accepted URIs, and gives no reason for the missing ones. The answer is the
+ * First every URI is checked and listened to, then the subscription is acknowledged, and only then notifications are sent, also of
+ * changes in between. The acknowledgement names the accepted URIs, and gives no reason for the missing ones. The answer is the
  * result when the service ends, an error when nothing was acknowledged, and undefined when the client is gone or too slow.
  */
 export async function serveListenRequest(request: Request, options: StreamOptions): Promise<Response | undefined> {
@@ -86,7 +86,7 @@ export async function serveListenRequest(request: Request, options: StreamOption
   }
 }
 
-/** The error for a stream that the end of the server prevents. */
+/** The error for a stream that cannot be opened because the server is shutting down. */
 export const closingError: WireError = {
   code: wireErrorCodes.internal,
   message: 'The server is shutting down. Try again later.',

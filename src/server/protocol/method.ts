@@ -51,7 +51,7 @@ export type ExtraMethod = (params: Params, call: Call) => Promise<Result>
 const progressIntervalMs = 1000
 /** Maximum length of a progress token, in characters. A longer one gets no progress. */
 const maxTokenLength = 256
-/** Maximum length of a message, in characters. */
+/** Maximum length of the message in a progress notification, in characters. Longer ones are cut. */
 const maxMessageLength = 500
 
 /**
@@ -98,7 +98,7 @@ export interface ClientProfile {
   readonly tools: boolean
   /** The tools `search` and `fetch`, as ChatGPT connectors require them. */
   readonly chatgpt?: true
-  /** Returns the view for its lists. Default: everything that the principal may see. */
+  /** Returns the view of the client, which may list fewer resources. Default: the whole view of the principal. */
   readonly view?: (principal: Principal) => View
   /** Text after the instructions of the server. */
   readonly note?: string

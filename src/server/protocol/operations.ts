@@ -37,7 +37,7 @@ export const operationMethods = {
 /** The key of the version in `_meta` of entries and contents, as the draft has it. */
 const versionKey = 'io.modelcontextprotocol/resource-version'
 
-/** Adds the versions to the entries of a directory, if no other state can have them. */
+/** Adds to each entry of a directory its version, if no other state of the entry can have the same version. */
 export async function withEntryVersions(method: Method, call: Call): Promise<Result> {
   const result = await method(call)
   if (call.revision !== '2026-07-28' || !Array.isArray(result.resources)) return result
@@ -102,7 +102,7 @@ async function stateOf(view: View, uri: string, { signal }: Pick<Call, 'signal'>
   try {
     if (view.stat === undefined) return await readState(view, uri, signal)
     return await view.stat(uri, { signal }).catch((error: unknown) => {
-      // A resource that a wrapper of the view adds is not in the catalog.
+      // A resource that a wrapper of the view adds is not in the catalog, but can be read.
       if (!isResourceError(error, 'not-found')) throw error
       return readState(view, uri, signal)
     })

@@ -147,7 +147,7 @@ function linkToWire({ uri, name, description, mimeType }: ToolLink): Wire {
   }
 }
 
-/** Sounds are a content type since 2025-03-26; in older revisions a text replaces them. */
+/** Converts a block of an answer. A text replaces a sound before 2025-03-26, and a link before 2025-06-18. */
 function blockToWire(block: ToolBlock, revision: Revision): Wire {
   if (block.type === 'text') return { type: 'text', text: block.text.toWellFormed() }
   if (block.type === 'embedded') return embeddedToWire(block.resource, revision)

@@ -2,12 +2,12 @@ import type { Readable, Writable } from 'node:stream'
 import { createEvent, withResolvers } from '../../core/kit/abort.ts'
 
 /**
- * Notification of a process that passes on the messages of a client: it has repeated the client's subscriptions to this server, because an
- * earlier one has ended. The client is then told of everything that it listens to, since changes in between may have been missed.
+ * Notification from a process between a client and this server: the process has repeated the client's subscriptions, because an earlier
+ * server has ended. The client is then told of everything that it listens to, since changes in between may have been missed.
  */
 export const resumedMethod = 'notifications/dev.hikidashi/resumed'
 
-/** Maximum size of what is written at once. */
+/** Maximum number of bytes that are written at once. */
 const pieceBytes = 256 * 1024
 
 /** Writes texts to a stream one after the other, with back-pressure. */

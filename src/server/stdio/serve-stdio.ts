@@ -10,6 +10,7 @@ import { sendConsoleTo } from './console.ts'
 import { createStreamWriter, readLines, resumedMethod } from './lines.ts'
 
 export interface StdioOptions extends ServeOptions {
+  /** Default: stdin of the process. */
   readonly input?: Readable
   /** Default: stdout of the process. */
   readonly output?: Writable
@@ -26,7 +27,7 @@ export interface StdioOptions extends ServeOptions {
   readonly onFirstAnswer?: () => void
 }
 
-/** Both official TypeScript clients close the connection at a longer message. */
+/** Maximum size of a message, in bytes: both official TypeScript clients close the connection at a longer one. */
 const maxOutputBytes = 10 * 1024 * 1024
 /** Maximum number of requests that run at once, and of further ones that are read before the client has to wait. */
 const maxConcurrent = 16
@@ -109,10 +110,11 @@ async function serveClient(options: StdioOptions): Promise<void> {
 
   const signals = options.signal === undefined ? [stop.signal] : [stop.signal, options.signal]
   writer.failed.then(() => stop.abort())
-  for await (const lines of readLines(input, options.maxInput ?? 4 * 1024 * 1024, AbortSignal.any(signals))) {
+  const maxInput = options.maxInput ?? 4 * 1024 * 1024
+  for await (const lines of readLines(input, maxInput, AbortSignal.any(signals))) {
     for (const line of lines) {
       if (line === 'too-long') {
-        const message = 'The message is longer than the limit.'
+        const message = `The message is longer than ${maxInput} bytes.`
         await write(errorAnswer(null, { code: wireErrorCodes.parse, message })).catch(() => {})
         continue
       }
@@ -122,8 +124,7 @@ async function serveClient(options: StdioOptions): Promise<void> {
     }
   }
   connection.drain()
-  // Reads in flight are answered before the end, but neither a hanging read nor a client that does not read keeps the process
-  // alive.
+  // Requests in flight are answered before the end, but a hanging one, or a client that does not read, does not keep the process alive.
   const graceMs = options.grace ?? 4000
   grace = setTimeout(() => void connection.close(), graceMs)
   writer.hurry(graceMs)

@@ -176,7 +176,7 @@ async function openOwn(file: string) {
   }
 }
 
-/** Renames a file to `FILE.1`, and each older one to the next number. The oldest beyond `keep` is replaced. */
+/** Renames a file to `FILE.1`, and each older one to the next number, so the oldest of `keep` is replaced. If `keep` is 0, removes the file. */
 async function rotate(file: string, keep: number): Promise<void> {
   if (keep === 0) return rm(file, { force: true })
   for (let number = keep - 1; number >= 1; number--)

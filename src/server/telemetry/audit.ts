@@ -39,7 +39,7 @@ export interface AuditRecord {
     | 'call'
     | 'post'
     | 'refused'
-  /** Id of the subscription of a webhook. Its `uri` is the origin of the endpoint. */
+  /** Id of the subscription of a webhook. The `uri` of such a record is the origin of the endpoint. */
   readonly subscription?: string
   /** Subject of the request, if it has exactly one: a URI, a URI template, the name of a tool or a prompt, the path of a post. */
   readonly uri?: string
@@ -140,7 +140,7 @@ export function auditedPosting(posting: PostEndpoint, path: string, audit: Audit
   return { post: (value, context) => recorded('post', path, context, posting.post(value, context), () => ({})) }
 }
 
-/** Wraps a view so that each operation is recorded. */
+/** Wraps a view so that its operations are recorded, except reads with `probe` and subscriptions to lists. */
 export function auditedView(view: View, audit: Audit, facts: AuditedFacts): View {
   const { record, recorded } = createRecorder(audit, facts)
   const itemsOf = ({ items }: Page<unknown>): Answered => ({ items: items.length })

@@ -1,6 +1,6 @@
 import type { MetricFamily } from '../../core/log.ts'
 
-/** The counters and their meanings. They only grow, except those whose text says "just now", which are gauges. */
+/** The counters and gauges with their meanings. Each meaning follows "The number of". Counters only grow. */
 export const meterNames = {
   requests: 'requests that came over HTTP',
   refusedRate: 'requests over the rate limit of a principal (429)',
@@ -24,7 +24,7 @@ export const meterNames = {
 
 export type MeterName = keyof typeof meterNames
 
-/** Counters of handled and refused requests, as plain numbers. */
+/** Counters and gauges of the HTTP service, as plain numbers. */
 export type Meter = ReturnType<typeof createMeter>
 
 export function createMeter() {

@@ -22,7 +22,7 @@ const text = { type: 'string' } as const
 
 /**
  * Returns the tools `search` and `fetch`, with the names and shapes that ChatGPT connectors, deep research and company knowledge
- * require (developers.openai.com, "Building MCP servers for ChatGPT and API integrations", read in November 2026): each answers
+ * require (developers.openai.com, "Building MCP servers for ChatGPT and API integrations"): each answers
  * with `structuredContent` and the same as one JSON text.
  *
  * An `id` is the URI of a document. `url` is its web page for people; it is empty when none is known, and ChatGPT then shows no

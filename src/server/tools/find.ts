@@ -7,25 +7,25 @@ import { decodeCursor, encodeCursor, limitSchema } from './shown.ts'
 const limits = { least: 1, most: 500, otherwise: 50 }
 const contexts = { least: 0, most: 10, otherwise: 0 }
 const firstLines = { least: 1, most: Number.MAX_SAFE_INTEGER, otherwise: 1 }
-/** Time after which an answer has what was found until then, in milliseconds. */
+/** Maximum time of a search, in milliseconds. The answer then has the lines that were found so far, and a cursor for the rest. */
 const maxMs = 10_000
 
 const findInput = objectSchema(['uri', 'pattern'], {
   uri: { type: 'string', description: 'The URI of the resource, as it was listed or found.' },
   pattern: { type: 'string', description: 'A regular expression in the syntax of RE2, matched in each line.' },
-  literal: { type: 'boolean', description: 'Whether the pattern is text to find as it is. By default false.' },
-  ignore_case: { type: 'boolean', description: 'Whether case makes no difference. By default false.' },
+  literal: { type: 'boolean', description: 'Whether the pattern is plain text to find. By default false.' },
+  ignore_case: { type: 'boolean', description: 'Whether upper and lower case make no difference. By default false.' },
   context: { ...limitSchema(contexts.otherwise, contexts.most), minimum: 0, description: 'Lines around each match.' },
   limit: limitSchema(limits.otherwise, limits.most),
-  from: { type: 'integer', minimum: 1, description: 'The line to begin at.' },
-  cursor: { type: 'string', description: 'The next of the previous answer, with the same other arguments.' },
+  from: { type: 'integer', minimum: 1, description: 'The number of the line to begin at. By default 1.' },
+  cursor: { type: 'string', description: 'The `next` of the previous answer. Leave the other arguments the same.' },
 })
 
 const linesSchema = { type: 'array', items: { type: 'string' } }
 const matchSchema = objectSchema(['line', 'text', 'start', 'end'], {
   line: { type: 'integer', description: 'The number of the line, from 1.' },
-  text: { type: 'string', description: 'The line; of a long line the part around the match.' },
-  start: { type: 'integer', description: 'The position of the first match in the text.' },
+  text: { type: 'string', description: 'The text of the line; of a long line, the part around the match.' },
+  start: { type: 'integer', description: 'The position of the first match in `text`, in characters from 0.' },
   end: { type: 'integer' },
   before: linesSchema,
   after: linesSchema,
@@ -42,7 +42,7 @@ export function searchInResourceTool(view: View): Tool {
     outputSchema: objectSchema(['uri', 'matches', 'lastLine'], {
       uri: { type: 'string', description: 'The URI whose lines are numbered.' },
       matches: { type: 'array', items: matchSchema },
-      lastLine: { type: 'integer', description: 'The number of the last line that was looked at.' },
+      lastLine: { type: 'integer', description: 'The number of the last line that was searched.' },
       next: { type: 'string', description: 'The cursor for the rest. Absent at the end of the resource.' },
       notes: linesSchema,
     }),

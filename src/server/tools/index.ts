@@ -25,9 +25,9 @@ export function resourceTools(view: View, explorer?: ToolApp): readonly Tool[] {
 
 /** Maximum number of entries of one directory in an answer. */
 const maxEntries = 50
-/** Maximum number of entries below one entry. */
+/** Maximum number of children that are shown of one of these entries. */
 const maxBelow = 20
-/** Maximum number of directories that are opened below the first one. */
+/** Maximum number of these entries whose children are shown. */
 const maxOpened = 8
 
 const input = objectSchema([], {
@@ -63,7 +63,7 @@ function explorerTool(view: View, app: ToolApp): Tool {
       ])
       return {
         text: [
-          lines.length === 0 ? 'Nothing is in it.' : lines.join('\n'),
+          lines.length === 0 ? 'There are no entries here.' : lines.join('\n'),
           ...(hasMore ? ['', 'There are more: browse_directory has them all.'] : []),
         ].join('\n'),
         structured: { ...defined({ uri }), entries: entries.map(resourceForTool), more: hasMore },
@@ -80,7 +80,7 @@ async function listChildrenOrSelf(view: View, uri: string, signal: AbortSignal) 
     if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
     const end = uri.lastIndexOf('/') + 1
     const beside = await view.directory({ uri: uri.slice(0, end) }, { signal }).catch(fallbackTo(undefined))
-    // In a directory of many pages, its facts are left out.
+    // If the first page of the directory does not list the resource, its facts are left out.
     const found = beside?.items.find((one) => one.uri === uri)
     return { entries: [found ?? { uri, name: uri.slice(end) }], hasMore: false }
   }
@@ -207,7 +207,7 @@ function browseTool(view: View): Tool {
         limit,
       )
       const lines = [
-        ...(items.length === 0 ? ['Nothing is in it.'] : items.map(formatResourceLine)),
+        ...(items.length === 0 ? ['There are no entries here.'] : items.map(formatResourceLine)),
         ...(nextCursor === undefined ? [] : ['', `There are more: cursor ${nextCursor}`]),
       ]
       return {
@@ -256,7 +256,7 @@ function changedTool(changed: NonNullable<View['changed']>): Tool {
       'Lists the resources that were created, updated or deleted since an earlier call, each with its version. Call it once without arguments, and later with the `since` of the answer. read_resource with a version shows what is different in a text.',
     inputSchema: changedInput,
     outputSchema: objectSchema(['since', 'unknown', 'created', 'updated', 'deleted'], {
-      since: { type: 'string', description: 'Names the current state, for the next call.' },
+      since: { type: 'string', description: 'The name of the current state: the value of `since` for the next call.' },
       unknown: { type: 'boolean', description: 'Whether the earlier state is too old or unknown.' },
       created: changedSchema,
       updated: changedSchema,

@@ -9,7 +9,7 @@ import { estimateTokens, lengthOfTokens } from '../../text/excerpt.ts'
 import { type OutlineEntry, outlineEntries } from '../../text/structure.ts'
 
 const tokens = { least: 100, most: 100_000, otherwise: 8000 }
-/** Maximum size of an image or a sound in an answer, in bytes. */
+/** Maximum size of an image, a sound or another content without text in an answer, in bytes. */
 const maxMediaBytes = 1024 * 1024
 /** Maximum number of contents of one resource in an answer. */
 const maxContents = 100
@@ -38,19 +38,22 @@ const contentSchema = objectSchema(['uri'], {
   uri: { type: 'string' },
   mimeType: { type: 'string' },
   text: { type: 'string' },
-  bytes: { type: 'integer', description: 'The size in bytes, if it is not text.' },
+  bytes: { type: 'integer', description: 'The size in bytes, if the content is not text.' },
   firstLine: { type: 'integer', description: 'The number of the first line that is shown.' },
   lastLine: { type: 'integer' },
   totalLines: { type: 'integer' },
   truncated: { type: 'boolean' },
   next: { type: 'string', description: 'The value of `lines` or `bytes` for the next part.' },
-  version: { type: 'string', description: 'The value of `since` for later.' },
+  version: { type: 'string', description: 'The value of `since` for a later call.' },
   state: {
     type: 'string',
     enum: ['unchanged', 'diff', 'whole'],
     description: 'With `since`: unchanged; diff, a unified diff; whole, the whole text.',
   },
-  reason: { type: 'string', description: 'Why it is the whole: unknown version, shorter, or not-text.' },
+  reason: {
+    type: 'string',
+    description: 'Why there is no diff: the version is unknown, the whole text is shorter, or the content is not text.',
+  },
 })
 
 /** A content, or the part of it that the answer shows. */
@@ -77,7 +80,7 @@ export function readTool(view: View): Tool {
         type: 'array',
         items: objectSchema(['line', 'text'], { line: { type: 'integer' }, text: { type: 'string' } }),
       },
-      more: { type: 'integer', description: 'The number of further contents.' },
+      more: { type: 'integer', description: 'The number of contents that are left out.' },
     }),
     annotations: readOnlyHints,
     call: async (given, { signal }) => {
@@ -121,7 +124,7 @@ export function readTool(view: View): Tool {
   }
 }
 
-/** Adds the version of a text that is shown whole, and what an answer since a version is. */
+/** Adds the version of a text that is shown whole, and the state of an answer to `since`. */
 function withVersion(shown: ToolContent, { version, meta }: ResourceContent): ToolContent {
   const delta = meta?.[metaKeys.delta] as DeltaMetadata | undefined
   const isWhole = shown.structured.truncated !== true && 'text' in shown.structured

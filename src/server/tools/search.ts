@@ -35,11 +35,11 @@ const searchInput = objectSchema(['query'], {
   path: { type: 'string', description: 'Only at paths of this glob: "docs/**/*.md".' },
   since: { type: 'string', description: 'Only resources modified since: a date, or "7d".' },
   fresh: { type: 'boolean', description: 'Wait until every change before the call can be found. By default false.' },
-  cursor: { type: 'string', description: 'The next of the previous answer.' },
+  cursor: { type: 'string', description: 'The `next` of the previous answer.' },
 })
 
 const resultSchema = objectSchema(['uri', 'document', 'score'], {
-  uri: { type: 'string', description: 'Opens the part that was found.' },
+  uri: { type: 'string', description: 'The URI of the part that was found.' },
   document: { type: 'string' },
   title: { type: 'string' },
   heading: { type: 'string' },
@@ -49,7 +49,7 @@ const resultSchema = objectSchema(['uri', 'document', 'score'], {
   lastLine: { type: 'integer' },
   score: { type: 'number' },
   modified: { type: 'string' },
-  link: { type: 'string', description: 'Opens the document at its source, for people.' },
+  link: { type: 'string', description: 'A URL at which people open the document at its source.' },
   revision: { type: 'string' },
 })
 
@@ -78,7 +78,7 @@ export function searchTool(view: View): Tool {
       const mounts = await mountsIn(view, signal)
       if (mounts.length === 0)
         return formatSearchAnswer(query, await byName(view, query, limit, signal), [noIndex], undefined)
-      // Kept results of tools are not in the index of the mounts, so their names are searched as well.
+      // If only the stored results of tools have a search, nothing else is indexed: search names as well.
       const hasIndex = mounts.some(({ address }) => !address.startsWith(spillPrefix))
       const names = hasIndex || after !== undefined ? [] : await byName(view, query, limit, signal)
       const asked: FoundQuery = {
@@ -125,7 +125,7 @@ export function searchTool(view: View): Tool {
 const noIndex = 'Nothing is indexed here: only names, titles and descriptions were looked at.'
 /** Beginning of the addresses of results of tools. */
 const spillPrefix = 'spill://'
-const unavailableNote = 'One mount could not be searched now.'
+const unavailableNote = 'At least one mount could not be searched now.'
 
 function formatSearchAnswer(
   query: string,
@@ -216,7 +216,9 @@ async function searchInMount(
     const { contents } = await view.read(uri, { signal })
     const [content] = contents
     const found = content !== undefined && 'text' in content ? parseSearchAnswer(content.text) : undefined
-    return found === undefined ? { error: invalid('The search gave no answer.', 'unreadable') } : { found }
+    return found === undefined
+      ? { error: invalid('The search of the mount gave no valid answer.', 'unreadable') }
+      : { found }
   } catch (error) {
     signal.throwIfAborted()
     if (!isResourceError(error)) throw error

@@ -16,9 +16,9 @@ export const resourceSchema: JsonObject = objectSchema(['uri', 'name', 'type'], 
   title: { type: 'string' },
   description: { type: 'string' },
   mimeType: { type: 'string' },
-  size: { type: 'integer', description: 'Bytes.' },
+  size: { type: 'integer', description: 'The size in bytes.' },
   lastModified: { type: 'string' },
-  _meta: { type: 'object', description: 'Of a mount: the kind of its data.' },
+  _meta: { type: 'object', description: 'For a mount, the kind of its data.' },
 })
 
 export const cursorSchema = { type: 'string', description: 'The nextCursor of the previous answer.' }
@@ -26,7 +26,7 @@ export const limitSchema = (otherwise: number, most: number) => ({
   type: 'integer',
   minimum: 1,
   maximum: most,
-  description: `Maximum number. By default ${otherwise}.`,
+  description: `Maximum number of results. By default ${otherwise}.`,
 })
 
 /** Returns a resource as a tool shows it. */

@@ -39,10 +39,10 @@ export interface SenderOptions {
   readonly signal: AbortSignal
 }
 
-/** `taken`: the endpoint has the message, or will never take it. `gone`: it wants no more. `failed`: it did not take it in time. */
+/** `taken`: the endpoint took the message, or never will. `gone`: the endpoint wants no more. `failed`: all attempts failed, or were aborted. */
 export type DeliveryOutcome = 'taken' | 'gone' | 'failed'
 
-/** Number of messages that are sent at once. */
+/** Maximum number of messages that are sent at once. */
 const maxSending = 50
 
 /** Sends messages to endpoints, and records each attempt. */
@@ -102,12 +102,12 @@ export function createSender({ guard, ca, retriesMs, audit, onDelivery, signal: 
 
 export type Sender = ReturnType<typeof createSender>
 
-/** Creates a random id for a control message. */
+/** Creates a random id for a message that is no event, such as a verification. */
 export function newControlMessageId(type: string): string {
   return `msg_${type}_${randomBytes(12).toString('hex')}`
 }
 
-/** The category of a fault that clients get. Without a fault, the endpoint did not repeat the challenge. */
+/** Returns the category of a fault, as clients get it. Without a fault, the endpoint did not repeat the challenge. */
 export function faultCategory(fault: PostFault | undefined): string {
   return fault === undefined ? 'challenge_failed' : fault === 'gone' || fault === 'too_large' ? 'http_4xx' : fault
 }

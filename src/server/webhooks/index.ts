@@ -37,7 +37,7 @@ export interface WebhookOptions {
   readonly resolve?: Resolve
   /** Certificates of authorities, in PEM. Default: those that Node trusts. */
   readonly ca?: string
-  /** Pauses between the attempts to send one message, in milliseconds. */
+  /** Pauses between the attempts to send one message, in milliseconds. Default 1, 5, 25 and 120 seconds. */
   readonly retriesMs?: readonly number[]
 }
 
@@ -112,7 +112,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
     }
   }
 
-  /** Continues a subscription, with the rights that its caller has now. */
+  /** Continues a subscription, with the rights that its caller has now; ends it if the credentials are no longer valid. */
   const resume = async (one: KeptSubscription, { callerOf, viewOf }: SubscriptionService): Promise<void> => {
     const { id, name, principal, position } = one
     const type = eventTypes.find((known) => known.name === name)

@@ -32,7 +32,7 @@ type Beginning = Receiver & Pick<WebhookSubscription, 'reader' | 'until' | 'posi
 /** The facts that are stored for a later process, besides those of the running subscription. Undefined: the subscription ends with this process. */
 type KeptFacts = Pick<KeptSubscription, 'given' | 'url' | 'secret' | 'credential'> | undefined
 
-/** The running subscriptions. Each ends with its lifetime, with the credentials of its caller, or with its endpoint. */
+/** The running subscriptions. Each ends with its lifetime, with the credentials of its caller, or when its endpoint wants no more. */
 export function createRegistry({ sender, dialect, log, clean, keeper, limits }: RegistryOptions) {
   const { maxPerPrincipal, maxTotal } = limits
   const subscriptions = new Map<string, WebhookSubscription>()
@@ -69,7 +69,7 @@ export function createRegistry({ sender, dialect, log, clean, keeper, limits }: 
     if (Date.now() < one.until - 1000) void tellEnd(one, one.over.signal)
   }
 
-  /** Follows the credentials and the lifetime of a subscription. Returns a function that ends this. */
+  /** Follows the events, the credentials and the lifetime of a subscription. Returns a function that ends this. */
   const hold = (one: WebhookSubscription, caller: Caller | undefined): (() => void) => {
     const timer = setTimeout(() => remove(one), Math.min(one.until - Date.now(), 2 ** 31 - 1))
     timer.unref()

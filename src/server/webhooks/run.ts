@@ -50,7 +50,7 @@ export function createEventDelivery({ sender, dialect, log, clean, remove, onTak
   const tellGap = (to: WebhookSubscription, cursor: string) =>
     sender.deliver(to, 'gap', newControlMessageId('gap'), JSON.stringify({ type: 'gap', cursor }), to.over.signal)
 
-  /** Sends what happened since the position. Ends at the first event that the endpoint does not take. */
+  /** Sends the events since the position. Ends at the first one that the endpoint does not take. */
   const sendNews = async (to: WebhookSubscription): Promise<DeliveryOutcome> => {
     for (let more = true; more; ) {
       const { signal } = to.over

@@ -19,7 +19,7 @@ function parseWebhookSecret(secret: string): Buffer {
   const [, base64] = /^whsec_([A-Za-z0-9+/]{32,88}={0,2})$/.exec(secret) ?? []
   const key = Buffer.from(base64 ?? '', 'base64')
   if (key.length < secretBytes.least || key.length > secretBytes.most || key.toString('base64') !== base64)
-    throw invalid('delivery.secret is not whsec_ and the base64 of 24 to 64 bytes.', 'params')
+    throw invalid('delivery.secret must be "whsec_" and the base64 of 24 to 64 bytes.', 'params')
   return key
 }
 

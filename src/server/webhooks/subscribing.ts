@@ -19,10 +19,10 @@ export interface CallbackUrl {
 }
 
 /**
- * Returns the endpoint in the params.
+ * Returns the param `delivery`, and the endpoint in it.
  *
  * @param unsupported Returns the error for another way of delivery.
- * @throws ResourceError `invalid` for a malformed URL, or one that is not https.
+ * @throws ResourceError `invalid` for a malformed URL, or one that is not https; the error of `unsupported`.
  */
 export function parseDelivery(params: Params, unsupported: (mode: string) => ProtocolError) {
   const { delivery } = params
@@ -39,7 +39,7 @@ export function parseCallbackUrl(text: string): CallbackUrl {
   return { url, text: formatHttpUrl(url) }
 }
 
-/** Returns the lifetime of a subscription, in milliseconds. There is none without an end, and no value is refused for its size. */
+/** Returns the lifetime of a subscription, in milliseconds. A value outside of the limits becomes the nearest one; null, the maximum. */
 export function lifetimeIn({ ttlMs }: Params, { usual, least, most }: Lifetimes): number {
   if (ttlMs === undefined) return Math.min(usual, most)
   if (ttlMs === null) return most
@@ -47,7 +47,7 @@ export function lifetimeIn({ ttlMs }: Params, { usual, least, most }: Lifetimes)
   return Math.min(most, Math.max(least, ttlMs))
 }
 
-/** The same for the same caller, endpoint, type and arguments. It gives no access. */
+/** Returns an id, which is the same for the same caller, endpoint, type and arguments. The id gives no access. */
 export function subscriptionId(principal: string, { text }: CallbackUrl, name: string, given: JsonObject): string {
   const key = JSON.stringify([principal, text, name, sorted(given)])
   return `sub_${createHash('sha256').update(key).digest('hex').slice(0, 32)}`

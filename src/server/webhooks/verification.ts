@@ -14,11 +14,11 @@ const maxVerifications = 10
 const minuteMs = 60_000
 
 /**
- * Creates the verification of endpoints: each must repeat a challenge once for each principal, so nobody can have messages sent to an
- * endpoint that does not want them.
+ * Creates the verification of endpoints: each must repeat a challenge once a day for each principal, so nobody can have messages
+ * sent to an endpoint that does not want them.
  */
 export function createVerification({ attempt }: Sender, dialect: EventDialect) {
-  /** Until when an endpoint is verified for a principal. */
+  /** Time until which an endpoint is verified for a principal, in milliseconds since 1970. */
   const verified = createLruCache<number>(maxVerified)
   const hosts = createLruCache<{ readonly since: number; count: number }>(maxVerified)
 

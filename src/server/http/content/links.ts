@@ -27,7 +27,7 @@ const stepMs = 10_000
 /** Maximum number of credentials with links. Beyond it the oldest ones lose theirs. */
 const maxGrants = 10_000
 
-/** Credentials with links: they are revoked together. */
+/** The grant of all links of one caller's credentials: these links are revoked together. */
 interface Grant {
   readonly id: string
   expires: number
@@ -48,7 +48,7 @@ export function createContentLinks(
   now: () => number = Date.now,
 ) {
   const seal = createCursorSeal(secret, earlierSecrets)
-  /** By credential; the map is in the order of the last link. */
+  /** The grants by credential, in the order of the last link of each. */
   const grants = new Map<string, Grant>()
   const granted = new Set<string>()
 

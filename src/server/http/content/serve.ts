@@ -18,9 +18,9 @@ import { httpStatusForError, notFoundMessage } from '../other-routes.ts'
 import { type ContentLinks, contentPath } from './links.ts'
 
 /**
- * Parses the header `Range` (RFC 9110, section 14.2) for a body of `length` bytes: from `start`, up to but not including `end`. Undefined when
- * there is none that is understood: another unit, a malformed header, or several ranges; then the whole is sent. `unsatisfiable`: it begins
- * after the end.
+ * Parses the header `Range` (RFC 9110, section 14.2) for a body of `length` bytes: from `start`, up to but not including `end`. Undefined for
+ * no header, another unit, a malformed header, or several ranges: then the whole is sent. `unsatisfiable`: the range begins after the end,
+ * or is empty.
  */
 function parseRangeHeader(header: string | undefined, length: number) {
   const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '') ?? []
@@ -48,7 +48,7 @@ type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => Pro
 /** Types that a browser may show by itself. Every other type is sent as bytes, so that no content runs as a page of this server. */
 const shownTypes = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf$)/
 
-/** Types of contents that are not text. */
+/** Types that are certainly not text. In a content of another type, the removal of a known secret may change the length. */
 const binaryTypes = /^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:octet-stream|pdf|zip|gzip|wasm)$)/
 
 /**
@@ -192,7 +192,7 @@ async function write(
   let written = 0
   for await (const piece of pieces) {
     written += piece.length
-    // Redaction has changed its length, or the source is of another size than it said.
+    // Redaction has changed the length, or the source is of another size than it said.
     if (promised !== undefined && written > promised) break
     if (response.destroyed) throw new ResourceError('unavailable', 'The client is gone.')
     if (piece.length > 0) await flushed(response, piece)
@@ -234,7 +234,7 @@ async function* clean(
   yield stream.end()
 }
 
-/** Whether the length of a body is known before it is sent: the removal of a known secret changes that of a text. */
+/** Whether the length of a body is known before it is sent: the removal of a known secret may change the length of a text. */
 function isExact({ mimeType = 'application/octet-stream' }: Body, scrubber: Scrubber | undefined): boolean {
   return scrubber === undefined || binaryTypes.test(mimeType)
 }
